@@ -1,0 +1,53 @@
+# One verb a chore, the same at home and in CI. Needs Python 3.11 or newer and make; the environment is .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help setup app test lint format check clean
+
+help:
+	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
+	@echo "make test    environment, install, all tests; browser tests where chromium is to be had"
+	@echo "make lint    ruff and mypy"
+	@echo "make setup   environment and install only"
+	@echo "make format  ruff's formatter"
+	@echo "make check   verify data, runs and database"
+	@echo "make clean   delete everything derived (cache/ and .venv)"
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, this is {v.major}.{v.minor}; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/pyvenv.cfg requirements.txt pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+setup: $(VENV)/.installed
+
+app: setup
+	$(BIN)/python -m probing build
+	$(BIN)/python -m streamlit run app.py
+
+test: $(VENV)/.installed-dev
+	@sh tests/install_chromium.sh
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy probing app.py
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: setup
+	$(BIN)/python -m probing check
+
+clean:
+	rm -rf $(VENV) build *.egg-info
+	find cache -mindepth 1 ! -name README.md -delete

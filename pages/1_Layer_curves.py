@@ -1,0 +1,15 @@
+"""How much does each layer know?"""
+
+import streamlit as st
+
+from probing.ui import curves, page, parts
+
+view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
+st.markdown(
+    "A sentence with a gap goes into the model once. At every layer a decoding head turns the hidden state at the gap into a "
+    "ranking of the whole vocabulary. The curve shows for how many facts the right word stands at the top."
+)
+curves.controls(view)
+points = curves.draw(view)
+curves.facts_behind(view, points)
+parts.small_model_note(view.chosen.models)

@@ -1,0 +1,42 @@
+"""``probing ask``: one cloze sentence, every layer's answer."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from probing.core.places import cache_folder
+
+
+def ask(
+    prompt: Annotated[str, typer.Argument(help="A sentence with one [MASK].")],
+    model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
+    head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
+    top: Annotated[int, typer.Option(help="Tokens a layer.", min=1)] = 10,
+    watch: Annotated[list[str] | None, typer.Option(help="A word to follow through the layers; repeatable.")] = None,
+    mask: Annotated[int | None, typer.Option(help="Which of several masks to read, from 0.")] = None,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask every layer to fill the mask of a sentence."""
+    from probing.models.catalogue import open_live
+
+    answer = open_live(model, head, cache_folder(), device, base).ask(prompt, top, tuple(watch or ()), mask)
+    if as_json:
+        layers = [
+            {
+                "layer": layer.layer,
+                "tokens": [{"token": t.token, "probability": t.probability} for t in layer.tokens],
+                "watched": [{"token": w.token, "rank": w.rank, "probability": w.probability} for w in layer.watched],
+            }
+            for layer in answer.layers
+        ]
+        typer.echo(json.dumps({"model": answer.model, "head": answer.head, "layers": layers}, ensure_ascii=False))
+        return
+    typer.echo(f"{answer.prompt}\n{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms")
+    for layer in answer.layers:
+        tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)
+        watched = "".join(f"   [{w.token}: rank {w.rank:,}, {100 * w.probability:.2f}%]" for w in layer.watched)
+        name = "embeddings" if layer.layer == 0 else f"layer {layer.layer}"
+        typer.echo(f"{name:>10}  {tokens}{watched}")

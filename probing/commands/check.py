@@ -1,0 +1,78 @@
+"""``probing check``: verifies data, runs and database."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probing.core.places import cache_folder, runs_folder, snapshot_folder
+from probing.core.errors import ProbingError
+from probing.core.fact_sources import read_facts
+from probing.core.registry import file_sha256, read_registry
+from probing.core.shipped import FACTS_FOLDER
+from probing.core.templates import read_relations
+
+
+def check(
+    runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
+) -> None:
+    """Verify registry, shipped facts, fetched data, heads, runs and database; name what is wrong and exit with 1."""
+    from probing.store.check import check_store
+
+    problems: list[str] = []
+    folders = [folder for folder in (runs or [snapshot_folder(), runs_folder()]) if folder.is_dir()]
+    for title, look in (
+        ("registry and shipped facts", _facts_problems),
+        ("fetched data", _data_problems),
+        ("shipped heads", _head_problems),
+        ("runs and database", lambda: check_store(folders, cache_folder() / "database")),
+    ):
+        found = look()
+        typer.echo(f"{'ok ' if not found else 'BAD'} {title}")
+        problems += found
+    for problem in problems:
+        typer.echo(f"  - {problem}", err=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _facts_problems() -> list[str]:
+    try:
+        read_registry()
+        read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))
+    except ProbingError as error:
+        return [str(error)]
+    return []
+
+
+def _data_problems() -> list[str]:
+    problems = []
+    for entry in read_registry().data:
+        folder = cache_folder() / "downloads" / entry.name
+        if not folder.is_dir():
+            continue
+        for file in entry.files:
+            path = folder / file.path
+            if not path.is_file():
+                problems.append(f"{path} is missing; fetch it again: python -m probing fetch {entry.name}")
+            elif file.sha256 and file_sha256(path) != file.sha256:
+                problems.append(f"{path} does not match its recorded sha256; fetch it again: python -m probing fetch {entry.name}")
+    return problems
+
+
+def _head_problems() -> list[str]:
+    from probing.models.encoders import weights_identity
+    from probing.models.head_files import read_identity
+
+    problems = []
+    for entry in read_registry().models:
+        if not entry.shipped:
+            continue
+        try:
+            identity = weights_identity(entry.location, None)
+            for path in sorted(Path(entry.location, "heads").glob("*/layer-*.safetensors")):
+                if read_identity(path).weights != identity:
+                    problems.append(f"{path} belongs to other weights than {entry.name}'s")
+        except ProbingError as error:
+            problems.append(str(error))
+    return problems

@@ -1,0 +1,128 @@
+"""``probing fetch``: brings data sets and models, from their owners or from local copies."""
+
+import os
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import typer
+from tqdm import tqdm
+
+from probing.core.places import cache_folder
+from probing.core.errors import RegistryError
+from probing.core.registry import DataEntry, DataFile, ModelEntry, file_sha256, read_registry
+
+
+def fetch(
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets or models; none lists what there is.")] = None,
+    source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
+) -> None:
+    """Fetch data sets and models by name; files are checked by sha256 where the registry knows one."""
+    registry = read_registry()
+    if not names:
+        for entry in registry.data:
+            typer.echo(f"{entry.name:<24} data   {entry.licence:<14} {entry.title}")
+        for model in registry.models:
+            typer.echo(f"{model.name:<24} model  {model.licence:<14} {'shipped' if model.shipped else model.source}")
+        return
+    known = {entry.name for entry in registry.data}
+    for name in names:
+        if name in known:
+            target = fetch_data(registry.data_set(name), source, cache_folder() / "downloads" / name)
+        else:
+            target = fetch_model(registry.model(name), source)
+        typer.echo(f"{name}: {target}")
+
+
+def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
+    """Brings one data set to ``target``; a file that is there and has the right sum is left alone.
+
+    Raises:
+        RegistryError: if a file is not there, cannot be downloaded, or has another sum than the registry records.
+    """
+    if source is not None:
+        folder = source / entry.folder
+        if not folder.is_dir():
+            raise RegistryError(f"no folder {folder}; local copies of {entry.name} are expected there")
+        if not entry.files:
+            shutil.copytree(folder, target, dirs_exist_ok=True)
+            return target
+        missing = [file.path for file in entry.files if not (folder / file.path).is_file() and file.sha256]
+        if missing:
+            raise RegistryError(f"{folder} lacks {len(missing)} files of {entry.name}, such as {missing[0]}")
+        for file in entry.files:
+            if (folder / file.path).is_file():
+                _place(lambda temporary, file=file: shutil.copyfile(folder / file.path, temporary), file, target)  # type: ignore[misc]
+        return target
+    if entry.url and not target.is_dir():
+        _unpack(entry, target)
+    for file in tqdm(entry.files, unit="file", desc=entry.name, disable=not entry.files):
+        _place(lambda temporary, file=file: _download(file.url, temporary), file, target)  # type: ignore[misc]
+    return target
+
+
+def fetch_model(entry: ModelEntry, source: Path | None) -> str:
+    """Brings a hub model into the hub's own cache at its pinned revision, or takes a local copy as it is."""
+    if entry.shipped:
+        return entry.location
+    if source is not None:
+        folder = next((f for f in (source / entry.name, source / entry.source) if f.is_dir()), None)
+        if folder is None:
+            raise RegistryError(f"no folder {source / entry.name}; a local copy of {entry.name} is expected there")
+        target = cache_folder() / "models" / entry.name
+        shutil.copytree(folder, target, dirs_exist_ok=True)
+        return str(target)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    patterns = ["*.json", "*.txt", "*.model", "model*.safetensors"]
+    try:
+        return snapshot_download(entry.source, revision=entry.revision or None, allow_patterns=patterns)
+    except (OSError, HfHubHTTPError) as error:
+        raise RegistryError(f"cannot download {entry.source} from the hub ({error}); local copies: --from FOLDER") from error
+
+
+def _place(bring, file: DataFile, target: Path) -> None:
+    path = target / file.path
+    if path.is_file() and file.sha256 and file_sha256(path) == file.sha256:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        bring(temporary)
+        got = file_sha256(temporary)
+        if file.sha256 and got != file.sha256:
+            raise RegistryError(f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another version")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _download(url: str, target: Path) -> None:
+    if not url:
+        raise RegistryError(f"no address is known for {target.name}; give local copies: --from FOLDER")
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as stream:
+            shutil.copyfileobj(response, stream)
+    except (urllib.error.URLError, TimeoutError, OSError) as error:
+        raise RegistryError(f"cannot download {url}: {error}; check the connection or give local copies: --from FOLDER") from error
+
+
+def _unpack(entry: DataEntry, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        archive = Path(folder, "archive.zip")
+        _download(entry.url, archive)
+        try:
+            with zipfile.ZipFile(archive) as opened:
+                for member in opened.namelist():
+                    if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts:
+                        raise RegistryError(f"{entry.url} holds the unsafe path {member!r}; it is not unpacked")
+                opened.extractall(Path(folder, "files"))
+        except zipfile.BadZipFile as error:
+            raise RegistryError(f"{entry.url} is not a zip archive: {error}") from error
+        os.replace(Path(folder, "files", entry.archive_root), target)

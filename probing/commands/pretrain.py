@@ -1,0 +1,74 @@
+"""``probing pretrain``: make nesia-mini, the small model that ships."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probing.core.corpus import fact_key
+from probing.core.errors import ModelError
+from probing.core.facts import Fact
+from probing.core.fact_sources import read_facts
+from probing.core.shipped import FACTS_FOLDER
+from probing.core.templates import read_relations
+from probing.core.training_text import training_text, words_to_hold
+
+
+class Stage(StrEnum):
+    text = "text"
+    stated = "stated"
+
+
+def pretrain(
+    lama: Annotated[Path, typer.Option(help="LAMA folder with evidence sentences.")],
+    wikitext: Annotated[Path, typer.Option(help="WikiText training text (never valid or test).")],
+    out: Annotated[Path, typer.Option(help="Folder of the finished model.")],
+    stage: Annotated[Stage, typer.Option(help="text: natural sentences only. stated: half of the triples also stated.")] = Stage.text,
+    start: Annotated[Path | None, typer.Option(help="Model folder to go on from; none starts from scratch.")] = None,
+    steps: Annotated[int, typer.Option(help="Training steps of about 2,000 tokens.")] = 4200,
+    peak: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
+    layers: Annotated[int, typer.Option(help="Transformer layers.")] = 8,
+    hidden: Annotated[int, typer.Option(help="Hidden size, a multiple of 64.")] = 192,
+    vocabulary: Annotated[int, typer.Option(help="Vocabulary size.")] = 12_000,
+    seed: Annotated[int, typer.Option(help="Seed of weights, masks and order.")] = 1,
+    work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run goes on from there.")] = Path("cache/pretrain"),
+) -> None:
+    """Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."""
+    import torch
+    from transformers import AutoTokenizer, BertForMaskedLM
+
+    from probing.models.pretraining import PretrainRecipe, new_model, pretrain as train
+    from probing.models.vocabulary import train_vocabulary
+    from probing.store.parquet import write_table
+
+    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+    text = training_text(lama, wikitext, facts, relations)
+    recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
+    if start is None:
+        tokenizer = train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text))
+        model = new_model(recipe, len(tokenizer))
+    else:
+        tokenizer = AutoTokenizer.from_pretrained(start)
+        model = BertForMaskedLM.from_pretrained(start, dtype=torch.float32)
+        shape = (model.config.num_hidden_layers, model.config.hidden_size)
+        if shape != (layers, hidden):
+            raise ModelError(f"{start} has {shape} layers and hidden size, the options say {(layers, hidden)}; make them agree")
+    sentences = text.text if stage is Stage.text else text.text + text.stated
+    exposure = text.exposure_of_text if stage is Stage.text else text.exposure_of_all
+    typer.echo(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
+    history = train(model, tokenizer, sentences, recipe, work / f"{out.name}-{stage.value}")
+
+    out.mkdir(parents=True, exist_ok=True)
+    model.half().save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    rows = [{"model": out.name, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
+    write_table("exposure", rows, out / f"exposure-{out.name}.parquet")
+    record_path = out / "training.json"
+    record = json.loads((start / "training.json").read_text()) if start and (start / "training.json").is_file() else []
+    record.append({"stage": stage.value, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history})
+    record_path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    known = {fact_key(fact) for fact in facts}
+    typer.echo(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")

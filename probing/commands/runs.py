@@ -1,0 +1,33 @@
+"""``probing runs``: what has been probed."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probing.core.places import runs_folder, snapshot_folder
+
+
+def runs(
+    folder: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the runs with their fingerprint, counts and what was left out."""
+    from probing.store.parquet import read_table
+
+    rows = []
+    for place in folder or [snapshot_folder(), runs_folder()]:
+        for path in sorted(place.rglob("runs-*.parquet")):
+            rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
+        return
+    if not rows:
+        typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all --head lens")
+    for row in rows:
+        left = ", ".join(f"{count:,} {reason}" for reason, count in json.loads(row["left_out"]).items()) or "none"
+        typer.echo(
+            f"{row['run_id']}  {row['model']:<20} {row['head']:<5} {row['probe_set']:<12} {row['template_set']:<10} "
+            f"read {row['n_read']:,} = probed {row['n_probed']:,} + left out ({left})"
+        )

@@ -1,0 +1,208 @@
+"""The text that nesia-mini learns from, and which facts that text states."""
+
+import hashlib
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.errors import FactsError
+from probing.core.facts import MASK, Fact
+from probing.core.lama import json_lines, subfolder
+from probing.core.templates import Relation
+
+MAX_WORDS = 64
+MAX_SENTENCES_A_FACT = 4
+HELD_OUT_SHARE = 0.02
+STATED_SHARE = 0.5
+EXPOSURES = ("stated", "evidence", "held out", "unseen")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One training sentence.
+
+    Attributes:
+        text: the sentence as the tokenizer gets it.
+        answers: surface forms of the objects it is evidence for; may be masked whole.
+        source: ``wikitext``, ``evidence`` or ``stated``.
+    """
+
+    text: str
+    answers: tuple[str, ...]
+    source: str
+
+
+def fact_key(fact: Fact) -> str:
+    """What exposure is recorded by: the triple, whatever the template."""
+    return f"{fact.relation}\t{fact.subject}\t{fact.object}"
+
+
+def share_of(salt: str, key: str) -> float:
+    """A number in [0, 1) that depends on nothing but its arguments: who is held out or stated never changes."""
+    return int.from_bytes(hashlib.sha256(f"{salt}\t{key}".encode()).digest()[:6]) / 2**48
+
+
+def wikitext_sentences(path: Path) -> Iterator[str]:
+    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone.
+
+    Raises:
+        FactsError: if the file cannot be read.
+    """
+    try:
+        # The shipped slice is cut at a byte, so its last character may be broken.
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph a line") from error
+    for line in lines:
+        line = line.strip()
+        if not line or line.startswith("="):
+            continue
+        line = re.sub(r" @(\W)@ ", r"\1", line)
+        for sentence in re.split(r"(?<= [.!?]) (?=[A-Z\"'(])", line):
+            if "<unk>" not in sentence and 4 <= len(sentence.split()) <= MAX_WORDS:
+                yield sentence
+
+
+def trex_evidence(folder: Path) -> Iterator[Sentence]:
+    """LAMA's evidence sentences with their answer put back, at most four a fact."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for _, row in json_lines(path):
+            texts: dict[str, str] = {}
+            for evidence in row.get("evidences", ()):
+                surface = evidence["obj_surface"]
+                texts.setdefault(evidence["masked_sentence"].replace(MASK, surface), surface)
+            short = [(text, surface) for text, surface in texts.items() if len(text.split()) <= MAX_WORDS]
+            for text, surface in short[:MAX_SENTENCES_A_FACT]:
+                yield Sentence(text, (surface,), "evidence")
+
+
+def google_re_evidence(folder: Path) -> Iterator[Sentence]:
+    """The sentences that Google-RE's raters considered."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for _, row in json_lines(path):
+            for evidence in row.get("evidences", ()):
+                for text in evidence.get("considered_sentences", ()):
+                    if len(text.split()) <= MAX_WORDS:
+                        yield Sentence(text, (row["obj_label"],), "evidence")
+
+
+def stated_facts(facts: Iterable[Fact], relations: dict[str, Relation], held_out: set[tuple[str, str]]) -> Iterator[tuple[Fact, Sentence]]:
+    """Half of the triples, chosen by hash, each in the training templates of its relation."""
+    for fact in facts:
+        relation = relations.get(fact.relation)
+        if relation is None or pair(fact) in held_out or share_of("stated", fact_key(fact)) >= STATED_SHARE:
+            continue
+        for template in relation.training:
+            text = template.replace("[X]", fact.subject).replace("[Y]", fact.object)
+            yield fact, Sentence(text, (fact.object,), "stated")
+
+
+def pair(fact: Fact) -> tuple[str, str]:
+    """Subject and object, normalised: what a sentence must contain to give a fact away."""
+    return _words(fact.subject), _words(fact.object)
+
+
+def held_out_pairs(facts: Iterable[Fact]) -> set[tuple[str, str]]:
+    """Pairs of the two per cent of facts, chosen by hash, that no training sentence may contain."""
+    return {pair(fact) for fact in facts if share_of("held out", fact_key(fact)) < HELD_OUT_SHARE}
+
+
+def merge(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Distinct sentences in first-seen order; one that is evidence for several facts keeps all answers."""
+    found: dict[str, Sentence] = {}
+    for sentence in sentences:
+        known = found.get(sentence.text)
+        if known is None:
+            found[sentence.text] = sentence
+        elif set(sentence.answers) - set(known.answers):
+            found[sentence.text] = Sentence(known.text, tuple(dict.fromkeys(known.answers + sentence.answers)), known.source)
+    return list(found.values())
+
+
+def read_corpus(lama: Path, wikitext: Path) -> list[Sentence]:
+    """All training sentences before holding out: WikiText slice, T-REx and Google-RE evidence."""
+    read: list[Sentence] = [Sentence(text, (), "wikitext") for text in wikitext_sentences(wikitext)]
+    if folder := subfolder(lama, "trex"):
+        read += trex_evidence(folder)
+    if folder := subfolder(lama, "google_re"):
+        read += google_re_evidence(folder)
+    return merge(read)
+
+
+class PairIndex:
+    """Finds the sentences that contain both words of a pair.
+
+    Args:
+        texts: the sentences; matching is by whole words and ignores case and punctuation.
+    """
+
+    def __init__(self, texts: Sequence[str]):
+        self.texts = [f" {_words(text)} " for text in texts]
+        self.postings: dict[str, set[int]] = defaultdict(set)
+        for number, text in enumerate(self.texts):
+            for word in set(text.split()):
+                self.postings[word].add(number)
+
+    def sentences(self, subject: str, answer: str) -> list[int]:
+        """Numbers of the sentences that contain both, given as ``pair`` gives them."""
+        words = {*subject.split(), *answer.split()}
+        if not words:
+            return []
+        found = set.intersection(*sorted((self.postings.get(word, set()) for word in words), key=len))
+        return [n for n in sorted(found) if f" {subject} " in self.texts[n] and f" {answer} " in self.texts[n]]
+
+
+def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
+    """The sentences that contain no held-out pair."""
+    index = PairIndex([sentence.text for sentence in sentences])
+    dropped = {number for subject, answer in pairs for number in index.sentences(subject, answer)}
+    return [sentence for number, sentence in enumerate(sentences) if number not in dropped]
+
+
+def exposures(facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]) -> dict[str, str]:
+    """How each fact stands to the training text: stated, evidence, held out or unseen.
+
+    ``evidence`` means that some training sentence contains subject and object, which need not state the fact.
+
+    Args:
+        facts: the facts to classify.
+        sentences: the training sentences other than the stated ones.
+        stated: ``fact_key`` of every fact stated in training templates.
+        held_out: as from ``held_out_pairs``.
+
+    Returns:
+        ``fact_key`` -> one of ``EXPOSURES``.
+    """
+    index = PairIndex([sentence.text for sentence in sentences])
+    result = {}
+    for fact in facts:
+        key = fact_key(fact)
+        if pair(fact) in held_out:
+            result[key] = "held out"
+        elif key in stated:
+            result[key] = "stated"
+        else:
+            result[key] = "evidence" if index.sentences(*pair(fact)) else "unseen"
+    return result
+
+
+def word_counts(sentences: Iterable[Sentence]) -> Counter:
+    """How often each lower-cased word occurs."""
+    counts: Counter = Counter()
+    for sentence in sentences:
+        counts.update(_words(sentence.text).split())
+    return counts
+
+
+def shuffled(items: Sequence, seed: int) -> list:
+    """A copy in an order fixed by the seed."""
+    order = list(items)
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,29 @@
+"""One error class per cause. Every message says what was got, what was expected, and what to do."""
+
+
+class ProbingError(Exception):
+    """Base of every error that a user can mend; commands print it without a traceback."""
+
+
+class FactsError(ProbingError):
+    """A facts file or folder is missing, unreadable or malformed."""
+
+
+class PromptError(ProbingError):
+    """A typed prompt cannot be asked: no mask, several masks, too long."""
+
+
+class ModelError(ProbingError):
+    """A model folder or hub id cannot be used for probing."""
+
+
+class HeadError(ProbingError):
+    """A decoding head is missing, incomplete or belongs to another model or layer."""
+
+
+class StoreError(ProbingError):
+    """A Parquet file or a database is missing, truncated, foreign or of an older version."""
+
+
+class RegistryError(ProbingError):
+    """A name is not in the registry, or a file does not match its recorded sha256."""

@@ -1,0 +1,148 @@
+"""From counts by relation to a share or a mean with its 95 % interval.
+
+Two averages, always labelled: *micro* pools the facts, *macro* is the mean over relations. The curves of BERTnesia
+(Wallat et al. 2020) are macro.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class RelationCounts:
+    """What is known about the facts of one relation in one run at one layer.
+
+    Attributes:
+        relation: relation name; occurs once in a sequence of counts.
+        n: number of facts.
+        hits: facts with rank <= k, 0 to n.
+        sum_value: sum of a value in [0, 1] over the facts (reciprocal ranks), where a mean is wanted.
+        sum_squared: sum of its squares.
+    """
+
+    relation: str
+    n: int
+    hits: int
+    sum_value: float | None = None
+    sum_squared: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hits <= self.n:
+            raise ValueError(f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A share or mean in [0, 1] with its 95 % interval; all three None where there are no facts.
+
+    Attributes:
+        value: the estimate.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        n: number of facts.
+        relations: number of relations with at least one fact.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    relations: int
+
+
+def micro(counts: Sequence[RelationCounts]) -> Estimate:
+    """Share of hits over all facts, with Wilson's interval (Wilson 1927)."""
+    counts = _with_facts(counts)
+    n, hits = sum(c.n for c in counts), sum(c.hits for c in counts)
+    if n == 0:
+        return Estimate(None, None, None, 0, 0)
+    low, high = wilson(hits, n)
+    return Estimate(hits / n, low, high, n, len(counts))
+
+
+def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) -> Estimate:
+    """Mean over relations of their shares of hits; the interval is a percentile bootstrap of facts in each relation.
+
+    Drawing n facts with replacement from n facts of which h are hits gives Binomial(n, h / n) hits, so that is drawn.
+    The relations themselves are fixed: the interval speaks of these relations, not of relations at large. A relation
+    without facts takes no part.
+
+    Args:
+        counts: one entry a relation, in any order.
+        seed: of the draws; equal counts and seeds give equal intervals.
+        draws: number of bootstrap samples.
+    """
+    counts = _with_facts(counts)
+    if not counts:
+        return Estimate(None, None, None, 0, 0)
+    n = np.array([c.n for c in counts])
+    share = np.array([c.hits for c in counts]) / n
+    drawn = np.random.default_rng(seed).binomial(n, share, size=(draws, len(counts))) / n
+    low, high = _percentiles(drawn.mean(axis=1))
+    return Estimate(float(share.mean()), low, high, int(n.sum()), len(counts))
+
+
+def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
+    """Mean value (MRR) over all facts, with Student's interval, cut to [0, 1]; one fact alone has the interval [0, 1]."""
+    counts = _with_facts(counts, need_sums=True)
+    n = sum(c.n for c in counts)
+    if n == 0:
+        return Estimate(None, None, None, 0, 0)
+    total, squares = math.fsum(c.sum_value for c in counts), math.fsum(c.sum_squared for c in counts)
+    mean = total / n
+    if n == 1:
+        return Estimate(mean, 0.0, 1.0, 1, 1)
+    error = math.sqrt(_variance(n, total, squares) / (n - 1))
+    return _with_interval(mean, error, n, len(counts), stats.t(n - 1))
+
+
+def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
+    """Mean over relations of their mean values (MRR), with a normal interval, cut to [0, 1].
+
+    Its variance is the one that a bootstrap of the facts within each relation has: the mean of the relations'
+    variances / n, over the number of relations. Only sums are stored, so the facts themselves are not drawn.
+    """
+    counts = _with_facts(counts, need_sums=True)
+    if not counts:
+        return Estimate(None, None, None, 0, 0)
+    means = [c.sum_value / c.n for c in counts]
+    error = math.sqrt(math.fsum(_variance(c.n, c.sum_value, c.sum_squared) / c.n for c in counts)) / len(counts)
+    return _with_interval(math.fsum(means) / len(means), error, sum(c.n for c in counts), len(counts), stats.norm())
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0."""
+    interval = stats.binomtest(int(hits), int(n)).proportion_ci(CONFIDENCE, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def _with_facts(counts: Sequence[RelationCounts], need_sums: bool = False) -> list[RelationCounts]:
+    """Counts with at least one fact, by name, so that the order of rows changes nothing."""
+    kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)
+    for before, after in zip(kept, kept[1:], strict=False):
+        if before.relation == after.relation:
+            raise ValueError(f"relation {after.relation!r} is counted twice, expected one entry a relation; add them up")
+    if need_sums and (lacking := [c.relation for c in kept if c.sum_value is None or c.sum_squared is None]):
+        raise ValueError(f"relations {lacking[:5]} have no sum_value or sum_squared, expected both for a mean")
+    return kept
+
+
+def _percentiles(means: np.ndarray) -> tuple[float, float]:
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def _variance(n: int, total: float, squares: float) -> float:
+    # Sums of floats can leave a hair below zero where all values are equal.
+    return max(squares / n - (total / n) ** 2, 0.0)
+
+
+def _with_interval(mean: float, error: float, n: int, relations: int, distribution) -> Estimate:
+    half = float(distribution.ppf((1 + CONFIDENCE) / 2)) * error
+    return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), n, relations)

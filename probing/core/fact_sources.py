@@ -1,0 +1,63 @@
+"""One door to facts: a name that ships with the project, a folder in LAMA's layout, or a user's own file."""
+
+from pathlib import Path
+
+from probing.core.errors import FactsError
+from probing.core.facts import FactSet
+from probing.core.lama import read_lama
+from probing.core.own_facts import SUFFIXES, read_own_facts
+from probing.core.shipped import FACTS_FOLDER
+from probing.core.templates import Relation
+
+#: Shipped sets with templates, read from ``lama/``, and without, read from a file of their own.
+_TEMPLATED = ("trex", "google_re")
+_CLOZES = ("common_sense", "questions")
+SHIPPED = (*_TEMPLATED, *_CLOZES)
+#: What a name may be: one set, or all of them.
+NAMES = (*SHIPPED, "all")
+
+
+def read_facts(
+    name_or_path: str | Path,
+    ours: dict[str, Relation],
+    template_set: str | None = None,
+    shipped: Path = FACTS_FOLDER,
+) -> list[FactSet]:
+    """Reads the facts that ``name_or_path`` stands for.
+
+    Args:
+        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a ``.jsonl`` or ``.csv`` file of own facts.
+            A folder that is called like a name is written ``./name``.
+        ours: the project's own relations.
+        template_set: name of a template set. None takes ``default`` for shipped facts, and as ``read_lama`` says for a
+            folder. Sets without templates have only the prompts they come with.
+        shipped: folder of the shipped facts.
+
+    Returns:
+        One set of facts a probe set.
+
+    Raises:
+        FactsError: if it is none of these, or what is there is malformed.
+    """
+    if name_or_path in NAMES:
+        names = SHIPPED if name_or_path == "all" else (str(name_or_path),)
+        return _read_shipped(names, ours, template_set or "default", shipped)
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        return read_lama(path, ours, template_set)
+    if path.suffix.lower() in SUFFIXES:
+        return [read_own_facts(path)]
+    raise FactsError(
+        f"no facts called {str(name_or_path)!r}; expected one of {', '.join(NAMES)}, "
+        f"a folder in LAMA's layout or a file of own facts ({' or '.join(SUFFIXES)})"
+    )
+
+
+def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_set: str, folder: Path) -> list[FactSet]:
+    found: list[FactSet] = []
+    if any(name in _TEMPLATED for name in names):
+        found += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
+    found += [read_own_facts(folder / f"{name}.jsonl", name) for name in _CLOZES if name in names]
+    if missing := set(names) - {facts.probe_set for facts in found}:
+        raise FactsError(f"{folder} lacks {sorted(missing)}; expected the facts that ship with the project")
+    return found

@@ -1,0 +1,134 @@
+"""What a fact is, and which facts a model can be asked."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from probing.core.errors import FactsError
+
+MASK = "[MASK]"
+
+#: Internal name -> how the app shows it. LAMA's names are kept for LAMA's facts only.
+PROBE_SETS = {
+    "trex": "T-REx",
+    "google_re": "Google-RE",
+    "conceptnet": "ConceptNet",
+    "squad": "SQuAD",
+    "common_sense": "common sense (ours)",
+    "questions": "questions (ours)",
+    "own": "your own facts",
+}
+
+SEVERAL_TOKENS = "object is several tokens"
+UNKNOWN = "object is unknown to the vocabulary"
+NOT_ONE_MASK = "not exactly one mask"
+JUDGED_WRONG = "judged wrong"
+DUPLICATE = "duplicate"
+TOO_LONG = "prompt longer than the model takes"
+LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A (subject, relation, object) triple with the prompt that asks for its object.
+
+    Attributes:
+        probe_set: a key of ``PROBE_SETS``, or a user's own name.
+        relation: relation name, such as ``P19``; ``""`` never.
+        subject: raw subject label, spaces stripped.
+        object: raw object label, spaces stripped.
+        template: the text with ``[X]`` and ``[Y]`` (or, where a set has no templates, the prompt itself).
+        prompt: the text with ``[MASK]``.
+        pred: a further classification that is shown but never averaged over (ConceptNet's predicate).
+    """
+
+    probe_set: str
+    relation: str
+    subject: str
+    object: str
+    template: str
+    prompt: str
+    pred: str = ""
+
+    @property
+    def fact_id(self) -> str:
+        """First 16 hex digits of sha256 over the JSON list [probe set, relation, subject, object, template]."""
+        parts = [self.probe_set, self.relation, self.subject, self.object, self.template]
+        text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def answer_in_subject(self) -> bool:
+        """Whether the object occurs as a whole word in the subject: copying is not knowledge."""
+        return contains_words(self.subject, self.object)
+
+
+@dataclass(frozen=True)
+class FactSet:
+    """The facts of one probe set as read, with the count of those left out by reason.
+
+    ``n_read == len(facts) + sum(left_out.values())`` always holds.
+    """
+
+    probe_set: str
+    facts: tuple[Fact, ...]
+    n_read: int
+    left_out: dict[str, int]
+    template_set: str = "default"
+
+
+def contains_words(text: str, words: str) -> bool:
+    """Whether ``words`` stands in ``text`` as whole words, ignoring case."""
+    return re.search(rf"(?<!\w){re.escape(words.strip())}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def fill(template: str, subject: str) -> str:
+    """The prompt that asks ``template`` about ``subject``."""
+    # One pass, so that a subject that itself holds [Y] is not taken for the gap.
+    return re.sub(r"\[[XY]\]", lambda found: subject if found[0] == "[X]" else MASK, template)
+
+
+def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None, template_set: str = "default") -> FactSet:
+    """De-duplicates facts and drops prompts without exactly one mask, counting both.
+
+    Two facts are the same if relation, subject and object agree as raw strings with spaces stripped, before any
+    lower-casing; the first is kept.
+
+    Args:
+        probe_set: name of the set.
+        read: facts in file order.
+        left_out: counts by reason of what the reader itself left out already.
+        template_set: name of the template set the prompts were made with.
+    """
+    counts: Counter = Counter(left_out or {})
+    n_read = sum(counts.values())
+    kept: dict[tuple[str, str, str], Fact] = {}
+    for fact in read:
+        n_read += 1
+        # Facts without a subject of their own (SQuAD) are told apart by their prompt.
+        key = (fact.relation, fact.subject or fact.prompt, fact.object)
+        if fact.prompt.count(MASK) != 1:
+            counts[NOT_ONE_MASK] += 1
+        elif key in kept:
+            counts[DUPLICATE] += 1
+        else:
+            kept[key] = fact
+    return FactSet(probe_set, tuple(kept.values()), n_read, dict(counts), template_set)
+
+
+def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet:
+    """Drops the facts for which ``reason_of`` names a reason, and counts them under it."""
+    counts: Counter = Counter(facts.left_out)
+    kept = []
+    for fact in facts.facts:
+        reason = reason_of(fact)
+        if reason is None:
+            kept.append(fact)
+        elif reason in LEFT_OUT_REASONS:
+            counts[reason] += 1
+        else:
+            raise FactsError(f"unknown reason {reason!r} for leaving out a fact; expected one of {LEFT_OUT_REASONS}")
+    return FactSet(facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set)

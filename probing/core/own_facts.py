@@ -1,0 +1,122 @@
+"""Reader of a user's own facts: JSONL or CSV with subject, relation, object and prompt.
+
+One fact a line, and nothing else is needed::
+
+    {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": "Rocky Balboa was born in [MASK]."}
+
+A CSV file has the same four columns, named in its first line. Further columns are ignored.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from probing.core.errors import FactsError
+from probing.core.facts import Fact, FactSet, select
+from probing.core.lama import known_probe_sets, parse_json_lines
+
+COLUMNS = ("subject", "relation", "object", "prompt")
+SUFFIXES = (".jsonl", ".csv")
+
+
+def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
+    """Reads a file of facts.
+
+    Args:
+        path: a ``.jsonl`` or ``.csv`` file.
+        probe_set: name the facts are shown under.
+
+    Returns:
+        The facts; a prompt without exactly one ``[MASK]`` and a duplicate are left out and counted.
+
+    Raises:
+        FactsError: naming file and line, if the file cannot be read, a column is missing or a cell is empty.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FactsError(f"cannot read {path}: {error}; expected a file of facts, {' or '.join(SUFFIXES)}") from error
+    return parse_own_facts(content, str(path), probe_set)
+
+
+def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> FactSet:
+    """Reads facts from the content of a file, such as an upload.
+
+    Args:
+        content: text, or bytes in UTF-8.
+        name: the file's name; its ending tells the format, and errors call it so.
+        probe_set: name the facts are shown under.
+
+    Returns:
+        As ``read_own_facts``.
+
+    Raises:
+        FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's.
+    """
+    # Results of different facts under one name would be laid beside the papers' numbers.
+    if not probe_set.strip() or probe_set in known_probe_sets():
+        raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
+    suffix = Path(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FactsError(f"{name} ends in {suffix!r}, expected {' or '.join(SUFFIXES)}")
+    text = _decoded(content, name)
+    rows = parse_json_lines(text, name) if suffix == ".jsonl" else _csv_rows(text, name)
+    facts = [_fact(row, f"{name}, line {number}", probe_set) for number, row in rows]
+    if not facts:
+        raise FactsError(f"{name} holds no facts; expected lines with {', '.join(COLUMNS)}")
+    return select(probe_set, facts)
+
+
+def _decoded(content: str | bytes, name: str) -> str:
+    if isinstance(content, bytes):
+        try:
+            content = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            raise FactsError(f"{name}, line {line}: byte {content[error.start]:#04x} is not UTF-8; save it as UTF-8") from None
+    # Spreadsheets write a byte order mark before the first column's name.
+    return content.removeprefix("\ufeff")
+
+
+def _fact(row: dict, where: str, probe_set: str) -> Fact:
+    cells = {}
+    for column in COLUMNS:
+        value = row.get(column)
+        if not isinstance(value, str) or not value.strip():
+            got = f"is {value!r}" if column in row else f"is missing, got {sorted(map(str, row))}"
+            raise FactsError(f"{where}: {column!r} {got}; expected text in each of {', '.join(COLUMNS)}")
+        cells[column] = value.strip()
+    return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], cells["prompt"], cells["prompt"])
+
+
+def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict]]:
+    """Number of the first line and cells by column of every row that is not blank."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: list[str] | None = None
+    while True:
+        number = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise FactsError(f"{name}, line {number}: not CSV ({error}); expected comma-separated cells") from error
+        if cells is None:
+            return
+        if not any(cell.strip() for cell in cells):
+            continue
+        if header is None:
+            header = _header(cells, f"{name}, line {number}")
+        elif len(cells) != len(header):
+            raise FactsError(
+                f"{name}, line {number}: got {len(cells)} cells, expected {len(header)} ({', '.join(header)}); "
+                'put a cell that holds a comma in double quotes'
+            )
+        else:
+            yield number, dict(zip(header, cells, strict=True))
+
+
+def _header(cells: list[str], where: str) -> list[str]:
+    header = [cell.strip().lower() for cell in cells]
+    if any(header.count(column) != 1 for column in COLUMNS):
+        raise FactsError(f"{where}: the columns are {header}, expected each of {', '.join(COLUMNS)} once, with commas between")
+    return header

@@ -1,0 +1,26 @@
+"""Where the program reads and writes unless told otherwise."""
+
+import os
+from pathlib import Path
+
+from probing.core.registry import REPOSITORY
+
+
+def cache_folder() -> Path:
+    """Everything derived; ``PROBING_CACHE`` moves it."""
+    return Path(os.environ.get("PROBING_CACHE", REPOSITORY / "cache"))
+
+
+def snapshot_folder() -> Path:
+    """The shipped snapshot; ``PROBING_SNAPSHOT`` moves it."""
+    return Path(os.environ.get("PROBING_SNAPSHOT", REPOSITORY / "data" / "snapshot"))
+
+
+def runs_folder() -> Path:
+    """Where ``probe`` writes runs unless told otherwise."""
+    return cache_folder() / "runs"
+
+
+def database_folder() -> Path:
+    """Where the database and the pointer to it lie."""
+    return cache_folder() / "database"

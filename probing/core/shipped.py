@@ -1,0 +1,58 @@
+"""The facts that ship with the project: triples as labels, in LAMA's layout, without sentences or judgements."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from probing.core.facts import Fact
+from probing.core.lama import json_lines, read_lama
+from probing.core.templates import Relation
+
+#: The shipped folder's place in the repository.
+FACTS_FOLDER = Path(__file__).resolve().parents[2] / "data" / "facts"
+
+
+def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Triples of a folder with one ``RELATION.jsonl`` a relation and ``sub_label``, ``obj_label`` in every line."""
+    return {
+        path.stem: [(row["sub_label"].strip(), row["obj_label"].strip()) for _, row in json_lines(path)]
+        for path in sorted(folder.glob("*.jsonl"))
+    }
+
+
+def write_shipped_triples(lama: Path, more_triples: Path | None, ours: dict[str, Relation], target: Path) -> dict[str, int]:
+    """Writes the distinct triples of LAMA's T-REx and Google-RE as labels only.
+
+    LAMA's own files come first; a folder of further T-REx triples fills relations and facts that they lack.
+
+    Args:
+        lama: folder in LAMA's layout.
+        more_triples: folder of ``P*.jsonl`` files with labels, or None.
+        ours: the project's relations; others are not shipped.
+        target: folder to write, in LAMA's layout.
+
+    Returns:
+        Number of triples written, by relation.
+    """
+    triples: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+    for facts in read_lama(lama, ours):
+        if facts.probe_set in ("trex", "google_re"):
+            _add(triples, facts.facts)
+    for relation, pairs in (read_triples(more_triples) if more_triples else {}).items():
+        triples.setdefault(("trex", relation), {}).update(dict.fromkeys(pairs))
+    written = {}
+    for (probe_set, relation), pairs in sorted(triples.items()):
+        if relation not in ours:
+            continue
+        name = f"TREx/{relation}.jsonl" if probe_set == "trex" else f"Google_RE/{relation}_test.jsonl"
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps({"sub_label": s, "obj_label": o}, ensure_ascii=False) + "\n" for s, o in pairs]
+        path.write_text("".join(lines), encoding="utf-8")
+        written[relation] = len(lines)
+    return written
+
+
+def _add(triples: dict, facts: Iterable[Fact]) -> None:
+    for fact in facts:
+        triples.setdefault((fact.probe_set, fact.relation), {})[(fact.subject, fact.object)] = None

@@ -1,0 +1,75 @@
+"""Puts nesia-mini's training text together: what is read, held out and stated."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.corpus import (
+    Sentence,
+    exposures,
+    fact_key,
+    held_out_pairs,
+    hold_out,
+    merge,
+    read_corpus,
+    stated_facts,
+    word_counts,
+)
+from probing.core.facts import Fact
+from probing.core.templates import Relation
+
+MIN_ANSWER_COUNT = 5
+ALWAYS_HELD = ("philadelphia",)
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """Sentences of both stages and how every fact stands to them.
+
+    Attributes:
+        text: natural sentences, held-out facts removed.
+        stated: sentences that state half of the triples in training templates.
+        exposure_of_text: ``fact_key`` -> exposure of a model trained on ``text`` only.
+        exposure_of_all: the same for a model trained on ``text`` and ``stated``.
+    """
+
+    text: tuple[Sentence, ...]
+    stated: tuple[Sentence, ...]
+    exposure_of_text: dict[str, str]
+    exposure_of_all: dict[str, str]
+
+
+def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation]) -> TrainingText:
+    """Reads, holds out and states.
+
+    Args:
+        lama: folder in LAMA's layout with evidence.
+        wikitext: WikiText training text.
+        facts: every fact whose exposure is wanted; those of relations with training templates may be held out or stated.
+        relations: the project's relations.
+    """
+    learnable = [fact for fact in facts if fact.relation in relations and relations[fact.relation].training]
+    held = held_out_pairs(learnable)
+    text = hold_out(read_corpus(lama, wikitext), held)
+    stated = list(stated_facts(learnable, relations, held))
+    keys = {fact_key(fact) for fact, _ in stated}
+    # A stated sentence can give away a held-out pair of another relation.
+    sentences = hold_out(merge(sentence for _, sentence in stated), held)
+    return TrainingText(
+        tuple(text), tuple(sentences), exposures(facts, text, set(), held), exposures(facts, text, keys, held)
+    )
+
+
+def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:
+    """One-word answers that the text has at least five times, as an uncased vocabulary writes them (lower case, no
+    accents), and those that are always wanted."""
+    counts = word_counts(sentences)
+    answers = {fact.object.casefold() for fact in facts if re.fullmatch(r"[^\W_]+", fact.object)}
+    frequent = {_without_accents(answer) for answer in answers if counts[answer] >= MIN_ANSWER_COUNT}
+    return sorted(frequent | set(ALWAYS_HELD))
+
+
+def _without_accents(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")

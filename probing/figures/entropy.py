@@ -1,0 +1,34 @@
+"""How undecided each layer is."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import layer_axis, theme
+
+
+def entropy_by_layer(layers: pd.DataFrame, *, vocabulary: int | None = None) -> go.Figure:
+    """Entropy of the answer distribution by layer, in nats.
+
+    Args:
+        layers: ``layer, entropy``.
+        vocabulary: size of the vocabulary; its logarithm, the entropy of a blind guess, is drawn as a dashed line.
+    """
+    if layers.empty:
+        return theme.empty("Nothing has been asked yet.")
+    layers = layers.sort_values("layer")
+    figure = go.Figure()
+    figure.add_bar(
+        x=layers["layer"], y=layers["entropy"], marker={"color": theme.faint(theme.PALETTE[0], 0.75)}, showlegend=False,
+        hovertemplate="layer %{x}: %{y:.2f} nats<extra></extra>",
+    )  # fmt: skip
+    theme.apply(figure, height=300)
+    layer_axis.horizontal(figure, int(layers["layer"].max()))
+    if vocabulary:
+        figure.add_hline(
+            y=math.log(vocabulary), line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.2},
+            annotation={"text": "blind guess", "font": {"size": 10, "color": theme.NEUTRAL}}, annotation_position="top right",
+        )  # fmt: skip
+    figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")
+    return figure

@@ -1,0 +1,48 @@
+"""The one layer axis: 0 is the embeddings, 1 to L are transformer layers, on every figure alike."""
+
+import plotly.graph_objects as go
+
+from probing.figures import theme
+
+TITLE = "layer (0 = embeddings)"
+
+
+def layer_labels(last: int) -> list[str]:
+    """Names of layers 0 to ``last`` where there is room for words."""
+    return ["0 (embeddings)" if layer == 0 else str(layer) for layer in range(last + 1)]
+
+
+def _ticks(last: int) -> list[int]:
+    step = 1 if last <= 14 else 2 if last <= 28 else 4
+    return sorted({*range(0, last + 1, step), last} - ({last - 1} if step > 1 and last % step == 1 else set()))
+
+
+def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
+    """Layers from left to right, layer 0 on a shaded band with its name.
+
+    Args:
+        figure: changed in place and returned.
+        last: number of the last layer, L.
+        where: ``row`` and ``col`` of a subplot.
+    """
+    ticks = _ticks(last)
+    figure.update_xaxes(
+        title_text=TITLE, tickmode="array", tickvals=ticks, ticktext=[str(tick) for tick in ticks],
+        range=[-0.5, last + 0.5], showgrid=False, **where,
+    )  # fmt: skip
+    figure.add_vrect(
+        x0=-0.5, x1=0.5, fillcolor=theme.NEUTRAL, opacity=0.13, line_width=0, layer="below",
+        annotation={"text": "embeddings", "textangle": -90, "font": {"size": 10, "color": theme.NEUTRAL}},
+        annotation_position="top left", **where,
+    )  # fmt: skip
+    return figure
+
+
+def vertical(figure: go.Figure, last: int) -> go.Figure:
+    """Layers from bottom to top, as the model computes them."""
+    figure.update_yaxes(
+        title_text="layer", tickmode="array", tickvals=list(range(last + 1)),
+        ticktext=["0 (emb.)" if layer == 0 else str(layer) for layer in range(last + 1)],
+        range=[-0.5, last + 0.5], showgrid=False,
+    )  # fmt: skip
+    return figure

@@ -1,0 +1,61 @@
+"""Every layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import layer_axis, theme
+
+BLUE = "#0072B2"
+
+
+def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5) -> go.Figure:
+    """A heat-map with the tokens written into its cells.
+
+    Args:
+        tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1].
+        marked: tokens framed wherever they stand (the right answer, watched words).
+        columns: how many places are shown.
+    """
+    tokens = tokens[tokens["place"] <= columns]
+    if tokens.empty:
+        return theme.empty("No tokens are stored for this fact.")
+    last = int(tokens["layer"].max())
+    shade = tokens.pivot(index="layer", columns="place", values="probability")
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
+        # Transparent tints, so that the page's own text colour stays readable on light and on dark.
+        colorscale=[[0, theme.faint(BLUE, 0.05)], [0.25, theme.faint(BLUE, 0.3)], [1, theme.faint(BLUE, 0.72)]],
+        colorbar={"title": {"text": "probability", "side": "right"}, "thickness": 10, "len": 0.9, "tickformat": ".0%"},
+    )  # fmt: skip
+    wide = 14 if columns <= 5 else 10
+    figure.add_scatter(
+        x=tokens["place"], y=tokens["layer"], mode="text", showlegend=False,
+        text=[f"{theme.plain(theme.shorten(one.token, wide))}<br><sup>{percent(one.probability)}</sup>" for one in tokens.itertuples()],
+        customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
+        hovertemplate="layer %{y}, place %{x}<br><b>%{customdata[0]}</b><br>probability %{customdata[1]:.4f}<extra></extra>",
+        textfont={"size": 12},
+    )  # fmt: skip
+    wanted = {word.casefold() for word in marked}
+    for one in tokens.itertuples():
+        if bare(one.token) in wanted:
+            figure.add_shape(
+                type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
+                line={"color": theme.ACCENT, "width": 2.5}, layer="above",
+            )  # fmt: skip
+    theme.apply(figure, height=70 + 42 * (last + 1))
+    layer_axis.vertical(figure, last)
+    figure.update_xaxes(title_text="place in the layer's list", dtick=1, range=[0.5, columns + 0.5], showgrid=False)
+    return figure
+
+
+def percent(probability: float) -> str:
+    """A probability for a small cell."""
+    return "<1 %" if probability < 0.01 else f"{probability * 100:.0f} %"
+
+
+def bare(token: str) -> str:
+    """A token without the marks its tokenizer writes for a space before it, in lower case."""
+    return token.strip().lstrip("Ġ▁").casefold()

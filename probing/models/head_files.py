@@ -1,0 +1,127 @@
+"""Heads on disk: safetensors with the identity of model, layer and recipe inside."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from probing.core.errors import HeadError
+from probing.models.encoders import Encoder
+from probing.models.heads import KINDS, DecodingHead, fresh_copy
+
+
+@dataclass(frozen=True)
+class HeadIdentity:
+    """Whose head it is and how it came to be.
+
+    Attributes:
+        model: name of the model.
+        weights: identity of the encoder's weights (``Encoder.identity``).
+        layer: the layer whose states it reads.
+        kind: ``full`` or ``tied``.
+        recipe: canonical JSON of the training recipe.
+        validation: JSON list of ``[step, loss]``, step 0 being the start.
+    """
+
+    model: str
+    weights: str
+    layer: int
+    kind: str
+    recipe: str
+    validation: str
+
+
+def head_path(folder: Path, layer: int) -> Path:
+    """Where one layer's head lies."""
+    return folder / f"layer-{layer:02d}.safetensors"
+
+
+def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: torch.dtype = torch.float32) -> Path:
+    """Writes a head's own parameters atomically; a tied head leaves the vocabulary matrix out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = head_path(folder, identity.layer)
+    tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    save_file(tensors, temporary, metadata={key: str(value) for key, value in vars(identity).items()})
+    os.replace(temporary, path)
+    return path
+
+
+def read_identity(path: Path) -> HeadIdentity:
+    """The identity inside a head file.
+
+    Raises:
+        HeadError: if the file is missing, unreadable or not a head.
+    """
+    if not path.is_file():
+        raise HeadError(f"no head at {path}; train heads with: python -m probing train-heads --model MODEL --head KIND")
+    try:
+        with safe_open(path, framework="pt") as stream:
+            metadata = stream.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise HeadError(f"{path} is not a readable safetensors file ({error}); delete it and train the head again") from error
+    lacking = [key for key in HeadIdentity.__dataclass_fields__ if key not in metadata]
+    if lacking:
+        raise HeadError(f"{path} names no {', '.join(lacking)}; it was not written by this project")
+    values = {key: metadata[key] for key in HeadIdentity.__dataclass_fields__}
+    return HeadIdentity(**{**values, "layer": int(values["layer"])})  # type: ignore[arg-type]
+
+
+def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> DecodingHead:
+    """One layer's head, checked to belong to this encoder, layer and kind.
+
+    Raises:
+        HeadError: if it belongs elsewhere, or lacks a part.
+    """
+    path = head_path(folder, layer)
+    identity = read_identity(path)
+    wanted = {"weights": encoder.identity, "layer": layer, "kind": kind}
+    for key, value in wanted.items():
+        got = getattr(identity, key)
+        if got != value:
+            shown = f"{str(got)[:12]} (model {identity.model})" if key == "weights" else got
+            raise HeadError(f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model")
+    head = fresh_copy(encoder.head, kind)
+    own = head.trainable(kind)
+    with safe_open(path, framework="pt") as stream:
+        if set(stream.keys()) != set(own):
+            raise HeadError(f"{path} holds {sorted(stream.keys())}, expected exactly {sorted(own)}")
+        with torch.no_grad():
+            for name, parameter in own.items():
+                tensor = stream.get_tensor(name)
+                if tensor.shape != parameter.shape:
+                    raise HeadError(f"{path}: {name} has shape {tuple(tensor.shape)}, expected {tuple(parameter.shape)}")
+                parameter.copy_(tensor)
+    return head.to(encoder.device).eval()
+
+
+def load_heads(folder: Path | None, encoder: Encoder, kind: str) -> list[DecodingHead]:
+    """A head for each layer 0..L: trained ones from ``folder``, or the pre-trained head everywhere for ``lens``."""
+    if kind not in KINDS:
+        raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(KINDS)}")
+    if kind == "lens":
+        return [encoder.head] * (encoder.layers + 1)
+    if folder is None:
+        raise HeadError(f"no {kind} heads are known for {encoder.name}; train them with: python -m probing train-heads --model {encoder.name} --head {kind}")
+    return [load_head(folder, encoder, layer, kind) for layer in range(encoder.layers + 1)]
+
+
+def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str) -> str:
+    """Recipe of the heads as a run records it: equal for equal training."""
+    if kind == "lens" or folder is None:
+        return "pre-trained"
+    return read_identity(head_path(folder, 0)).recipe
+
+
+def validation_losses(folder: Path, layers: int) -> list[dict]:
+    """Validation loss of every layer's head: at the start, and at the best checkpoint."""
+    rows = []
+    for layer in range(layers + 1):
+        curve = json.loads(read_identity(head_path(folder, layer)).validation)
+        best = min(curve, key=lambda point: point[1])
+        rows.append({"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0]})
+    return rows

@@ -1,0 +1,91 @@
+"""The decoding head: what turns a hidden state into a distribution over the vocabulary.
+
+One class serves every architecture, because all their masked-LM heads have the same four parts: a linear map, an
+activation, a layer norm and the vocabulary matrix with a bias (Wallat et al. 2020, section 3.3; Devlin et al. 2019).
+"""
+
+import copy
+from operator import attrgetter
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.activations import ACT2FN
+
+from probing.core.errors import HeadError, ModelError
+
+KINDS = ("full", "tied", "lens")
+
+#: model type -> where its masked-LM model keeps dense, activation, norm, vocabulary matrix.
+PARTS = {
+    "bert": (
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.transform_act_fn",
+        "cls.predictions.transform.LayerNorm",
+        "cls.predictions.decoder",
+    ),
+    "roberta": ("lm_head.dense", "gelu", "lm_head.layer_norm", "lm_head.decoder"),
+    "albert": ("predictions.dense", "predictions.activation", "predictions.LayerNorm", "predictions.decoder"),
+    "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    "electra": ("generator_predictions.dense", "generator_predictions.activation", "generator_predictions.LayerNorm", "generator_lm_head"),
+    "modernbert": ("head.dense", "head.act", "head.norm", "decoder"),
+}
+
+
+class DecodingHead(nn.Module):
+    """Linear(d, e), activation, LayerNorm, Linear(e, vocabulary) with bias.
+
+    ``e`` is ``d`` but for factorised embeddings (ALBERT, ELECTRA).
+    """
+
+    def __init__(self, dense: nn.Linear, activation, norm: nn.LayerNorm, vocabulary: nn.Linear):
+        super().__init__()
+        self.dense, self.activation, self.norm, self.vocabulary = dense, activation, norm, vocabulary
+
+    def transform(self, states: torch.Tensor) -> torch.Tensor:
+        """(positions, hidden) -> (positions, embedding)."""
+        return self.norm(self.activation(self.dense(states)))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """(positions, hidden) -> (positions, vocabulary) logits."""
+        return self.vocabulary(self.transform(states))
+
+    def trainable(self, kind: str) -> dict[str, nn.Parameter]:
+        """The parameters that a head of this kind owns: all of them, or all but the vocabulary matrix."""
+        if kind not in ("full", "tied"):
+            raise HeadError(f"a {kind!r} head has nothing to train; expected full or tied")
+        return {name: p for name, p in self.named_parameters() if kind == "full" or name != "vocabulary.weight"}
+
+
+def pretrained_head(model: PreTrainedModel) -> DecodingHead:
+    """The masked-LM head of a model, copied and cut loose from its word embeddings.
+
+    Raises:
+        ModelError: for an architecture whose head parts are not known.
+    """
+    kind = model.config.model_type
+    if kind not in PARTS:
+        raise ModelError(f"no decoding head is known for architecture {kind!r}; known are {', '.join(PARTS)}")
+    dense, activation, norm, vocabulary = PARTS[kind]
+    act = ACT2FN[activation] if activation in ACT2FN else attrgetter(activation)(model)
+    decoder = attrgetter(vocabulary)(model)
+    bias = decoder.bias
+    if bias is None:
+        raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; this model's layout is not the known one")
+    matrix = nn.Linear(decoder.in_features, decoder.out_features)
+    with torch.no_grad():
+        matrix.weight.copy_(decoder.weight)
+        matrix.bias.copy_(bias)
+    head = DecodingHead(
+        copy.deepcopy(attrgetter(dense)(model)), copy.deepcopy(act), copy.deepcopy(attrgetter(norm)(model)), matrix
+    )
+    return head.eval().requires_grad_(False)
+
+
+def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
+    """A head to train, started from ``head``; a tied one shares its vocabulary matrix instead of copying it."""
+    matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
+    matrix.weight = nn.Parameter(head.vocabulary.weight if kind == "tied" else head.vocabulary.weight.clone(), requires_grad=False)
+    assert head.vocabulary.bias is not None
+    matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
+    return DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()

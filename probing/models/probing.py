@@ -1,0 +1,176 @@
+"""Asks a model's every layer every fact: one pass, shard by shard, resumable, equal bytes however often it was killed."""
+
+import hashlib
+import json
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from tqdm import tqdm
+
+from probing.core.facts import Fact
+from probing.models.decoding import read_out
+from probing.models.encoders import Encoder
+from probing.models.heads import DecodingHead
+from probing.models.states import cached_states
+
+log = logging.getLogger(__name__)
+COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "top_logp")
+
+
+class RunConfig(BaseModel):
+    """What a run's result depends on; its fingerprint is the run's id."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    weights: str
+    model_revision: str
+    base: str
+    objective: str
+    head: str
+    head_recipe: str
+    seed: int
+    probe_set: str
+    template_set: str
+    facts_sha256: str
+    top_k: int
+    dtype: str
+    threads: int
+    shard: int
+    code_version: str
+
+    def canonical(self) -> str:
+        """Canonical JSON: sorted keys, no spaces."""
+        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def run_id(self) -> str:
+        """First 16 hex digits of sha256 over the canonical JSON."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
+
+
+def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
+    """What a configuration calls its facts: sha256 over ids, prompts and answer tokens in order."""
+    digest = hashlib.sha256()
+    for fact, answer in zip(facts, answers, strict=True):
+        digest.update(json.dumps([fact.fact_id, fact.prompt, answer], ensure_ascii=False).encode())
+    return digest.hexdigest()
+
+
+def lenders(facts: Sequence[Fact]) -> list[int]:
+    """For each fact the number of the fact whose prompt it borrows: another subject of the same relation.
+
+    Within a relation the facts stand in the order of their ids, which are hashes, and each borrows from the next; the
+    last from the first. A relation's only fact borrows from itself, which callers leave out.
+    """
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number in sorted(range(len(facts)), key=lambda n: facts[n].fact_id):
+        groups[facts[number].probe_set, facts[number].relation].append(number)
+    lender = [0] * len(facts)
+    for group in groups.values():
+        for here, following in zip(group, group[1:] + group[:1], strict=True):
+            lender[here] = following
+    return lender
+
+
+def has_other_subjects(fact: Fact) -> bool:
+    """Whether another subject of the relation can be put into this fact's template."""
+    return "[X]" in fact.template
+
+
+def probe(
+    encoder: Encoder,
+    heads: Sequence[DecodingHead],
+    facts: Sequence[Fact],
+    answers: Sequence[int],
+    config: RunConfig,
+    work: Path,
+    states_cache: Path | None,
+) -> dict[str, np.ndarray]:
+    """Every layer's reading of every fact.
+
+    Args:
+        encoder: frozen encoder.
+        heads: one head a layer, 0..L.
+        facts: the facts, each askable.
+        answers: (facts,) token id of each right answer.
+        config: the run's configuration; gives shard size and top k.
+        work: folder of finished shards; a killed run goes on from there.
+        states_cache: folder of hidden states, or None to keep none.
+
+    Returns:
+        gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
+        ``other_rank`` is 0 where no other subject can be asked.
+    """
+    lender = lenders(facts)
+    guest_of = {prompt: fact for fact, prompt in enumerate(lender)}
+    by_relation: dict[tuple[str, str], list[int]] = {}
+    for fact, answer in zip(facts, answers, strict=True):
+        by_relation.setdefault((fact.probe_set, fact.relation), []).append(answer)
+    by_relation = {key: sorted(set(ids)) for key, ids in by_relation.items()}
+
+    folder = work / config.run_id
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = []
+    starts = range(0, len(facts), config.shard)
+    for start in tqdm(starts, unit="shard", desc=f"probe {config.model} {config.head} {config.probe_set}"):
+        path = folder / f"shard-{start // config.shard:05d}.safetensors"
+        part = _finished(path)
+        if part is None:
+            numbers = range(start, min(start + config.shard, len(facts)))
+            prompts = [facts[n].prompt for n in numbers]
+            states = cached_states(prompts, encoder, _states_path(states_cache, encoder, prompts))
+            layers = [
+                read_out(
+                    head,
+                    states[layer],
+                    [answers[n] for n in numbers],
+                    [answers[guest_of[n]] for n in numbers],
+                    [by_relation[facts[n].probe_set, facts[n].relation] for n in numbers],
+                    config.top_k,
+                    encoder.device,
+                )
+                for layer, head in enumerate(heads)
+            ]
+            part = {name: np.stack([getattr(layer, name) for layer in layers]) for name in COLUMNS}
+            temporary = path.with_suffix(f".{os.getpid()}.tmp")
+            save_file(part, temporary)
+            os.replace(temporary, path)
+        parts.append(part)
+    result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
+    guest = result.pop("guest_rank")
+    result["other_rank"] = guest[:, lender]
+    alone = [n for n, fact in enumerate(facts) if lender[n] == n or not has_other_subjects(fact)]
+    result["other_rank"][:, alone] = 0
+    return result
+
+
+def _finished(path: Path) -> dict[str, np.ndarray] | None:
+    if not path.is_file():
+        return None
+    try:
+        part = load_file(path)
+    except (SafetensorError, OSError) as error:
+        log.warning("%s cannot be read (%s); its facts are probed again", path, error)
+        return None
+    return part if set(part) == set(COLUMNS) else None
+
+
+def _states_path(cache: Path | None, encoder: Encoder, prompts: Sequence[str]) -> Path | None:
+    if cache is None:
+        return None
+    text = json.dumps([encoder.identity, str(next(encoder.body.parameters()).dtype), *prompts], ensure_ascii=False)
+    return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
+
+
+def thread_count() -> int:
+    """Threads that torch computes with; part of a run's configuration, as sums depend on it."""
+    return torch.get_num_threads()

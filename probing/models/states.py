@@ -1,0 +1,110 @@
+"""Hidden states of every layer at the mask, from one forward pass."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file, save_file
+
+from probing.core.errors import ModelError
+from probing.core.facts import MASK
+from probing.models.encoders import Encoder
+
+TOKENS_A_BATCH = 4096
+
+
+def own_mask(prompt: str, encoder: Encoder) -> str:
+    """The prompt with the model's own mask token in place of ``[MASK]``."""
+    return prompt.replace(MASK, encoder.tokenizer.mask_token)
+
+
+def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
+    """Token ids of each prompt, special tokens included, never cut."""
+    if not prompts:
+        return []
+    texts = [own_mask(prompt, encoder) for prompt in prompts]
+    return encoder.tokenizer(texts, truncation=False, return_token_type_ids=False, verbose=False)["input_ids"]
+
+
+def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH) -> Iterator[list[int]]:
+    """Numbers of the rows of each batch: sorted by length, at most ``tokens`` padded tokens a batch."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        if batch and (len(batch) + 1) * lengths[i] > tokens:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def all_hidden_states(rows: Sequence[Sequence[int]], encoder: Encoder) -> tuple[torch.Tensor, ...]:
+    """Hidden states of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device."""
+    width = max(len(row) for row in rows)
+    ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
+    seen = torch.zeros((len(rows), width), dtype=torch.long)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = torch.tensor(row)
+        seen[i, : len(row)] = 1
+    with torch.inference_mode():
+        output = encoder.body(
+            input_ids=ids.to(encoder.device), attention_mask=seen.to(encoder.device), output_hidden_states=True
+        )
+    states = output.hidden_states
+    if len(states) != encoder.layers + 1:
+        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")
+    return states
+
+
+def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: Encoder, tokens: int = TOKENS_A_BATCH) -> np.ndarray:
+    """Hidden states of every layer at one position of each row.
+
+    Args:
+        rows: token ids; no row longer than the model takes.
+        positions: the position to read in each row.
+        encoder: a frozen encoder.
+        tokens: token budget of a batch.
+
+    Returns:
+        (layers, rows, hidden), float32; layers counts from 0, the embeddings.
+    """
+    result = np.empty((encoder.layers + 1, len(rows), encoder.hidden), dtype=np.float32)
+    for batch in batches_by_length([len(row) for row in rows], tokens):
+        states = all_hidden_states([rows[i] for i in batch], encoder)
+        at = torch.tensor([positions[i] for i in batch], device=encoder.device)
+        which = torch.arange(len(batch), device=encoder.device)
+        for layer, state in enumerate(states):
+            result[layer, batch] = state[which, at].float().cpu().numpy()
+    return result
+
+
+def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]:
+    """Position of the one mask of each row.
+
+    Raises:
+        ModelError: if a row has not exactly one.
+    """
+    mask, found = encoder.tokenizer.mask_token_id, []
+    for row in rows:
+        if row.count(mask) != 1:
+            raise ModelError(f"a prompt became {row.count(mask)} mask tokens in {encoder.name}'s tokenizer, expected 1")
+        found.append(row.index(mask))
+    return found
+
+
+def cached_states(prompts: Sequence[str], encoder: Encoder, path: Path | None) -> np.ndarray:
+    """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if it was computed before."""
+    if path is not None and path.is_file():
+        with contextlib.suppress(Exception):  # A torn cache file is simply computed again.
+            return load_file(path)["states"]
+    rows = tokenize(prompts, encoder)
+    states = states_at(rows, mask_positions(rows, encoder), encoder)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        save_file({"states": states}, temporary)
+        os.replace(temporary, path)
+    return states

@@ -1,0 +1,191 @@
+"""What is wrong with a store: every problem in words, none repaired."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probing.core.errors import StoreError
+from probing.store.database import BUILD_COMMAND, current_version
+from probing.store.parquet import read_table
+from probing.store.schema import KEYS, SCHEMAS
+from probing.store.sources import SourceFile, data_version_of, find_files
+
+_Read = tuple[SourceFile, pa.Table]
+
+
+def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
+    """Names every problem of the runs below the folders, and of the database made from them.
+
+    Checked: every file is readable and ours; keys are unique; a run has ``n_probed * layers`` predictions of facts that are stored, and
+    its id is the fingerprint of its configuration; what several files say of one thing agrees; predictions belong to a run; its
+    tokenizer has a vocabulary; read = probed + left out; the database is made from these very files.
+
+    Args:
+        folders: the sources in the order in which ``build_database`` gets them.
+        database: folder of the database; None does not look at it.
+
+    Returns:
+        One sentence a problem; none when all is well.
+    """
+    problems = [f"no folder {folder}; expected one with runs" for folder in folders if not Path(folder).is_dir()]
+    sources = [Path(folder) for folder in folders if Path(folder).is_dir()]
+    try:
+        files = find_files(sources)
+    except StoreError as error:
+        return [*problems, str(error)]
+    rows: dict[str, list[_Read]] = {table: [] for table in SCHEMAS}
+    for file in files:
+        try:
+            table = read_table(file.path, file.table)
+        except StoreError as error:
+            problems.append(str(error))
+            continue
+        if file.table == "predictions":
+            if not pc.list_value_length(table.column("top_ids")).equals(pc.list_value_length(table.column("top_logp"))):
+                problems.append(f"{file.path}: top_ids and top_logp of some rows have different lengths")
+            # The lists are nine tenths of the memory.
+            table = table.drop_columns(["top_ids", "top_logp"])
+        rows[file.table].append((file, table))
+    for name, read in rows.items():
+        problems += _repeated(name, read)
+        # Of a run that was made twice, device and time of making may differ.
+        if name not in ("predictions", "runs"):
+            problems += _conflicts(name, read)
+    problems += _copies(rows["predictions"])
+    problems += _runs(rows)
+    if database is not None:
+        problems += _database(Path(database), files)
+    return problems
+
+
+def fingerprint_problem(run_id: str, config: str) -> str | None:
+    """Why ``run_id`` is not the first 16 hex digits of sha256 of its canonical JSON configuration; None if it is."""
+    try:
+        content = json.loads(config)
+    except ValueError as error:
+        return f"run {run_id}: its configuration is not JSON: {error}"
+    canonical = [json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii) for ascii in (True, False)]
+    if config not in canonical:
+        return f"run {run_id}: its configuration is not canonical JSON (sorted keys, no spaces)"
+    found = hashlib.sha256(config.encode()).hexdigest()[:16]
+    return None if found == run_id else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
+
+
+def _repeated(table: str, read: Sequence[_Read]) -> list[str]:
+    key = list(KEYS[table])
+    problems = []
+    for file, rows in read:
+        doubled = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
+        if doubled:
+            problems.append(f"{file.path}: {doubled} rows repeat the key {key}")
+    return problems
+
+
+def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
+    """Rows of several files with the same key are no problem as long as they say the same."""
+    key = list(KEYS[table])
+    first: dict[tuple, tuple[Path, tuple]] = {}
+    differing: Counter[tuple[Path, Path]] = Counter()
+    for file, rows in read:
+        names = [*key, *(name for name in rows.column_names if name not in key)]
+        for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
+            path, said = first.setdefault(row[: len(key)], (file.path, row))
+            if said != row and path != file.path:
+                differing[file.path, path] += 1
+    return [f"{path}: {n} rows differ from those with the same {key} in {other}" for (path, other), n in differing.items()]
+
+
+def _copies(read: Sequence[_Read]) -> list[str]:
+    """A run that several folders have must be the same bytes in all: equal fingerprints, equal predictions."""
+    found: dict[str, dict[int, set[str]]] = {}
+    for file, rows in read:
+        for run_id in pc.unique(rows.column("run_id")).to_pylist():
+            found.setdefault(run_id, {}).setdefault(file.source, set()).add(file.sha256)
+    return [
+        f"run {run_id}: its predictions in several folders differ; those of the first folder are used"
+        for run_id, sources in found.items()
+        if len(set(map(frozenset, sources.values()))) > 1
+    ]
+
+
+def _runs(rows: dict[str, list[_Read]]) -> list[str]:
+    problems = []
+    facts = _together(rows, "facts", ["fact_id"]).column("fact_id").unique()
+    predictions = _predictions_as_built(rows["predictions"])
+    by_run = predictions.group_by("run_id").aggregate([("fact_id", "count")]).to_pylist()
+    counts = {row["run_id"]: row["fact_id_count"] for row in by_run}
+    distinct = predictions.group_by(["run_id", "fact_id", "layer"]).aggregate([]).group_by("run_id").aggregate([("fact_id", "count")])
+    for row in distinct.to_pylist():
+        if doubled := counts[row["run_id"]] - row["fact_id_count"]:
+            problems.append(f"run {row['run_id']}: {doubled} predictions are duplicates of a fact and layer")
+    known = pc.is_in(predictions.column("fact_id"), value_set=facts)
+    orphans = predictions.filter(pc.invert(known)).group_by("run_id").aggregate([("fact_id", "count_distinct")]).to_pylist()
+    for row in orphans:
+        problems.append(f"run {row['run_id']}: {row['fact_id_count_distinct']} facts of its predictions are in no facts file")
+    tokenizers = set(_together(rows, "vocabulary", ["tokenizer"]).column("tokenizer").unique().to_pylist())
+    runs: dict[str, dict] = {}
+    for _, table in rows["runs"]:
+        for run in table.to_pylist():
+            runs.setdefault(run["run_id"], run)
+    for run_id, run in sorted(runs.items()):
+        expected = run["n_probed"] * run["layers"]
+        if counts.get(run_id, 0) != expected:
+            problems.append(
+                f"run {run_id}: {counts.get(run_id, 0)} predictions, expected {expected} "
+                f"({run['n_probed']} facts x {run['layers']} layers); run `probe` again to complete it"
+            )
+        if problem := fingerprint_problem(run_id, run["config"]):
+            problems.append(problem)
+        if problem := _left_out_problem(run):
+            problems.append(problem)
+        if run["tokenizer"] not in tokenizers:
+            problems.append(f"run {run_id}: no vocabulary file has its tokenizer {run['tokenizer']!r}")
+    unfinished = sorted(set(counts) - set(runs))
+    problems += [f"run {run_id}: has predictions but no row in any runs file; run `probe` again to complete it" for run_id in unfinished]
+    return problems
+
+
+def _left_out_problem(run: dict) -> str | None:
+    try:
+        left_out = json.loads(run["left_out"] or "{}")
+        total = run["n_probed"] + sum(left_out.values())
+    except (ValueError, TypeError, AttributeError):
+        return f"run {run['run_id']}: left_out is not JSON of reason -> count: {run['left_out']!r}"
+    if total != run["n_read"]:
+        return f"run {run['run_id']}: read {run['n_read']}, but probed and left out are {total}"
+    return None
+
+
+def _predictions_as_built(read: Sequence[_Read]) -> pa.Table:
+    """The rows that ``build_database`` takes: a run from the first source that has it, equal files once."""
+    source_of: dict[str, int] = {}
+    seen: set[str] = set()
+    parts = [SCHEMAS["predictions"].empty_table().select(["run_id", "fact_id", "layer"])]
+    for file, rows in read:
+        if file.sha256 in seen:
+            continue
+        seen.add(file.sha256)
+        taken = [r for r in pc.unique(rows.column("run_id")).to_pylist() if source_of.setdefault(r, file.source) == file.source]
+        rows = rows.select(["run_id", "fact_id", "layer"])
+        parts.append(rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(taken, pa.string()))))
+    return pa.concat_tables(parts)
+
+
+def _together(rows: dict[str, list[_Read]], table: str, columns: list[str]) -> pa.Table:
+    return pa.concat_tables([SCHEMAS[table].empty_table().select(columns), *(part.select(columns) for _, part in rows[table])])
+
+
+def _database(folder: Path, files: Sequence[SourceFile]) -> list[str]:
+    try:
+        found = current_version(folder)
+    except StoreError as error:
+        return [str(error)]
+    expected = data_version_of(files)
+    if found != expected:
+        return [f"the database in {folder} is stale: made from data {found}, the files are {expected}; run `{BUILD_COMMAND}`"]
+    return []

@@ -1,0 +1,146 @@
+"""The one way to open the database: read-only, closed to the outside, a cursor a query."""
+
+import contextlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from probing.core.errors import StoreError
+from probing.store.schema import SCHEMA_VERSION
+
+POINTER = "current.json"
+BUILD_COMMAND = "python -m probing build"
+#: DuckDB has no statement timeout of its own; no query of ours takes a tenth of this.
+QUERY_SECONDS = 30.0
+
+# All connections of a process to one path need the same settings, hence one constant and one factory.
+_SETTINGS = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+
+
+class Database:
+    """A read-only database of results; safe to share between threads. Made by ``open_database``."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, data_version: str):
+        self._root = connection
+        self._lock = threading.Lock()
+        self.path = path
+        self.data_version = data_version
+
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
+        """Runs one of this package's own statements on a cursor of its own and fetches all of it.
+
+        Args:
+            sql: fixed text with ``$name`` where a value goes; nothing that a user typed is ever part of it.
+            parameters: values by name.
+            seconds: after which the query is interrupted.
+
+        Raises:
+            StoreError: if it takes too long, or the database cannot answer.
+        """
+        # A connection shared by threads gives wrong answers silently; even the making of cursors is kept apart.
+        with self._lock:
+            cursor = self._root.cursor()
+        late = threading.Event()
+
+        def interrupt() -> None:
+            late.set()
+            # The query may have ended, and its cursor been closed, in this very moment.
+            with contextlib.suppress(duckdb.Error):
+                cursor.interrupt()
+
+        timer = threading.Timer(seconds, interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            return cursor.execute(sql, dict(parameters or {})).df()
+        except duckdb.InterruptException as error:
+            if late.is_set():
+                raise StoreError(f"a query on {self.path} took more than {seconds:g} s and was stopped; narrow the selection") from error
+            raise StoreError(f"a query on {self.path} was interrupted; try again") from error
+        except duckdb.Error as error:
+            raise StoreError(f"cannot query {self.path}: {error}; if this stays so, delete the file and run `{BUILD_COMMAND}`") from error
+        finally:
+            timer.cancel()
+            cursor.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._root.close()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def current_version(folder: Path) -> str:
+    """Data version of the database in ``folder``, without opening it: changes when another one is built.
+
+    Raises:
+        StoreError: if there is none; the message names the command that makes one.
+    """
+    return _read_pointer(Path(folder))["data_version"]
+
+
+def open_database(folder: Path) -> Database:
+    """Opens the database that the pointer in ``folder`` names.
+
+    Raises:
+        StoreError: if there is none, it is damaged, or another version of the program made it; the message names the
+            command that makes one.
+    """
+    folder = Path(folder)
+    pointer = _read_pointer(folder)
+    path = folder / pointer["file"]
+    if not path.is_file():
+        # Between reading the pointer and here another process may have built anew and removed this file.
+        pointer = _read_pointer(folder)
+        path = folder / pointer["file"]
+    if not path.is_file():
+        raise StoreError(f"{folder / POINTER} names {path.name}, which does not exist; run `{BUILD_COMMAND}`")
+    try:
+        connection = duckdb.connect(path, read_only=True, config=_SETTINGS)
+    except duckdb.Error as error:
+        raise StoreError(f"cannot open {path}: {error}; delete it and run `{BUILD_COMMAND}`") from error
+    try:
+        row = connection.execute("SELECT data_version, schema_version FROM meta").fetchone()
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"{path} is a database but not one of results: {error}; delete it and run `{BUILD_COMMAND}`") from error
+    if row != (pointer["data_version"], SCHEMA_VERSION):
+        connection.close()
+        expected = (pointer["data_version"], SCHEMA_VERSION)
+        raise StoreError(f"{path} is of version {row}, {POINTER} says {expected}; delete it and run `{BUILD_COMMAND}`")
+    return Database(connection, path, pointer["data_version"])
+
+
+def _read_pointer(folder: Path) -> dict[str, str]:
+    pointer = folder / POINTER
+    try:
+        content = json.loads(pointer.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreError(f"no database in {folder} (there is no {pointer.name}); run `{BUILD_COMMAND}`") from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {pointer}: {error}; delete it and run `{BUILD_COMMAND}`") from error
+    if not isinstance(content, dict) or not all(isinstance(content.get(key), str) for key in ("file", "data_version")):
+        raise StoreError(f"{pointer} does not name a database; delete it and run `{BUILD_COMMAND}`")
+    if content.get("schema_version") != SCHEMA_VERSION:
+        version = content.get("schema_version")
+        raise StoreError(f"the database in {folder} has schema version {version}, expected {SCHEMA_VERSION}; run `{BUILD_COMMAND}`")
+    # The pointer may only name a file beside it.
+    if Path(content["file"]).name != content["file"]:
+        raise StoreError(f"{pointer} names {content['file']!r}, expected a file in the same folder; delete it and run `{BUILD_COMMAND}`")
+    return content

@@ -1,0 +1,74 @@
+"""Which facts of a run are looked at: one filter for searching, counting, leafing and picking."""
+
+from dataclasses import dataclass
+from typing import Any
+
+#: A longer text is cut: each word is one more condition.
+MAX_WORDS = 16
+
+_EQUAL = {
+    "relation": "f.relation",
+    "probe_set": "f.probe_set",
+    "first_known": "k.first_layer",
+    "last_known": "k.last_layer",
+    "answer_in_subject": "k.answer_in_subject",
+}
+
+
+@dataclass(frozen=True)
+class FactFilter:
+    """Conditions that all must hold; None (or ``""`` of ``text``) does not filter.
+
+    Attributes:
+        text: words that must all occur in subject, object, prompt or relation, ignoring case and accents.
+        relation: name of the relation.
+        probe_set: name of the probe set.
+        known_at: layer at which the fact has rank 1.
+        first_known: first of the layers 1..L with rank 1.
+        last_known: last of the layers 1..L with rank 1.
+        never_known: True: rank 1 at none of the layers 1..L; False: at some.
+        exposures: how the fact stands to the training text; empty keeps nothing.
+        answer_in_subject: whether the answer occurs in the subject.
+        layer_rank: (layer, k): rank <= k at that layer.
+    """
+
+    text: str = ""
+    relation: str | None = None
+    probe_set: str | None = None
+    known_at: int | None = None
+    first_known: int | None = None
+    last_known: int | None = None
+    never_known: bool | None = None
+    exposures: tuple[str, ...] | None = None
+    answer_in_subject: bool | None = None
+    layer_rank: tuple[int, int] | None = None
+
+    def condition(self) -> tuple[str, dict[str, Any]]:
+        """SQL over ``known k``, ``facts f`` and ``relations l``, and its parameters; the SQL holds no given value."""
+        parts: list[str] = []
+        values: dict[str, Any] = {}
+        haystack = "strip_accents(lower(concat_ws(' ', f.subject, f.object, f.prompt, f.relation, l.label)))"
+        for number, word in enumerate(self.text.split()[:MAX_WORDS]):
+            parts.append(f"contains({haystack}, strip_accents(lower($word_{number})))")
+            values[f"word_{number}"] = word
+        for name, column in _EQUAL.items():
+            if (value := getattr(self, name)) is not None:
+                parts.append(f"{column} = ${name}")
+                # A frame's numbers are numpy's, which DuckDB does not bind.
+                values[name] = value if isinstance(value, str | bool) else int(value)
+        if self.never_known is not None:
+            parts.append("(k.layers_known = 0) = $never_known")
+            values["never_known"] = self.never_known
+        if self.exposures is not None:
+            parts.append("k.exposure IN (SELECT unnest($exposures::VARCHAR[]))")
+            values["exposures"] = list(self.exposures)
+        at = {"known_at": None if self.known_at is None else (self.known_at, 1), "layer_rank": self.layer_rank}
+        for name, pair in at.items():
+            if pair is not None:
+                parts.append(
+                    f"k.fact_id IN (SELECT p.fact_id FROM predictions p WHERE p.run_id = $run_id "
+                    f"AND p.layer = ${name}_layer AND p.gold_rank <= ${name}_k)"
+                )
+                values |= {f"{name}_layer": int(pair[0]), f"{name}_k": int(pair[1])}
+        return " AND ".join(parts) or "true", values
+

@@ -1,0 +1,110 @@
+"""One fact through all layers, and facts that are worth looking at."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.store.database import Database
+from probing.store.fact_queries import whole_numbers
+
+
+def fact(db: Database, fact_id: str) -> pd.DataFrame:
+    """One row: the columns of ``facts``, and label and cardinality of its relation; no row if there is no such fact."""
+    return db.query(
+        """
+        SELECT f.*, coalesce(l.label, f.relation) AS label, l.cardinality
+        FROM facts f LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
+        WHERE f.fact_id = $fact_id
+        """,
+        {"fact_id": fact_id},
+    )
+
+
+def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.DataFrame:
+    """What the runs answered, layer by layer.
+
+    Returns:
+        run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, best first; ``#id``
+        where the vocabulary lacks it), top_logp (list of float); by run and layer.
+    """
+    rows = db.query(
+        """
+        WITH rows AS (
+            SELECT p.*, r.tokenizer FROM predictions p JOIN runs r ON r.run_id = p.run_id
+            WHERE p.fact_id = $fact_id AND p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+        ), places AS (
+            SELECT run_id, layer, tokenizer, unnest(top_ids) AS id, generate_subscripts(top_ids, 1) AS place FROM rows
+        ), named AS (
+            SELECT s.run_id, s.layer, list(coalesce(v.token, '#' || s.id) ORDER BY s.place) AS tokens
+            FROM places s LEFT JOIN vocabulary v ON v.tokenizer = s.tokenizer AND v.id = s.id
+            GROUP BY s.run_id, s.layer
+        )
+        SELECT rows.run_id, rows.layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids, coalesce(tokens, []) AS tokens, top_logp
+        FROM rows LEFT JOIN named ON named.run_id = rows.run_id AND named.layer = rows.layer
+        ORDER BY rows.run_id, rows.layer
+        """,
+        {"fact_id": fact_id, "run_ids": list(run_ids)},
+    )
+    for name in ("top_ids", "tokens", "top_logp"):
+        rows[name] = [list(value.tolist() if hasattr(value, "tolist") else value) for value in rows[name]]
+    return whole_numbers(rows)
+
+
+def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
+    """Which runs asked a fact: run_id, exposure, first_layer, last_layer, layers_known, best_rank, last_rank."""
+    return whole_numbers(
+        db.query(
+            """
+            SELECT run_id, exposure, first_layer, last_layer, layers_known, best_rank, last_rank
+            FROM known WHERE fact_id = $fact_id ORDER BY run_id
+            """,
+            {"fact_id": fact_id},
+        )
+    )
+
+
+def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
+    """Facts to begin with: surely known at the end, and known inside but lost at the end.
+
+    Facts whose answer occurs in their subject are passed over (copying is not knowledge), and as many relations as possible
+    are shown.
+
+    Args:
+        db: the database.
+        run_id: the run.
+        limit: how many of each kind.
+
+    Returns:
+        kind (``"known at the last layer"``, by gold_logp there; ``"lost at the last layer"``, by the best gold_logp of the layers with
+        rank 1), fact_id, probe_set, relation, label, subject, object, prompt, exposure, first_layer, last_layer, best_rank, last_rank,
+        gold_logp.
+    """
+    found = db.query(
+        """
+        WITH sure AS (
+            SELECT k.fact_id, k.relation,
+                CASE WHEN k.last_rank = 1 THEN 'known at the last layer' ELSE 'lost at the last layer' END AS kind,
+                max(p.gold_logp) AS gold_logp
+            FROM known k
+            JOIN runs r ON r.run_id = k.run_id
+            JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id
+            WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject
+                AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
+            GROUP BY ALL
+        ), placed AS (
+            SELECT *, row_number() OVER (PARTITION BY kind, relation ORDER BY gold_logp DESC, fact_id) AS in_relation FROM sure
+        ), chosen AS (
+            SELECT *, row_number() OVER (PARTITION BY kind ORDER BY in_relation, gold_logp DESC, fact_id) AS place FROM placed
+        )
+        SELECT c.kind, c.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt,
+            k.exposure, k.first_layer, k.last_layer, k.best_rank, k.last_rank, c.gold_logp
+        FROM chosen c
+        JOIN facts f ON f.fact_id = c.fact_id
+        JOIN known k ON k.run_id = $run_id AND k.fact_id = c.fact_id
+        LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
+        WHERE c.place <= $limit
+        ORDER BY c.kind, c.place
+        """,
+        {"run_id": run_id, "limit": int(limit)},
+    )
+    return whole_numbers(found)

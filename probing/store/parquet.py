@@ -1,0 +1,169 @@
+"""Parquet files: written whole or not at all, read only if they are ours."""
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from probing.core.errors import StoreError
+from probing.store.schema import SCHEMA_VERSION, SCHEMAS, SORT
+
+_TABLE_KEY = b"probing.table"
+_VERSION_KEY = b"probing.schema_version"
+_ROWS_PER_GROUP = 122_880
+
+
+def write_table(table_name: str, rows: Any, path: Path) -> Path:
+    """Writes one table to ``path``, which holds either the old bytes or all of the new ones, whatever is killed when.
+
+    Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are sorted by
+    ``schema.SORT``; predictions keep the given order within a layer (by relation, then fact).
+
+    Args:
+        table_name: a key of ``SCHEMAS``.
+        rows: a ``pyarrow.Table``, a pandas frame, a mapping of columns or a sequence of mappings; further columns are an error.
+        path: target; its folder is created.
+
+    Returns:
+        ``path``.
+
+    Raises:
+        StoreError: if a column is missing, unknown, of the wrong type or empty where it must not be.
+    """
+    table = _sorted(_conform(table_name, rows), SORT[table_name])
+    table = table.replace_schema_metadata({_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(SCHEMA_VERSION).encode()})
+    paths = {f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema}
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            pq.write_table(
+                table,
+                stream,
+                compression="zstd",
+                compression_level=9,
+                version="2.6",
+                row_group_size=_ROWS_PER_GROUP,
+                use_dictionary=[name for name, floats in paths.items() if not floats],
+                use_byte_stream_split=[name for name, floats in paths.items() if floats],
+            )
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return path
+
+
+def read_table(path: Path, table_name: str) -> pa.Table:
+    """Reads a file that ``write_table`` wrote.
+
+    Raises:
+        StoreError: if the file is missing, truncated, foreign, another table or of another schema version; the message
+            names the file and what to do.
+    """
+    schema = check_file(path, table_name)
+    try:
+        # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
+        with pq.ParquetFile(path) as file:
+            return file.read().replace_schema_metadata().cast(schema)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
+
+
+def check_file(path: Path, table_name: str) -> pa.Schema:
+    """Reads only the footer of a file and says whether it is a readable file of this table.
+
+    Returns:
+        The schema that its rows have.
+
+    Raises:
+        StoreError: as ``read_table``.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise StoreError(f"no file {path}; expected the table {table_name!r} as Parquet")
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no Parquet: "
+            "delete it and run again the command that made it"
+        ) from error
+    marks = found.metadata or {}
+    if _TABLE_KEY not in marks or _VERSION_KEY not in marks:
+        raise StoreError(f"{path} is Parquet but was not written by this program; expected the table {table_name!r}. Move it elsewhere")
+    if marks[_TABLE_KEY] != table_name.encode():
+        raise StoreError(f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r}; rename it")
+    if marks[_VERSION_KEY] != str(SCHEMA_VERSION).encode():
+        version = marks[_VERSION_KEY].decode(errors="replace")
+        raise StoreError(f"{path} has schema version {version}, expected {SCHEMA_VERSION}; make it again with this version of the program")
+    expected = SCHEMAS[table_name]
+    if found.names != expected.names:
+        raise StoreError(f"{path} has the columns {found.names}, expected {expected.names}; make it again with this version of the program")
+    return expected
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a rename in ``folder`` survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _conform(table_name: str, rows: Any) -> pa.Table:
+    if table_name not in SCHEMAS:
+        raise StoreError(f"unknown table {table_name!r}; expected one of {sorted(SCHEMAS)}")
+    schema = SCHEMAS[table_name]
+    try:
+        if isinstance(rows, pa.Table):
+            given = rows
+        elif isinstance(rows, Mapping):
+            given = pa.table(dict(rows))
+        elif isinstance(rows, Sequence):
+            names = list(dict.fromkeys(name for row in rows for name in row)) or schema.names
+            # Typed here, so that a column of small numbers or of nulls only is not guessed.
+            fields = [schema.field(name) if name in schema.names else pa.field(name, pa.null()) for name in names]
+            _same_names(table_name, names, schema)
+            given = pa.Table.from_pylist(list(rows), schema=pa.schema([field.with_nullable(True) for field in fields]))
+        else:
+            given = pa.Table.from_pandas(rows, preserve_index=False)
+        _same_names(table_name, given.column_names, schema)
+        nullable = pa.schema([field.with_nullable(True) for field in schema])
+        given = given.select(schema.names).replace_schema_metadata().cast(nullable)
+    except (pa.ArrowException, TypeError) as error:
+        expected = ", ".join(f"{field.name} {field.type}" for field in schema)
+        raise StoreError(f"cannot write the table {table_name!r}: {error}; expected {expected}") from error
+    for field in schema:
+        empty = given.column(field.name).null_count
+        if empty and not field.nullable:
+            raise StoreError(f"column {field.name!r} of the table {table_name!r} has {empty} empty values; expected none")
+    return given.cast(schema).combine_chunks()
+
+
+def _same_names(table_name: str, names: Sequence[str], schema: pa.Schema) -> None:
+    if missing := sorted(set(schema.names) - set(names)):
+        raise StoreError(f"the table {table_name!r} lacks the columns {missing}; expected {schema.names}")
+    if unknown := sorted(set(names) - set(schema.names)):
+        raise StoreError(f"the table {table_name!r} has the unknown columns {unknown}; expected {schema.names}")
+
+
+def _sorted(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in columns])
+    if order.equals(pa.array(np.arange(len(order), dtype=np.uint64))):
+        return table
+    return table.take(order).combine_chunks()
+
+
+def _holds_floats(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind.value_type if pa.types.is_list(kind) else kind)

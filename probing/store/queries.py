@@ -1,0 +1,147 @@
+"""What can be asked about whole runs. Every answer is a count or a sum; ``probing.core`` makes shares and intervals of them.
+
+All functions take the database first and return a frame. Filters that are None do not filter. ``exposures`` holds values
+such as ``"stated"`` or ``"unknown"``; an empty tuple keeps nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from probing.store.database import Database
+
+_KEPT = """
+    (NOT $by_exposure OR exposure IN (SELECT unnest($exposures::VARCHAR[])))
+    AND ($answer_in_subject::BOOLEAN IS NULL OR answer_in_subject = $answer_in_subject::BOOLEAN)
+"""
+_OF_RUNS = f"WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND {_KEPT}"
+
+
+def runs(db: Database) -> pd.DataFrame:
+    """All complete runs with every column of the table ``runs``, by model, probe set, head, template set and seed."""
+    return db.query("SELECT * FROM runs ORDER BY model, probe_set, head, template_set, seed, run_id")
+
+
+def probe_sets(db: Database) -> pd.DataFrame:
+    """Every probe set: probe_set, n_facts (stored, whichever run probed them), n_relations, n_runs."""
+    return db.query("""
+        SELECT f.probe_set, count(*) AS n_facts, count(DISTINCT f.relation) AS n_relations,
+            (SELECT count(*) FROM runs r WHERE r.probe_set = f.probe_set) AS n_runs
+        FROM facts f GROUP BY f.probe_set ORDER BY f.probe_set
+    """)
+
+
+def relations(db: Database) -> pd.DataFrame:
+    """Every relation that has facts: probe_set, relation, label (the name itself where none is known), cardinality, n_facts."""
+    return db.query("""
+        SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label, any_value(r.cardinality) AS cardinality,
+            count(*) AS n_facts
+        FROM facts f LEFT JOIN relations r ON r.relation = f.relation AND r.probe_set = f.probe_set
+        GROUP BY f.probe_set, f.relation ORDER BY f.probe_set, f.relation
+    """)
+
+
+def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """How many facts of the runs stand how to the training text: run_id, exposure, answer_in_subject, n."""
+    return db.query(
+        """
+        SELECT run_id, exposure, answer_in_subject, CAST(sum(n) AS BIGINT) AS n FROM total
+        WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+        GROUP BY ALL ORDER BY ALL
+        """,
+        {"run_ids": list(run_ids)},
+    )
+
+
+def aggregate(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Counts by run, layer (0..L) and relation.
+
+    Returns:
+        run_id, layer, relation, n, hits_1, hits_10, hits_100, sum_reciprocal_rank, sum_squared_reciprocal_rank, answer_hits_1,
+        sum_answer_reciprocal_rank, other_n, other_1, other_10, other_100; a relation of which the filters keep no fact has no row.
+    """
+    return db.query(
+        f"""
+        SELECT run_id, layer, relation,
+            CAST(sum(n) AS BIGINT) AS n,
+            CAST(sum(hits_1) AS BIGINT) AS hits_1,
+            CAST(sum(hits_10) AS BIGINT) AS hits_10,
+            CAST(sum(hits_100) AS BIGINT) AS hits_100,
+            sum(sum_reciprocal_rank) AS sum_reciprocal_rank,
+            sum(sum_squared_reciprocal_rank) AS sum_squared_reciprocal_rank,
+            CAST(sum(answer_hits_1) AS BIGINT) AS answer_hits_1,
+            sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank,
+            CAST(sum(other_n) AS BIGINT) AS other_n,
+            CAST(sum(other_1) AS BIGINT) AS other_1,
+            CAST(sum(other_10) AS BIGINT) AS other_10,
+            CAST(sum(other_100) AS BIGINT) AS other_100
+        FROM aggregate {_OF_RUNS}
+        GROUP BY run_id, layer, relation ORDER BY run_id, layer, relation
+        """,
+        _parameters(run_ids, exposures, answer_in_subject),
+    )
+
+
+def totals(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Facts known at the last layer, and at any of the layers 1..L, by run and relation.
+
+    Returns:
+        run_id, relation, n, last_1, last_10, last_100, any_1, any_10, any_100.
+    """
+    counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in "n last_1 last_10 last_100 any_1 any_10 any_100".split())
+    return db.query(
+        f"SELECT run_id, relation, {counts} FROM total {_OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
+        _parameters(run_ids, exposures, answer_in_subject),
+    )
+
+
+def majority(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """What always giving the relation's most frequent answer gets right: run_id, relation, n, majority_hits.
+
+    The answer is the most frequent one of all probed facts of the run and relation; filters choose who is counted.
+    """
+    return db.query(
+        f"""
+        SELECT run_id, relation, CAST(sum(n) AS BIGINT) AS n, CAST(sum(majority_hits) AS BIGINT) AS majority_hits
+        FROM majority {_OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
+        """,
+        _parameters(run_ids, exposures, answer_in_subject),
+    )
+
+
+def layer_hits(db: Database, run_id: str, layer: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None) -> pd.DataFrame:
+    """Rank of every fact of a run at one layer: fact_id, relation, gold_rank. For paired comparisons between runs or layers."""
+    return db.query(
+        f"""
+        SELECT fact_id, relation, gold_rank FROM (
+            SELECT p.fact_id, k.relation, p.gold_rank, k.exposure, k.answer_in_subject
+            FROM predictions p JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
+            WHERE p.run_id = $run_id AND p.layer = $layer
+        ) WHERE {_KEPT} ORDER BY fact_id
+        """,
+        {"run_id": run_id, "layer": layer, **_filters(exposures, answer_in_subject)},
+    )
+
+
+def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:
+    """The tokens of a tokenizer by id: id, token."""
+    return db.query("SELECT id, token FROM vocabulary WHERE tokenizer = $tokenizer ORDER BY id", {"tokenizer": tokenizer})
+
+
+def _parameters(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
+    return {"run_ids": list(run_ids), **_filters(exposures, answer_in_subject)}
+
+
+def _filters(exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
+    return {
+        "by_exposure": exposures is not None,
+        "exposures": list(exposures or ()),
+        "answer_in_subject": answer_in_subject,
+    }

@@ -1,0 +1,100 @@
+"""What the tables are: columns, types, which may be empty, and what identifies a row.
+
+Parquet is canonical; the tables in the database that are named here have the same columns.
+"""
+
+import pyarrow as pa
+
+#: Raised when a column is added, removed or changes its meaning; older files are then refused by name.
+SCHEMA_VERSION = 1
+
+
+def _schema(required: dict[str, pa.DataType], optional: dict[str, pa.DataType] | None = None) -> pa.Schema:
+    fields = [pa.field(name, kind, nullable=False) for name, kind in required.items()]
+    return pa.schema(fields + [pa.field(name, kind, nullable=True) for name, kind in (optional or {}).items()])
+
+
+def _ordered(schema: pa.Schema, names: str) -> pa.Schema:
+    if sorted(names.split()) != sorted(schema.names):
+        raise ValueError(f"the column order names {names.split()}, the schema has {schema.names}")
+    return pa.schema([schema.field(name) for name in names.split()])
+
+
+_TEXT = pa.string()
+
+#: Table name -> its columns in order. Ranks count from 1; log-probabilities are natural logarithms; layer 0 is the embeddings.
+SCHEMAS: dict[str, pa.Schema] = {
+    "predictions": _ordered(
+        _schema(
+            {
+                "run_id": _TEXT,
+                "fact_id": _TEXT,
+                "layer": pa.uint8(),
+                "gold_rank": pa.uint32(),
+                "answer_rank": pa.uint32(),
+                "gold_logp": pa.float32(),
+                "top_ids": pa.list_(pa.uint32()),
+                "top_logp": pa.list_(pa.float32()),
+            },
+            {"other_rank": pa.uint32()},
+        ),
+        "run_id fact_id layer gold_rank answer_rank other_rank gold_logp top_ids top_logp",
+    ),
+    "facts": _ordered(
+        _schema(
+            dict.fromkeys("fact_id probe_set relation subject object prompt".split(), _TEXT) | {"answer_in_subject": pa.bool_()},
+            dict.fromkeys("template template_set pred".split(), _TEXT),
+        ),
+        "fact_id probe_set relation subject object prompt template template_set answer_in_subject pred",
+    ),
+    "relations": _schema({"relation": _TEXT, "probe_set": _TEXT}, {"label": _TEXT, "cardinality": _TEXT}),
+    "runs": _ordered(
+        _schema(
+            dict.fromkeys("run_id model head role template_set probe_set tokenizer config".split(), _TEXT)
+            | {"seed": pa.int64(), "top_k": pa.uint32(), "layers": pa.uint8(), "n_read": pa.uint32(), "n_probed": pa.uint32()},
+            dict.fromkeys("model_revision base objective left_out dtype device code_version created".split(), _TEXT),
+        ),
+        "run_id model model_revision base objective head seed role template_set top_k probe_set layers n_read n_probed "
+        "left_out tokenizer dtype device code_version created config",
+    ),
+    "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT}),
+    "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
+}
+
+#: Table name -> the columns that identify a row.
+KEYS: dict[str, tuple[str, ...]] = {
+    "predictions": ("run_id", "fact_id", "layer"),
+    "facts": ("fact_id",),
+    "relations": ("probe_set", "relation"),
+    "runs": ("run_id",),
+    "vocabulary": ("tokenizer", "id"),
+    "exposure": ("model", "fact_key"),
+}
+
+#: Table name -> the order of rows in a file. Where columns are equal the writer's order stays: predictions come
+#: by relation and fact within a layer, which compresses better than by the hashes that fact ids are.
+SORT: dict[str, tuple[str, ...]] = {
+    "predictions": ("run_id", "layer"),
+    "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
+    "relations": ("probe_set", "relation"),
+    "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
+    "vocabulary": ("tokenizer", "id"),
+    "exposure": ("model", "fact_key"),
+}
+
+_SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.uint8(): "UTINYINT",
+    pa.uint32(): "UINTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.list_(pa.uint32()): "UINTEGER[]",
+    pa.list_(pa.float32()): "FLOAT[]",
+}
+
+
+def create_statement(table_name: str) -> str:
+    """The SQL that creates an empty table with the columns of ``SCHEMAS[table_name]``."""
+    columns = ", ".join(f'"{field.name}" {_SQL_TYPES[field.type]}' for field in SCHEMAS[table_name])
+    return f"CREATE TABLE {table_name} ({columns})"

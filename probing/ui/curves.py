@@ -1,0 +1,167 @@
+"""The layer-curve page's numbers and its parts."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.metrics import METRICS, Estimate, RelationCounts, macro, micro
+from probing.figures.layer_curve import layer_curve, series_name
+from probing.ui import navigation, parts, selection
+from probing.ui.page import View, set_name
+from probing.ui.results import Results
+
+#: Metric -> (column with its count or sum, column of the squared sum, columns of the other-subject baseline, rank it counts).
+_COLUMNS: dict[str, tuple[str, str | None, str | None, int]] = {
+    "p_at_1": ("hits_1", None, "other_1", 1),
+    "p_at_10": ("hits_10", None, "other_10", 10),
+    "p_at_100": ("hits_100", None, "other_100", 100),
+    "mrr": ("sum_reciprocal_rank", "sum_squared_reciprocal_rank", None, 1),
+    "answer_p_at_1": ("answer_hits_1", None, None, 1),
+}
+#: The majority answer is one answer: it is a baseline for being right first, not for ten tries.
+_WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
+
+
+def estimate(counts: list[RelationCounts], average: str) -> Estimate:
+    """Macro or micro mean with its interval."""
+    return macro(counts) if average == "macro" else micro(counts)
+
+
+def relation_counts(rows: pd.DataFrame, metric: str) -> list[RelationCounts]:
+    """One count per relation, as the core's means want them."""
+    column, squared, _, _ = _COLUMNS[metric]
+    if squared:
+        return [RelationCounts(r.relation, int(r.n), 0, getattr(r, column), getattr(r, squared)) for r in rows.itertuples()]
+    return [RelationCounts(r.relation, int(r.n), int(getattr(r, column))) for r in rows.itertuples()]
+
+
+def baseline_counts(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
+    """The same for a baseline's columns, without relations in which it is not defined."""
+    return [RelationCounts(r.relation, int(getattr(r, n)), int(getattr(r, hits))) for r in rows.itertuples() if getattr(r, n) > 0]
+
+
+@st.cache_data(max_entries=64, show_spinner="Averaging …")
+def points(
+    data_version: str, _results: Results, runs: tuple[tuple[str, str, str, str], ...], metric: str, average: str,
+    exposures: tuple[str, ...] | None, in_subject: bool | None,
+) -> pd.DataFrame:  # fmt: skip
+    """A metric by run and layer with its interval and baselines.
+
+    Args:
+        data_version: fingerprint of the data; part of the cache's key.
+        runs: (run id, model, head, probe set) of each.
+        metric: a key of ``METRICS`` among ``selection.CURVE_METRICS``.
+        average: ``macro`` or ``micro``.
+        exposures, in_subject: filters; None keeps all.
+
+    Returns:
+        One row per run and layer, shares in [0, 1]: ``run_id, model, head, probe_set, layer, value, low, high, n,
+        relations, majority, other``. A baseline that is not defined is empty.
+    """
+    if not runs:
+        return pd.DataFrame(columns=["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"])
+    ids = tuple(run[0] for run in runs)
+    kept = {"run_ids": ids, "exposures": exposures, "answer_in_subject": in_subject}
+    table, majority = _results.read("aggregate", **kept), _results.read("majority", **kept)
+    other = _COLUMNS[metric][2]
+    rows = []
+    for run_id, model, head, probe_set in runs:
+        mine = majority[majority["run_id"] == run_id]
+        most = estimate(baseline_counts(mine, "n", "majority_hits"), average).value if metric in _WITH_MAJORITY else None
+        for layer, group in table[table["run_id"] == run_id].groupby("layer"):
+            got = estimate(relation_counts(group, metric), average)
+            wrong = estimate(baseline_counts(group, "other_n", other), average).value if other else None
+            rows.append((run_id, model, head, probe_set, int(layer), got.value, got.low, got.high, got.n, got.relations, most, wrong))
+    columns = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
+    frame = pd.DataFrame(rows, columns=columns)
+    numbers = ["value", "low", "high", "majority", "other"]
+    return frame.astype(dict.fromkeys(numbers, "float64"))
+
+
+def controls(view: View) -> None:
+    """Metric, average and panels."""
+    metric, average, panels = st.columns([4, 2, 2], vertical_alignment="bottom")
+    with metric:
+        selection.bound(
+            st.segmented_control, "Metric", "metric", view.page, options=list(selection.CURVE_METRICS), required=True,
+            format_func=lambda name: METRICS[name].label,
+        )  # fmt: skip
+    with average:
+        selection.bound(
+            st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
+            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
+        )  # fmt: skip
+    with panels:
+        selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
+
+
+def draw(view: View) -> pd.DataFrame:
+    """Draws the curves of the chosen runs; returns their points."""
+    chosen, runs = view.chosen, view.overlaid
+    key = tuple(runs[["run_id", "model", "head", "probe_set"]].itertuples(index=False, name=None))
+    assert view.results is not None
+    table = points(
+        view.results.data_version, view.results, key, chosen.metric, chosen.average, view.exposures, view.in_subject
+    )
+    metric = METRICS[chosen.metric]
+    if table["value"].isna().all():
+        st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
+        return table.iloc[:0]
+    names = {name: set_name(name) for name in table["probe_set"].unique()}
+    drawn = layer_curve(
+        table, title=f"{metric.label}, {chosen.average}", unit=metric.unit, colours=view.colours, names=names, panels=chosen.panels
+    )
+    filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
+    parts.figure(
+        drawn, table=table, stamp=view.stamp(filters, tuple(runs["run_id"])), name="layer-curves",
+        caption=_caption(chosen.metric), on_point=_remember,
+        alt=f"{metric.label} by layer for {', '.join(chosen.models)}",
+    )  # fmt: skip
+    return table
+
+
+def _caption(metric: str) -> str:
+    words = ["Bands are 95 % intervals."]
+    if metric in _WITH_MAJORITY:
+        words.append("Dashed: always giving the relation's most frequent answer.")
+    if _COLUMNS[metric][2]:
+        words.append("Dotted: the same facts asked about another subject of the relation; what lies above it comes from the subject.")
+    return " ".join([*words, f"{METRICS[metric].definition} Click a point to see its facts."])
+
+
+def _remember(point: list) -> None:
+    st.session_state["layer_curves.point"] = (str(point[0]), int(point[1]))
+
+
+def facts_behind(view: View, table: pd.DataFrame) -> None:
+    """The way from a point to its facts, by a click in the figure or by choosing here."""
+    if table.empty:
+        return
+    runs = table.drop_duplicates("run_id").set_index("run_id")
+    names = {run: series_name(row, table, {s: set_name(s) for s in table["probe_set"]}) for run, row in runs.iterrows()}
+    run_id, layer = st.session_state.get("layer_curves.point", (None, None))
+    run_id = run_id if run_id in names else next(iter(names))
+    layers = sorted(table.loc[table["run_id"] == run_id, "layer"])
+    layer = layer if layer in layers else layers[-1]
+    # Given before they are drawn, so that a click in the figure moves them.
+    st.session_state["layer_curves.line"], st.session_state["layer_curves.layer"] = run_id, layer
+
+    def moved() -> None:
+        _remember([st.session_state["layer_curves.line"], st.session_state["layer_curves.layer"]])
+
+    with st.container(border=True):
+        st.markdown("**The facts behind a point**")
+        line, number = st.columns(2)
+        line.selectbox("Line", list(names), format_func=names.get, key="layer_curves.line", on_change=moved)
+        number.select_slider("Layer", layers, key="layer_curves.layer", on_change=moved)
+        row, k = runs.loc[run_id], _COLUMNS[view.chosen.metric][3]
+        here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]
+        assert view.results is not None
+        hits = view.results.read(
+            "count_facts", run_id=run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject
+        )
+        navigation.link(
+            "facts",
+            f"Show the **{hits:,}** of {int(here['n']):,} facts with rank ≤ {k} at layer {layer}",
+            model=row["model"], head=row["head"], probe_set=row["probe_set"], at_layer=layer, at_rank=k, relation="", text="",
+            known_at=None, first_known=None, last_known=None, fact="", sheet=1,
+        )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Files to take away: tables and figures that say where they come from."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+#: Cells that a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Where a figure comes from.
+
+    Attributes:
+        filters: what was chosen, in words.
+        data_version: fingerprint of the database, or ``""`` for live answers.
+        run_ids: the runs behind it.
+    """
+
+    filters: str
+    data_version: str = ""
+    run_ids: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> str:
+        """Fingerprint in words: data version and runs."""
+        shown = ", ".join(run[:8] for run in self.run_ids[:4]) + (", …" if len(self.run_ids) > 4 else "")
+        parts = [f"data {self.data_version[:12]}" if self.data_version else "", f"runs {shown}" if shown else ""]
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def text(self) -> str:
+        """Filters and fingerprint on one line."""
+        return " · ".join(part for part in ("BERTnesia Explorer", self.filters, self.data) if part)
+
+
+def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
+    """The table as CSV in UTF-8; filters and fingerprint are its last two columns.
+
+    Text that a spreadsheet would run as a formula gets an apostrophe before it.
+    """
+    safe = table.copy()
+    for column in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[column]):
+            safe[column] = [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]]
+    safe["filters"] = stamp.filters
+    safe["data"] = f"{stamp.data_version} {' '.join(stamp.run_ids)}".strip()
+    return safe.to_csv(index=False).encode("utf-8")
+
+
+def html_bytes(figure: go.Figure, stamp: Stamp) -> bytes:
+    """The figure as one interactive HTML file that needs no network."""
+    body = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+    # "--" would end a comment early.
+    comment = html.escape(f"{stamp.text} · {stamp.data_version} {' '.join(stamp.run_ids)}").replace("--", "&#45;&#45;")
+    return body.replace("<head>", f"<head>\n<!-- {comment} -->", 1).encode("utf-8")
+
+
+def file_name(name: str, stamp: Stamp, ending: str = "") -> str:
+    """ "layer-curves-1a2b3c4d.csv"."""
+    tail = f"-{stamp.data_version[:8]}" if stamp.data_version else ""
+    return f"{name}{tail}{ending}"
+
+
+def dropped(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table without columns that only the figure needs."""
+    return table.drop(columns=[column for column in columns if column in table])

@@ -1,0 +1,198 @@
+"""The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import StoreError
+from probing.core.facts import PROBE_SETS
+from probing.figures.theme import model_colours
+from probing.ui import navigation, parts, results, selection
+from probing.ui.exports import Stamp
+from probing.ui.results import Results
+from probing.ui.selection import Selection
+from probing.ui.text import escape, listing
+
+HEADS = ("tied", "lens", "full")
+MOST_DEFAULT_MODELS = 4
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page draws.
+
+    Attributes:
+        page: name of the page.
+        chosen: the selection, with defaults filled in and names that are not in the store taken out.
+        results: the open database; None where a page can do without and there is none.
+        runs: the primary runs, one per model, head and probe set.
+    """
+
+    page: str
+    chosen: Selection
+    results: Results | None
+    runs: pd.DataFrame
+
+    @property
+    def overlaid(self) -> pd.DataFrame:
+        """The runs of the chosen models, heads and probe sets."""
+        chosen, runs = self.chosen, self.runs
+        kept = runs["model"].isin(chosen.models) & runs["head"].isin(chosen.heads) & runs["probe_set"].isin(chosen.probe_sets)
+        order = runs[kept].assign(_set=runs["probe_set"].map(_set_order))
+        return order.sort_values(["_set", "model", "head"]).drop(columns="_set")
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """Model -> colour, the same on every page."""
+        return model_colours(self.runs["model"]) if len(self.runs) else {}
+
+    @property
+    def exposures(self) -> tuple[str, ...] | None:
+        """The exposures kept, as queries want it."""
+        return self.chosen.exposures or None
+
+    @property
+    def in_subject(self) -> bool | None:
+        """Whether the answer stands in the subject, as queries want it."""
+        return {"any": None, "no": False, "yes": True}[self.chosen.in_subject]
+
+    def stamp(self, filters: str, run_ids: tuple[str, ...]) -> Stamp:
+        """Filters and fingerprint of a figure on this page."""
+        return Stamp(filters, self.results.data_version if self.results else "", run_ids)
+
+    def filter_words(self) -> str:
+        """The filters that are on, in words."""
+        words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []
+        words += {"any": [], "no": ["answer not in subject"], "yes": ["answer in subject"]}[self.chosen.in_subject]
+        return ", ".join(words) or "all facts"
+
+
+def set_name(probe_set: str) -> str:
+    """A probe set as a reader sees it."""
+    return PROBE_SETS.get(probe_set, probe_set)
+
+
+def _set_order(probe_set: str) -> int:
+    return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
+
+
+def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
+    """Draws title, navigation and sidebar; stops with the command that helps where results are needed and missing.
+
+    Args:
+        page: a key of ``selection.PAGE_FIELDS``.
+        title: what the browser's tab says.
+        question: the page's heading.
+        needs_results: False for pages that can work with an empty store.
+    """
+    st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=":material/layers:", layout="wide")
+    ignored = selection.enter(page)
+    with st.sidebar:
+        st.markdown("### BERTnesia Explorer")
+        navigation.sidebar_links()
+    st.title(question)
+    opened, error = None, None
+    try:
+        opened = results.open_results()
+    except StoreError as caught:
+        error = caught
+    runs = one_run_each(opened.runs()) if opened else pd.DataFrame()
+    if needs_results:
+        if error:
+            parts.problem(error)
+        elif runs.empty:
+            parts.missing("No results are stored yet.", parts.PROBE_COMMAND)
+        if error or runs.empty:
+            navigation.link("live", "Ask a model live meanwhile")
+            st.stop()
+    chosen, unknown = fit(selection.current(), runs)
+    view = View(page, chosen, opened, runs)
+    if len(runs):
+        with st.sidebar:
+            _controls(view)
+    selection.write_back(page)
+    for name in ignored:
+        st.info(f"The link's value of `{name}` makes no sense here and was left aside.", icon=":material/link_off:")
+    if unknown and any(name in selection.PAGE_FIELDS[page] for name in unknown):
+        names = listing([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
+        st.info(f"Not in these results, so left aside: {escape(names)}", icon=":material/link_off:")
+    return view
+
+
+def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
+    """Primary runs of the default template set: for each model, head and probe set the one made last."""
+    if runs.empty:
+        return runs
+    primary = runs[runs["role"] == "primary"]
+    ranked = primary.assign(_default=primary["template_set"].eq("default"), _when=primary["created"].fillna("").astype(str))
+    ranked = ranked.sort_values(["_default", "_when", "run_id"], ascending=[False, False, True])
+    return ranked.drop_duplicates(["model", "head", "probe_set"]).drop(columns=["_default", "_when"]).reset_index(drop=True)
+
+
+def fit(chosen: Selection, runs: pd.DataFrame) -> tuple[Selection, dict[str, list[str]]]:
+    """Fills in defaults and takes out names that the store does not have.
+
+    Returns:
+        The fitted selection, and field -> the names taken out.
+    """
+    if runs.empty:
+        return chosen, {}
+    unknown: dict[str, list[str]] = {}
+
+    def keep(field: str, there: list[str], default: list[str]) -> tuple[str, ...]:
+        wanted = getattr(chosen, field)
+        wanted = (wanted,) if isinstance(wanted, str) and wanted else wanted
+        if gone := [name for name in wanted if name not in there]:
+            unknown[field] = gone
+        return tuple(name for name in wanted if name in there) or tuple(default)
+
+    models = list(model_colours(runs["model"]))
+    heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
+    sets = sorted(runs["probe_set"].unique(), key=lambda name: (_set_order(name), name))
+    fitted = replace(
+        chosen, models=keep("models", models, models[:MOST_DEFAULT_MODELS]), heads=keep("heads", heads, heads[:1]),
+        probe_sets=keep("probe_sets", sets, sets),
+    )  # fmt: skip
+    # One run for the pages that read a single one: each choice narrows the next.
+    first = [name for name in fitted.models if name in models]
+    model = keep("model", models, first)[0]
+    of_model = runs[runs["model"] == model]
+    head = keep("head", [name for name in heads if name in set(of_model["head"])], [n for n in heads if n in set(of_model["head"])])[0]
+    of_head = of_model[of_model["head"] == head]
+    probe_set = keep("probe_set", [name for name in sets if name in set(of_head["probe_set"])], list(of_head["probe_set"]))[0]
+    return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
+
+
+def _controls(view: View) -> None:
+    used, chosen, runs = selection.PAGE_FIELDS[view.page], view.chosen, view.runs
+    if "models" in used:
+        _several("Models", "models", view, list(model_colours(runs["model"])))
+        _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: (HEADS + (h,)).index(h)))
+        _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=_set_order), format_func=set_name)
+    if "probe_set" in used:
+        anew = {"fact": "", "sheet": 1}
+        selection.bound(st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), resets=anew)
+        of_model = runs[runs["model"] == chosen.model]
+        selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
+        sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=_set_order)
+        selection.bound(
+            st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
+            resets={"relation": "", **anew},
+        )  # fmt: skip
+    if "exposures" in used:
+        selection.bound(
+            st.multiselect, "Exposure", "exposures", view.page, options=list(selection.EXPOSURES), placeholder="all",
+            help="How the fact stands to the model's training text, where that text is known: stated in so many words, subject and "
+            "answer met in one sentence (evidence), held out, or unseen.",
+        )  # fmt: skip
+    if "in_subject" in used:
+        selection.bound(
+            st.segmented_control, "Answer stands in the subject", "in_subject", view.page, options=list(selection.IN_SUBJECT), required=True,
+            help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
+        )  # fmt: skip
+
+
+def _several(label: str, field: str, view: View, options: list[str], **more) -> None:
+    if len(options) > 1:
+        selection.bound(st.multiselect, label, field, view.page, value=getattr(view.chosen, field), options=options, **more)

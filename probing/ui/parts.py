@@ -1,0 +1,103 @@
+"""Small parts that every page is made of: a figure with its table and downloads, and words where something is missing."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from probing.figures import theme
+from probing.ui import exports
+from probing.ui.exports import Stamp
+from probing.ui.text import escape
+
+BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head tied"
+BUILD_COMMAND = "python -m probing build"
+PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
+FETCH_COMMAND = "python -m probing fetch"
+MOST_ROWS = 5000
+
+
+def figure(
+    drawn: go.Figure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
+    on_point: Callable[[list], None] | None = None,
+) -> None:  # fmt: skip
+    """Shows a figure with its table twin and its downloads.
+
+    Args:
+        drawn: the figure, without a stamp.
+        table: the numbers behind it.
+        stamp: filters and fingerprint; written below the figure and into every file.
+        name: key of the parts and name of the files, unique on the page.
+        caption: one sentence on how to read it.
+        alt: what a screen reader says.
+        on_point: called with the ``customdata`` of a point that is clicked.
+    """
+    stamped = theme.stamp(drawn, stamp.text)
+    kind = st.session_state.get(f"{name}.image", "SVG")
+    config = {
+        "displaylogo": False,
+        "displayModeBar": True,
+        "modeBarButtons": [["toImage"]],
+        "toImageButtonOptions": {"format": kind.lower(), "filename": exports.file_name(name, stamp), "scale": 2 if kind == "PNG" else 1},
+    }
+    key = f"{name}.figure"
+    if on_point:
+
+        def clicked() -> None:
+            points = st.session_state[key].selection.points
+            if points and points[0].get("customdata"):
+                on_point(list(points[0]["customdata"]))
+
+        st.plotly_chart(stamped, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None)
+    else:
+        st.plotly_chart(stamped, config=config, key=key, alt=alt or caption or None)
+    if caption:
+        st.caption(caption)
+    with st.expander("Table and downloads", icon=":material/table:"):
+        st.dataframe(table.head(MOST_ROWS), hide_index=True)
+        if len(table) > MOST_ROWS:
+            st.caption(f"The first {MOST_ROWS:,} of {len(table):,} rows; the CSV file has all.")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.download_button(
+                "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
+                key=f"{name}.csv", on_click="ignore", icon=":material/download:",
+            )  # fmt: skip
+            st.download_button(
+                "HTML", lambda: exports.html_bytes(stamped, stamp), exports.file_name(name, stamp, ".html"), "text/html",
+                key=f"{name}.html", on_click="ignore", icon=":material/download:",
+            )  # fmt: skip
+            st.segmented_control(
+                "The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image"
+            )
+
+
+def table_with_download(table: pd.DataFrame, *, stamp: Stamp, name: str, **options) -> None:
+    """Shows a table that has no figure, with its CSV."""
+    st.dataframe(table.head(MOST_ROWS), hide_index=True, **options)
+    st.download_button(
+        "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
+        key=f"{name}.csv", on_click="ignore", icon=":material/download:",
+    )  # fmt: skip
+    st.caption(escape(stamp.text))
+
+
+def missing(what: str, command: str) -> None:
+    """Says what is not there and which command makes it."""
+    st.info(f"{what} This command makes it:", icon=":material/info:")
+    st.code(command, language="shell")
+
+
+def problem(error: Exception) -> None:
+    """An error that a visitor can mend, in its own words and without a traceback."""
+    st.warning(escape(str(error)), icon=":material/report:")
+
+
+def small_model_note(models: list[str] | tuple[str, ...]) -> None:
+    """Says plainly what nesia-mini is, wherever its numbers stand."""
+    if not set(models) - {"nesia-mini"}:
+        st.caption(
+            "**nesia-mini is a small demonstration model**, trained in hours on a text that is known whole. It shows how "
+            "knowledge moves through layers; it does not know what BERT knows. To see BERT-base on these pages:"
+        )
+        st.code(BERT_COMMAND, language="shell")

@@ -1,0 +1,164 @@
+"""A planted store: rows made here, with ranks that a test can count by hand. Other tests may use it too."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from probing.core.facts import Fact, fill
+from probing.store.build import build_database
+from probing.store.parquet import write_table
+
+TOKENIZER = "planted"
+TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "philadelphia", "paris", "berlin", "rome", "french", "german", "hot", "water", "music", "bank", "##s")
+_TEMPLATES = {"P19": "[X] was born in [Y] .", "P103": "The native language of [X] is [Y] .", "P36": "The capital of [X] is [Y] ."}
+_LABELS = {"P19": ("place of birth", "N-1"), "P103": ("native language", "N-1"), "P36": ("capital", "1-1")}
+_TREX = (
+    ("P19", "Rocky Balboa", "philadelphia", "unseen"),
+    ("P19", "Zoë Müller", "paris", "stated"),
+    ("P19", "Jean O'Neil", "paris", "stated"),
+    ("P19", "Paris Hilton 100%", "paris", "evidence"),
+    ("P103", "Victor Hugo", "french", "stated"),
+    ("P103", "Johann Wolfgang", "german", "held out"),
+    ("P103", "Emile [Zola] <b>", "french", None),
+    ("P36", "Germany", "berlin", "stated"),
+    ("P36", "Italy", "rome", "unseen"),
+    ("P36", "France", "paris", None),
+)
+_COMMON_SENSE = (("common sense", "The sun is [MASK] .", "hot"), ("common sense", "Fish swim in [MASK] .", "water"))
+_QUESTIONS = (("questions", "Who plays in a band ? They make [MASK] .", "music"), ("questions", "Where is money kept ? In a [MASK] .", "bank"))
+
+
+@dataclass(frozen=True)
+class PlantedRun:
+    """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer."""
+
+    model: str = "nesia-mini"
+    head: str = "tied"
+    probe_set: str = "trex"
+    base: str = ""
+    layers: int = 4
+    seed: int = 0
+    role: str = "primary"
+    template_set: str = "default"
+    rank: Callable[[int, int], int] = field(default=lambda number, layer: planted_rank(number, layer))
+
+    @property
+    def config(self) -> str:
+        """Canonical JSON of what the fingerprint is made of."""
+        parts = {"model": self.model, "head": self.head, "probe_set": self.probe_set, "seed": self.seed, "template_set": self.template_set}
+        return json.dumps(parts, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def run_id(self) -> str:
+        """Fingerprint of the run."""
+        return hashlib.sha256(self.config.encode()).hexdigest()[:16]
+
+
+def planted_rank(number: int, layer: int) -> int:
+    """Ranks between 1 and 300: knowledge rises through the layers, every fourth fact is lost at layer 3."""
+    if number % 4 == 0 and layer == 3:
+        return 26
+    return max(1, (number * 37 + 11) % 300 // (1 + layer * layer * 9))
+
+
+def planted_facts(probe_set: str) -> list[Fact]:
+    """The facts of a probe set in the order in which ``PlantedRun.rank`` numbers them from 0."""
+    if probe_set == "trex":
+        return [Fact("trex", relation, subject, answer, _TEMPLATES[relation], fill(_TEMPLATES[relation], subject)) for relation, subject, answer, _ in _TREX]
+    rows = {"common_sense": _COMMON_SENSE, "questions": _QUESTIONS}[probe_set]
+    return [Fact(probe_set, relation, "", answer, prompt, prompt) for relation, prompt, answer in rows]
+
+
+def planted_exposure() -> dict[str, str]:
+    """``relation\\tsubject\\tobject`` -> exposure to nesia-mini's text; facts without one are unknown."""
+    return {f"{relation}\t{subject}\t{answer}": exposure for relation, subject, answer, exposure in _TREX if exposure}
+
+
+def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
+    """The rows of ``predictions`` of a run, by layer, relation and fact."""
+    rows = []
+    for layer in range(run.layers):
+        for number, fact in enumerate(planted_facts(run.probe_set)):
+            rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
+            others = [i for i in range(5, len(TOKENS)) if i != gold]
+            top = others[: rank - 1] + [gold] + others[rank - 1 :] if rank <= 10 else others
+            logps = [-0.5 - 0.25 * place for place in range(10)]
+            rows.append(
+                {
+                    "run_id": run.run_id,
+                    "fact_id": fact.fact_id,
+                    "layer": layer,
+                    "gold_rank": rank,
+                    "answer_rank": 1 + (rank - 1) % 3,
+                    "other_rank": rank + 5 * (number % 3) if run.probe_set == "trex" else None,
+                    "gold_logp": -0.25 - 0.25 * rank,
+                    "top_ids": top[:10],
+                    "top_logp": logps,
+                }
+            )
+    return rows
+
+
+def run_row(run: PlantedRun) -> dict[str, Any]:
+    """The row of ``runs``: one fact was left out."""
+    n = len(planted_facts(run.probe_set))
+    return {
+        "run_id": run.run_id, "model": run.model, "model_revision": "planted", "base": run.base, "objective": "masked language modelling",
+        "head": run.head, "seed": run.seed, "role": run.role, "template_set": run.template_set, "top_k": 10, "probe_set": run.probe_set,
+        "layers": run.layers, "n_read": n + 1, "n_probed": n, "left_out": json.dumps({"object is several tokens": 1}),
+        "tokenizer": TOKENIZER, "dtype": "float32", "device": "cpu", "code_version": "planted", "created": "2026-01-01T00:00:00Z",
+        "config": run.config,
+    }  # fmt: skip
+
+
+EMPTY: tuple[PlantedRun, ...] = ()
+ONE_MODEL = (PlantedRun(),)
+SEVERAL = tuple(
+    PlantedRun(model=model, head=head, probe_set=probe_set, base=base, layers=layers)
+    for model, base, layers in (("nesia-mini", "", 4), ("nesia-mini-qa", "nesia-mini", 4), ("other-bert", "", 7))
+    for head in ("tied", "lens")
+    for probe_set in ("trex", "common_sense", "questions")
+)
+VARIANTS = {"empty": EMPTY, "one model": ONE_MODEL, "several": SEVERAL}
+
+
+def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL) -> Path:
+    """Writes the Parquet files of the runs below ``folder`` and returns it; no run leaves an empty folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for run in runs:
+        write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
+        write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
+    for probe_set in {run.probe_set for run in runs}:
+        facts = planted_facts(probe_set)
+        rows = [
+            {
+                "fact_id": f.fact_id, "probe_set": f.probe_set, "relation": f.relation, "subject": f.subject, "object": f.object, "prompt": f.prompt,
+                "template": f.template, "template_set": "default", "answer_in_subject": f.answer_in_subject, "pred": f.pred,
+            }
+            for f in facts
+        ]  # fmt: skip
+        write_table("facts", rows, folder / f"facts-{probe_set}.parquet")
+    if runs:
+        vocabulary = {"tokenizer": [TOKENIZER] * len(TOKENS), "id": list(range(len(TOKENS))), "token": list(TOKENS)}
+        write_table("vocabulary", vocabulary, folder / f"vocabulary-{TOKENIZER}.parquet")
+        exposure = planted_exposure()
+        columns = {"model": ["nesia-mini"] * len(exposure), "fact_key": list(exposure), "exposure": list(exposure.values())}
+        write_table("exposure", columns, folder / "exposure-nesia-mini.parquet")
+        relations = [{"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()]
+        write_table("relations", relations, folder / "relations.parquet")
+    return folder
+
+
+def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL) -> Path:
+    """Plants runs (or a name of ``VARIANTS``) and builds their database.
+
+    Returns:
+        The folder to give to ``open_database``; the Parquet files are in ``folder / "runs"``.
+    """
+    planted = VARIANTS[runs] if isinstance(runs, str) else runs
+    plant_runs(folder / "runs", planted)
+    build_database([folder / "runs"], folder / "database")
+    return folder / "database"

@@ -1,0 +1,131 @@
+"""Files are written whole, and only ours are read."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from probing.core.errors import StoreError
+from probing.store import parquet
+from probing.store.parquet import read_table, write_table
+from probing.store.schema import KEYS, SCHEMAS, SORT
+from tests.store.planted import ONE_MODEL, prediction_rows
+
+ROWS = prediction_rows(ONE_MODEL[0])
+
+
+def test_what_is_written_is_read(tmp_path: Path):
+    path = write_table("predictions", ROWS, tmp_path / "new" / "predictions-a.parquet")
+    found = read_table(path, "predictions")
+    assert found.schema.equals(SCHEMAS["predictions"])
+    for ours, theirs in zip(found.to_pylist(), ROWS, strict=True):
+        assert ours == theirs
+
+
+def test_every_way_of_giving_rows_gives_the_same_bytes(tmp_path: Path):
+    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+    typed = pa.Table.from_pylist(ROWS, schema=SCHEMAS["predictions"])
+    pieces = pa.concat_tables([typed.slice(0, 7), typed.slice(7)])
+    given = [ROWS, columns, typed, pieces, typed.select(typed.column_names[::-1]), pd.DataFrame(columns)]
+    paths = [write_table("predictions", rows, tmp_path / f"predictions-{i}.parquet") for i, rows in enumerate(given)]
+    assert len({path.read_bytes() for path in paths}) == 1
+
+
+def test_rows_are_sorted_by_run_and_layer_and_keep_their_order_within(tmp_path: Path):
+    by_fact = sorted(ROWS, key=lambda row: row["fact_id"], reverse=True)
+    found = read_table(write_table("predictions", by_fact, tmp_path / "predictions.parquet"), "predictions").to_pylist()
+    assert found == sorted(by_fact, key=lambda row: (row["run_id"], row["layer"]))
+
+
+def test_every_table_may_be_empty_and_has_key_and_order(tmp_path: Path):
+    for name, schema in SCHEMAS.items():
+        assert {*KEYS[name], *SORT[name]} <= set(schema.names)
+        assert read_table(write_table(name, [], tmp_path / f"{name}.parquet"), name).num_rows == 0
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100, 0.5, -1])
+def test_a_truncated_file_is_named(tmp_path: Path, keep: float):
+    path = write_table("predictions", ROWS, tmp_path / "predictions-a.parquet")
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
+    with pytest.raises(StoreError, match=r"predictions-a\.parquet .*truncated.*run again"):
+        read_table(path, "predictions")
+
+
+def test_damage_in_the_middle_is_named(tmp_path: Path):
+    path = write_table("predictions", ROWS, tmp_path / "predictions-a.parquet")
+    data = bytearray(path.read_bytes())
+    data[4:200] = b"\xff" * 196
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"predictions-a\.parquet.*damaged"):
+        read_table(path, "predictions")
+
+
+def test_missing_foreign_older_and_other_tables_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(StoreError, match=r"no file .*nothing\.parquet"):
+        read_table(tmp_path / "nothing.parquet", "runs")
+    foreign = tmp_path / "predictions-foreign.parquet"
+    pq.write_table(pa.table({"run_id": ["a"]}), foreign)
+    with pytest.raises(StoreError, match="not written by this program"):
+        read_table(foreign, "predictions")
+    with pytest.raises(StoreError, match="holds the table 'exposure'"):
+        read_table(write_table("exposure", [], tmp_path / "runs-x.parquet"), "runs")
+    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
+    older = write_table("predictions", ROWS, tmp_path / "predictions-older.parquet")
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=r"predictions-older\.parquet has schema version 0, expected 1"):
+        read_table(older, "predictions")
+
+
+def test_wrong_rows_are_refused_and_leave_no_file(tmp_path: Path):
+    path = tmp_path / "predictions.parquet"
+    wrong = {
+        "lacks the columns": [{name: value for name, value in ROWS[0].items() if name != "layer"}],
+        "unknown columns": [ROWS[0] | {"colour": 1}],
+        "empty values": [ROWS[0] | {"gold_rank": None}],
+        "cannot write": [ROWS[0] | {"gold_rank": -1}],
+    }
+    for message, rows in wrong.items():
+        with pytest.raises(StoreError, match=message):
+            write_table("predictions", rows, path)
+    with pytest.raises(StoreError, match="unknown table"):
+        write_table("answers", [], path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = write_table("predictions", ROWS[:5], tmp_path / "predictions.parquet")
+    before = path.read_bytes()
+
+    def full(table, stream, **options):
+        stream.write(b"PAR1 half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="no space"):
+        write_table("predictions", ROWS, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["predictions.parquet"]
+
+
+def test_a_killed_write_leaves_nothing_under_the_final_name(tmp_path: Path):
+    program = (
+        "import os, sys, pyarrow.parquet as pq\n"
+        "def die(table, stream, **options):\n"
+        "    stream.write(b'PAR1 half'); stream.flush(); os.kill(os.getpid(), 9)\n"
+        "pq.write_table = die\n"
+        "from pathlib import Path\n"
+        "from probing.store.parquet import write_table\n"
+        "write_table('exposure', [], Path(sys.argv[1]))\n"
+    )
+    target = tmp_path / "exposure.parquet"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program, str(target)], env=os.environ | {"PYTHONPATH": str(root)}, cwd=root, check=False)
+    assert done.returncode == -9
+    assert not target.exists()
+    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
