@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.places import cache_folder, runs_folder, snapshot_folder
+from probing.core.places import cache_folder, database_folder, runs_folder, snapshot_folder
 from probing.core.errors import ProbingError
 from probing.core.fact_sources import read_facts
 from probing.core.registry import file_sha256, read_registry
@@ -21,11 +21,13 @@ def check(
 
     problems: list[str] = []
     folders = [folder for folder in (runs or [snapshot_folder(), runs_folder()]) if folder.is_dir()]
+    # A database that was never built is no fault: it is derived.
+    database = database_folder() if database_folder().is_dir() else None
     for title, look in (
         ("registry and shipped facts", _facts_problems),
         ("fetched data", _data_problems),
         ("shipped heads", _head_problems),
-        ("runs and database", lambda: check_store(folders, cache_folder() / "database")),
+        ("runs and database", lambda: check_store(folders, database)),
     ):
         found = look()
         typer.echo(f"{'ok ' if not found else 'BAD'} {title}")
@@ -53,7 +55,7 @@ def _data_problems() -> list[str]:
             continue
         for file in entry.files:
             path = folder / file.path
-            if not path.is_file():
+            if not path.is_file() and file.sha256:
                 problems.append(f"{path} is missing; fetch it again: python -m probing fetch {entry.name}")
             elif file.sha256 and file_sha256(path) != file.sha256:
                 problems.append(f"{path} does not match its recorded sha256; fetch it again: python -m probing fetch {entry.name}")

@@ -10,6 +10,7 @@ from probing.commands.ask import ask
 from probing.commands.build import build
 from probing.commands.check import check
 from probing.commands.fetch import fetch
+from probing.commands.gate import gate
 from probing.commands.pretrain import pretrain
 from probing.commands.probe import probe
 from probing.commands.runs import runs
@@ -33,6 +34,7 @@ COMMANDS = {
     "ask": ask,
     "runs": runs,
     "check": check,
+    "gate": gate,
 }
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.corpus import fact_key
+from probing.core.corpus import fact_key, relations_with_evidence
 from probing.core.errors import ModelError
 from probing.core.facts import Fact
 from probing.core.fact_sources import read_facts
@@ -48,7 +48,11 @@ def pretrain(
     text = training_text(lama, wikitext, facts, relations)
     recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
     if start is None:
-        tokenizer = train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text))
+        # A run that goes on must go on with the vocabulary that it began with.
+        kept = work / out.name / "tokenizer"
+        if not kept.is_dir():
+            train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text)).save_pretrained(kept)
+        tokenizer = AutoTokenizer.from_pretrained(kept)
         model = new_model(recipe, len(tokenizer))
     else:
         tokenizer = AutoTokenizer.from_pretrained(start)
@@ -59,7 +63,7 @@ def pretrain(
     sentences = text.text if stage is Stage.text else text.text + text.stated
     exposure = text.exposure_of_text if stage is Stage.text else text.exposure_of_all
     typer.echo(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
-    history = train(model, tokenizer, sentences, recipe, work / f"{out.name}-{stage.value}")
+    history = train(model, tokenizer, sentences, recipe, work / out.name)
 
     out.mkdir(parents=True, exist_ok=True)
     model.half().save_pretrained(out)
@@ -67,8 +71,10 @@ def pretrain(
     rows = [{"model": out.name, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
     write_table("exposure", rows, out / f"exposure-{out.name}.parquet")
     record_path = out / "training.json"
-    record = json.loads((start / "training.json").read_text()) if start and (start / "training.json").is_file() else []
-    record.append({"stage": stage.value, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history})
+    earlier = start / "training.json" if start else None
+    stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
+    stages.append({"stage": stage.value, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history})
+    record = {"relations_with_evidence": relations_with_evidence(lama), "stages": stages}
     record_path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     known = {fact_key(fact) for fact in facts}
     typer.echo(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")

@@ -122,6 +122,12 @@ def merge(sentences: Iterable[Sentence]) -> list[Sentence]:
     return list(found.values())
 
 
+def relations_with_evidence(lama: Path) -> list[str]:
+    """Names of the relations for which a LAMA folder has evidence sentences."""
+    folders = [folder for name in ("trex", "google_re") if (folder := subfolder(lama, name))]
+    return sorted(path.stem.removesuffix("_test") for folder in folders for path in folder.glob("*.jsonl"))
+
+
 def read_corpus(lama: Path, wikitext: Path) -> list[Sentence]:
     """All training sentences before holding out: WikiText slice, T-REx and Google-RE evidence."""
     read: list[Sentence] = [Sentence(text, (), "wikitext") for text in wikitext_sentences(wikitext)]

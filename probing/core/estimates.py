@@ -4,6 +4,7 @@ Two averages, always labelled: *micro* pools the facts, *macro* is the mean over
 (Wallat et al. 2020) are macro.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,9 @@ class RelationCounts:
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.n:
-            raise ValueError(f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}")
+            raise ValueError(
+                f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}"
+            )
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,11 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
 def _with_facts(counts: Sequence[RelationCounts], need_sums: bool = False) -> list[RelationCounts]:
     """Counts with at least one fact, by name, so that the order of rows changes nothing."""
     kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)
-    for before, after in zip(kept, kept[1:], strict=False):
+    for before, after in itertools.pairwise(kept):
         if before.relation == after.relation:
-            raise ValueError(f"relation {after.relation!r} is counted twice, expected one entry a relation; add them up")
+            raise ValueError(
+                f"relation {after.relation!r} is counted twice, expected one entry a relation; add them up"
+            )
     if need_sums and (lacking := [c.relation for c in kept if c.sum_value is None or c.sum_squared is None]):
         raise ValueError(f"relations {lacking[:5]} have no sum_value or sum_squared, expected both for a mean")
     return kept

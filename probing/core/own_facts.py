@@ -74,7 +74,9 @@ def _decoded(content: str | bytes, name: str) -> str:
             content = content.decode("utf-8")
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
-            raise FactsError(f"{name}, line {line}: byte {content[error.start]:#04x} is not UTF-8; save it as UTF-8") from None
+            raise FactsError(
+                f"{name}, line {line}: byte {content[error.start]:#04x} is not UTF-8; save it as UTF-8"
+            ) from None
     # Spreadsheets write a byte order mark before the first column's name.
     return content.removeprefix("\ufeff")
 
@@ -86,6 +88,8 @@ def _fact(row: dict, where: str, probe_set: str) -> Fact:
         if not isinstance(value, str) or not value.strip():
             got = f"is {value!r}" if column in row else f"is missing, got {sorted(map(str, row))}"
             raise FactsError(f"{where}: {column!r} {got}; expected text in each of {', '.join(COLUMNS)}")
+        if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise FactsError(f"{where}: {column!r} is {value!r}, half a character; expected valid Unicode")
         cells[column] = value.strip()
     return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], cells["prompt"], cells["prompt"])
 
@@ -109,7 +113,7 @@ def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict]]:
         elif len(cells) != len(header):
             raise FactsError(
                 f"{name}, line {number}: got {len(cells)} cells, expected {len(header)} ({', '.join(header)}); "
-                'put a cell that holds a comma in double quotes'
+                "put a cell that holds a comma in double quotes"
             )
         else:
             yield number, dict(zip(header, cells, strict=True))
@@ -118,5 +122,7 @@ def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict]]:
 def _header(cells: list[str], where: str) -> list[str]:
     header = [cell.strip().lower() for cell in cells]
     if any(header.count(column) != 1 for column in COLUMNS):
-        raise FactsError(f"{where}: the columns are {header}, expected each of {', '.join(COLUMNS)} once, with commas between")
+        raise FactsError(
+            f"{where}: the columns are {header}, expected each of {', '.join(COLUMNS)} once, with commas between"
+        )
     return header

@@ -154,7 +154,9 @@ def _paired(scores: ArrayLike, gold: ArrayLike) -> tuple[NDArray, NDArray[np.int
     """Scores (facts, vocab) and indices (facts,) that belong together."""
     scores, gold = np.asarray(scores), np.asarray(gold)
     if scores.ndim != 2 or gold.ndim != 1 or len(scores) != len(gold):
-        raise ValueError(f"scores {scores.shape} and gold {gold.shape} do not pair up; expected (facts, vocab), (facts,)")
+        raise ValueError(
+            f"scores {scores.shape} and gold {gold.shape} do not pair up; expected (facts, vocab), (facts,)"
+        )
     if gold.size and not np.issubdtype(gold.dtype, np.integer):
         raise ValueError(f"gold holds {gold.dtype}, expected vocabulary indices")
     gold = gold.astype(np.int64)

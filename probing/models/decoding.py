@@ -43,9 +43,9 @@ def best_tokens(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tenso
     for row in torch.nonzero((scores >= cut).sum(1) > k).flatten().tolist():
         ids[row] = torch.sort(scores[row], descending=True, stable=True).indices[:k]
         values[row] = scores[row, ids[row]]
-    by_id = ids.argsort(1, stable=True)
+    by_id = ids.argsort(dim=1, stable=True)
     values, ids = values.gather(1, by_id), ids.gather(1, by_id)
-    by_score = values.argsort(1, descending=True, stable=True)
+    by_score = values.argsort(dim=1, descending=True, stable=True)
     return values.gather(1, by_score), ids.gather(1, by_score)
 
 
@@ -81,13 +81,18 @@ def read_out(
     with torch.inference_mode():
         for first in range(0, len(states), ROWS):
             rows = slice(first, first + ROWS)
-            logits = head(torch.from_numpy(states[rows]).to(device)).float()
+            logits = head(torch.from_numpy(states[rows]).to(device))
             if torch.isnan(logits).any():
                 raise ModelError("a head gave logits that are not numbers; its training has diverged")
             right = torch.tensor(gold[rows], device=device)
             norm = logits.logsumexp(1, keepdim=True)
             own = logits.gather(1, right[:, None])
-            among = torch.stack([(row[ids] >= score).sum() for row, ids, score in zip(logits, _index(answers[rows], device), own, strict=True)])
+            among = torch.stack(
+                [
+                    (row[ids] >= score).sum()
+                    for row, ids, score in zip(logits, _index(answers[rows], device), own, strict=True)
+                ]
+            )
             values, ids = best_tokens(logits, top_k)
             parts.append(
                 tuple(
@@ -109,5 +114,5 @@ def read_out(
 
 def _index(answers: Sequence[Sequence[int]], device: torch.device) -> list[torch.Tensor]:
     # Facts of one relation share one list object, so each distinct list travels once.
-    made: dict[int, torch.Tensor] = {}
-    return [made.setdefault(id(ids), torch.tensor(ids, device=device)) if id(ids) not in made else made[id(ids)] for ids in answers]
+    made = {key: torch.tensor(ids, device=device) for key, ids in {id(ids): ids for ids in answers}.items()}
+    return [made[id(ids)] for ids in answers]

@@ -1,15 +1,18 @@
 """Loads any masked-LM encoder, or a fine-tuned body together with its base's head."""
 
 import hashlib
+import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import HeadError, ModelError
@@ -17,6 +20,8 @@ from probing.models.heads import DecodingHead, pretrained_head
 
 log = logging.getLogger(__name__)
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
+#: What transformers raises for a model that is missing, of an unknown kind, torn or at odds with its config.
+LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ def load_encoder(
     base: str | Path | None = None,
     base_name: str | None = None,
     revision: str | None = None,
+    base_revision: str | None = None,
     device: str = "auto",
     dtype: torch.dtype = torch.float32,
 ) -> Encoder:
@@ -85,6 +91,7 @@ def load_encoder(
         base: hub id or folder of the model whose head is used where ``source`` has none of its own.
         base_name: how results call the base.
         revision: hub commit or tag.
+        base_revision: the base's.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         dtype: float32 unless asked.
 
@@ -97,29 +104,18 @@ def load_encoder(
     model, missing = _load(source, revision, dtype)
     identity = weights_identity(source, revision)
     head_source, tokenizer_source, used_base = model, source, name
-    if missing:
-        body_missing = sorted(key for key in missing if key.startswith(f"{model.base_model_prefix}.") and "pooler" not in key)
-        if body_missing:
-            raise ModelError(f"{source} lacks {len(body_missing)} weights of its body, such as {body_missing[0]}; it is not a usable encoder")
-        own = _head_parameters(model)
-        head_missing = sorted(key for key in missing if not key.startswith(f"{model.base_model_prefix}."))
-        if head_missing and len(head_missing) < len(own):
-            raise HeadError(f"the masked-LM head of {source} lacks {', '.join(head_missing)}; a head is used whole or not at all")
-        if head_missing and base is None:
-            raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head will be used (--base)")
-        if head_missing:
-            assert base is not None
-            head_source, base_missing = _load(base, None, dtype)
-            if base_missing:
-                raise HeadError(f"the base {base} lacks {', '.join(sorted(base_missing)[:3])}; it must have a complete masked-LM head")
-            if head_source.config.hidden_size != model.config.hidden_size:
-                raise HeadError(f"the base's head takes {head_source.config.hidden_size} values, {source} gives {model.config.hidden_size}")
-            identity = hashlib.sha256(f"{identity}+{weights_identity(base, None)}".encode()).hexdigest()
-            used_base = base_name or Path(str(base)).name
-            if not _has_tokenizer(source):
-                tokenizer_source = base
-    tokenizer = AutoTokenizer.from_pretrained(tokenizer_source, revision=revision if tokenizer_source == source else None)
-    _check_tokenizer(tokenizer, head_source, source)
+    if _lacks_head(source, model, missing):
+        if base is None:
+            raise HeadError(
+                f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)"
+            )
+        head_source = _load_base(base, base_revision, dtype, source, model)
+        identity = hashlib.sha256(f"{identity}+{weights_identity(base, base_revision)}".encode()).hexdigest()
+        used_base = base_name or Path(str(base)).name
+        if not _has_tokenizer(source):
+            tokenizer_source = base
+    tokenizer = _load_tokenizer(tokenizer_source, revision if tokenizer_source == source else base_revision)
+    _check_tokenizer(tokenizer, head_source, tokenizer_source)
     body = getattr(model, model.base_model_prefix)
     return Encoder(
         name=name,
@@ -127,13 +123,46 @@ def load_encoder(
         head=pretrained_head(head_source).to(chosen),
         tokenizer=tokenizer,
         identity=identity,
-        revision=revision or ("local" if Path(source).is_dir() else "main"),
+        revision="local" if Path(source).is_dir() else _commit(model) or revision or "main",
         base=used_base,
         layers=int(model.config.num_hidden_layers),
         hidden=int(model.config.hidden_size),
         max_pieces=_max_pieces(model, tokenizer),
         device=chosen,
     )
+
+
+def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -> bool:
+    """Whether a checkpoint is a body only; ``missing`` holds the names of the weights that it did not have."""
+    inside = f"{model.base_model_prefix}."
+    body_missing = sorted(key for key in missing if key.startswith(inside) and "pooler" not in key)
+    if body_missing:
+        got = f"{source} lacks {len(body_missing)} weights of its body, such as {body_missing[0]}"
+        raise ModelError(f"{got}; it is not a usable encoder")
+    head_missing = {key for key in missing if not key.startswith(inside)}
+    if head_missing and _head_parameters(model) - head_missing:
+        lacking = ", ".join(sorted(head_missing))
+        raise HeadError(f"the masked-LM head of {source} lacks {lacking}; a head is used whole or not at all")
+    return bool(head_missing)
+
+
+def _load_base(
+    base: str | Path, revision: str | None, dtype: torch.dtype, source: str | Path, model: PreTrainedModel
+) -> PreTrainedModel:
+    """The model whose head is lent to the body ``model``, checked to fit it."""
+    found, missing = _load(base, revision, dtype)
+    if missing:
+        lacking = ", ".join(sorted(missing)[:3])
+        raise HeadError(f"the base {base} lacks {lacking}; it must have a complete masked-LM head")
+    for part, what in (("hidden_size", "hidden values"), ("vocab_size", "tokens in the vocabulary")):
+        theirs, ours = getattr(found.config, part), getattr(model.config, part)
+        if theirs != ours:
+            raise HeadError(f"the base {base} has {theirs} {what}, {source} has {ours}; it is not this model's base")
+    return found
+
+
+def _commit(model: PreTrainedModel) -> str | None:
+    return getattr(model.config, "_commit_hash", None)
 
 
 def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
@@ -143,15 +172,28 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
             model, info = AutoModelForMaskedLM.from_pretrained(
                 source, revision=revision, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
             )
-    except (OSError, ValueError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    except LOADING_ERRORS as error:
         raise ModelError(
-            f"cannot load {str(source)!r} as a masked-LM encoder: {first} "
+            f"cannot load {str(source)!r} as a masked-LM encoder: {_first_line(error)} "
             "(expected a hub id that was fetched before, or a folder with config.json and weights)"
         ) from error
     if info["mismatched_keys"]:
         raise ModelError(f"weights of {source} do not fit its config: {sorted(map(str, info['mismatched_keys']))[:3]}")
     return model.eval(), set(info["missing_keys"])
+
+
+def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, trust_remote_code=False)
+    except LOADING_ERRORS as error:
+        raise ModelError(f"cannot load the tokenizer of {str(source)!r}: {_first_line(error)}") from error
+    if not tokenizer.is_fast:
+        raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
+    return tokenizer
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
 
 
 @contextmanager
@@ -174,7 +216,9 @@ def _head_parameters(model: PreTrainedModel) -> set[str]:
 
 def _has_tokenizer(source: str | Path) -> bool:
     folder = Path(source)
-    return not folder.is_dir() or any((folder / f).is_file() for f in ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model"))
+    return not folder.is_dir() or any(
+        (folder / f).is_file() for f in ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model")
+    )
 
 
 def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, source: str | Path) -> None:
@@ -183,7 +227,10 @@ def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel,
         raise ModelError(f"the tokenizer of {source} has no mask token; only masked language models can be asked")
     # A silently wrong tokenizer has a handful of tokens; padding the matrix to a round size is common and harmless.
     if not size // 2 < len(tokenizer) <= size:
-        raise ModelError(f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {size}; they do not belong together")
+        raise ModelError(
+            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {size}; "
+            "they do not belong together"
+        )
 
 
 def _max_pieces(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
@@ -199,9 +246,13 @@ def weights_identity(source: str | Path, revision: str | None) -> str:
     digest = hashlib.sha256()
     if folder.is_dir():
         files = sorted([*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")])
+    elif folder.is_absolute():
+        raise ModelError(f"no folder {source}; expected a model folder")
     else:
-        found = (try_to_load_from_cache(str(source), name, revision=revision) for name in WEIGHT_FILES)
-        files = [Path(path) for path in found if isinstance(path, str)][:1]
+        files = _cached_files(str(source), WEIGHT_FILES, revision)[:1]
+        if files and files[0].name.endswith(".index.json"):
+            shards = sorted(set(json.loads(files[0].read_text(encoding="utf-8"))["weight_map"].values()))
+            files = _cached_files(str(source), shards, revision)
     if not files:
         raise ModelError(f"{source} has no weight files; expected model.safetensors")
     for path in files:
@@ -210,3 +261,8 @@ def weights_identity(source: str | Path, revision: str | None) -> str:
             while block := stream.read(1 << 22):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def _cached_files(source: str, names: Iterable[str], revision: str | None) -> list[Path]:
+    found = (try_to_load_from_cache(source, name, revision=revision) for name in names)
+    return [Path(path) for path in found if isinstance(path, str)]

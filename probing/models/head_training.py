@@ -70,7 +70,9 @@ def text_sha256(train: Sequence[str], validation: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def masked_states(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, folder: Path) -> MaskedStates:
+def masked_states(
+    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, folder: Path
+) -> MaskedStates:
     """Computes, or maps from disk, the states of all layers at ``positions`` masked positions.
 
     Sentences are visited in an order fixed by the seed; of each, ``masked_share`` of the word pieces are chosen: 80 %
@@ -106,11 +108,15 @@ def masked_states(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe
     return MaskedStates(np.load(place / "states.npy", mmap_mode="r"), labels)
 
 
-def _mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
+def _mask_rows(
+    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int
+) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    rows, where, labels = [], [], []
+    rows: list[list[int]] = []
+    where: list[list[int]] = []
+    labels: list[int] = []
     order = rng.permutation(len(sentences))
     for start in range(0, len(order), 1000):
         texts = [sentences[i] for i in order[start : start + 1000]]
@@ -130,10 +136,14 @@ def _mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, p
             where.append([int(i) for i in chosen])
             if len(labels) == positions:
                 return rows, where, np.array(labels)
-    raise HeadError(f"the text gives {len(labels):,} masked positions, the recipe wants {positions:,}; give more text or ask for fewer")
+    raise HeadError(
+        f"the text gives {len(labels):,} masked positions, the recipe wants {positions:,}; give more text or ask for fewer"
+    )
 
 
-def validation_loss(head: DecodingHead, states: np.ndarray, labels: np.ndarray, device: torch.device, batch: int = 512) -> float:
+def validation_loss(
+    head: DecodingHead, states: np.ndarray, labels: np.ndarray, device: torch.device, batch: int = 512
+) -> float:
     """Mean cross-entropy in nats over (positions, hidden) states."""
     total = 0.0
     with torch.inference_mode():
@@ -143,7 +153,15 @@ def validation_loss(head: DecodingHead, states: np.ndarray, labels: np.ndarray, 
     return total / len(labels)
 
 
-def train_head(encoder: Encoder, layer: int, recipe: HeadRecipe, train: MaskedStates, valid: MaskedStates, folder: Path, dtype: torch.dtype) -> Path:
+def train_head(
+    encoder: Encoder,
+    layer: int,
+    recipe: HeadRecipe,
+    train: MaskedStates,
+    valid: MaskedStates,
+    folder: Path,
+    dtype: torch.dtype,
+) -> Path:
     """Trains and saves one layer's head; the best checkpoint by validation loss, the start included, is kept.
 
     Killed and called again, it goes on from the last finished epoch; a finished head of the same recipe is left alone.
@@ -156,14 +174,18 @@ def train_head(encoder: Encoder, layer: int, recipe: HeadRecipe, train: MaskedSt
         found = read_identity(path)
         if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity):
             return path
-        raise HeadError(f"{path} was trained by another recipe or for other weights; choose another folder or delete it")
+        raise HeadError(
+            f"{path} was trained by another recipe or for other weights; choose another folder or delete it"
+        )
     head = _start(encoder, recipe)
     own = {name: p.requires_grad_() for name, p in head.trainable(recipe.kind).items()}
     steps_an_epoch = -(-len(train.labels) // recipe.batch)
     total = steps_an_epoch * recipe.epochs
     optimiser = torch.optim.AdamW(own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
     warm = max(1, round(recipe.warm_up * total))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda s: min((s + 1) / warm, max(0.0, (total - s) / max(1, total - warm))))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda s: min((s + 1) / warm, max(0.0, (total - s) / max(1, total - warm)))
+    )
     states, labels = np.array(train.states[layer]), train.labels
     curve = [[0, validation_loss(head, valid.states[layer], valid.labels, encoder.device)]]
     best = {name: p.detach().clone() for name, p in own.items()}
@@ -178,7 +200,9 @@ def train_head(encoder: Encoder, layer: int, recipe: HeadRecipe, train: MaskedSt
                 for name, p in own.items():
                     p.copy_(saved["now"][name])
     folder.mkdir(parents=True, exist_ok=True)
-    progress = tqdm(total=total, initial=first * steps_an_epoch, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
+    progress = tqdm(
+        total=total, initial=first * steps_an_epoch, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False
+    )
     for epoch in range(first, recipe.epochs):
         order = np.random.default_rng([recipe.seed, layer, epoch]).permutation(len(labels))
         for start in range(0, len(order), recipe.batch):
@@ -191,8 +215,10 @@ def train_head(encoder: Encoder, layer: int, recipe: HeadRecipe, train: MaskedSt
             optimiser.step()
             schedule.step()
             progress.update()
-        curve.append([(epoch + 1) * steps_an_epoch, validation_loss(head, valid.states[layer], valid.labels, encoder.device)])
-        if curve[-1][1] == min(point[1] for point in curve):
+        curve.append(
+            [(epoch + 1) * steps_an_epoch, validation_loss(head, valid.states[layer], valid.labels, encoder.device)]
+        )
+        if curve[-1][1] < min(point[1] for point in curve[:-1]):
             best = {name: p.detach().clone() for name, p in own.items()}
         state = {
             "recipe": recipe.canonical(),
@@ -211,7 +237,12 @@ def train_head(encoder: Encoder, layer: int, recipe: HeadRecipe, train: MaskedSt
         for name, p in own.items():
             p.copy_(best[name])
     rounded = json.dumps([[step, round(loss, 5)] for step, loss in curve])
-    save_head(head, HeadIdentity(encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded), folder, dtype)
+    save_head(
+        head,
+        HeadIdentity(encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded),
+        folder,
+        dtype,
+    )
     partial.unlink(missing_ok=True)
     return path
 
@@ -229,7 +260,15 @@ def _start(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
     return head
 
 
-def train_heads(encoder: Encoder, train: Sequence[str], valid: Sequence[str], recipe: HeadRecipe, folder: Path, cache: Path, dtype: torch.dtype = torch.float32) -> list[Path]:
+def train_heads(
+    encoder: Encoder,
+    train: Sequence[str],
+    valid: Sequence[str],
+    recipe: HeadRecipe,
+    folder: Path,
+    cache: Path,
+    dtype: torch.dtype = torch.float32,
+) -> list[Path]:
     """Trains a head for every layer 0..L.
 
     Args:

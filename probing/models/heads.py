@@ -27,7 +27,12 @@ PARTS = {
     "roberta": ("lm_head.dense", "gelu", "lm_head.layer_norm", "lm_head.decoder"),
     "albert": ("predictions.dense", "predictions.activation", "predictions.LayerNorm", "predictions.decoder"),
     "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
-    "electra": ("generator_predictions.dense", "generator_predictions.activation", "generator_predictions.LayerNorm", "generator_lm_head"),
+    "electra": (
+        "generator_predictions.dense",
+        "generator_predictions.activation",
+        "generator_predictions.LayerNorm",
+        "generator_lm_head",
+    ),
     "modernbert": ("head.dense", "head.act", "head.norm", "decoder"),
 }
 
@@ -43,8 +48,8 @@ class DecodingHead(nn.Module):
         self.dense, self.activation, self.norm, self.vocabulary = dense, activation, norm, vocabulary
 
     def transform(self, states: torch.Tensor) -> torch.Tensor:
-        """(positions, hidden) -> (positions, embedding)."""
-        return self.norm(self.activation(self.dense(states)))
+        """(positions, hidden) -> (positions, embedding), in the head's own precision."""
+        return self.norm(self.activation(self.dense(states.to(self.dense.weight.dtype))))
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """(positions, hidden) -> (positions, vocabulary) logits."""
@@ -72,7 +77,7 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
     bias = decoder.bias
     if bias is None:
         raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; this model's layout is not the known one")
-    matrix = nn.Linear(decoder.in_features, decoder.out_features)
+    matrix = nn.Linear(decoder.in_features, decoder.out_features, dtype=decoder.weight.dtype)
     with torch.no_grad():
         matrix.weight.copy_(decoder.weight)
         matrix.bias.copy_(bias)
@@ -85,7 +90,11 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
     """A head to train, started from ``head``; a tied one shares its vocabulary matrix instead of copying it."""
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
-    matrix.weight = nn.Parameter(head.vocabulary.weight if kind == "tied" else head.vocabulary.weight.clone(), requires_grad=False)
+    matrix.weight = nn.Parameter(
+        head.vocabulary.weight if kind == "tied" else head.vocabulary.weight.clone(), requires_grad=False
+    )
     assert head.vocabulary.bias is not None
     matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
-    return DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()
+    return DecodingHead(
+        copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix
+    ).eval()

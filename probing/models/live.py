@@ -9,6 +9,7 @@ import torch
 
 from probing.core.errors import PromptError
 from probing.core.facts import MASK
+from probing.models.answers import one_token_ids
 from probing.models.decoding import best_tokens
 from probing.models.encoders import Encoder
 from probing.models.head_files import load_heads
@@ -99,14 +100,13 @@ class LiveModel:
         Raises:
             UnknownWord: if it is several tokens or unknown.
         """
-        tokenizer = self.encoder.tokenizer
-        row = tokenize([f"It is {MASK}."], self.encoder)[0]
-        filled = tokenize([f"It is {word.strip()}."], self.encoder)[0]
-        at = row.index(tokenizer.mask_token_id)
-        if len(filled) != len(row) or filled[at] == tokenizer.unk_token_id:
-            pieces = tokenizer.tokenize(word)
-            raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token")
-        return filled[at]
+        found = one_token_ids([f"It is {MASK}."], [word.strip()], self.encoder)[0]
+        if isinstance(found, str):
+            pieces = self.encoder.tokenizer.tokenize(word)
+            raise UnknownWord(
+                f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token"
+            )
+        return found
 
     def ask(self, prompt: str, top: int = 10, watch: Sequence[str] = (), mask_index: int | None = None) -> Answer:
         """Every layer's best tokens at the mask.
@@ -132,9 +132,11 @@ class LiveModel:
         ids = [self.watched_id(word) for word in watch]
         states = all_hidden_states([row], self.encoder)
         with torch.inference_mode():
-            logits = torch.cat([head(state[0, at][None].float()) for head, state in zip(self.heads, states, strict=True)])
-            logp = logits.float().log_softmax(1)
-            entropy = -(logp.exp() * logp).sum(1).tolist()
+            logits = torch.cat(
+                [head(state[0, at][None]) for head, state in zip(self.heads, states, strict=True)]
+            )
+            logp = logits.log_softmax(1)
+            entropy = (-(logp.exp() * logp).sum(1)).tolist()
             values, best = (tensor.tolist() for tensor in best_tokens(logp, top))
             chosen = torch.tensor(ids, dtype=torch.long, device=logp.device)
             gold = logp[:, chosen]
@@ -157,7 +159,9 @@ class LiveModel:
         seconds = time.perf_counter() - started
         return Answer(self.encoder.name, self.kind, str(self.encoder.device), seconds, prompt, pieces, at, layers)
 
-    def fill_left_to_right(self, prompt: str, top: int = 10, watch: Sequence[str] = ()) -> tuple[str, tuple[Answer, ...]]:
+    def fill_left_to_right(
+        self, prompt: str, top: int = 10, watch: Sequence[str] = ()
+    ) -> tuple[str, tuple[Answer, ...]]:
         """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
 
         Returns:
@@ -186,10 +190,14 @@ class LiveModel:
     def _position(self, row: list[int], mask_index: int | None) -> int:
         masks = tuple(i for i, token in enumerate(row) if token == self.encoder.tokenizer.mask_token_id)
         if not masks:
-            raise NoMask(f"the prompt has no {MASK}; put one where the answer belongs, as in 'Paris is the capital of {MASK}.'")
+            raise NoMask(
+                f"the prompt has no {MASK}; put one where the answer belongs, as in 'Paris is the capital of {MASK}.'"
+            )
         if mask_index is None:
             if len(masks) > 1:
-                raise SeveralMasks(f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks)
+                raise SeveralMasks(
+                    f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks
+                )
             return masks[0]
         if not 0 <= mask_index < len(masks):
             raise PromptError(f"mask {mask_index} was chosen, the prompt has {len(masks)} (counted from 0)")

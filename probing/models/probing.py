@@ -1,4 +1,4 @@
-"""Asks a model's every layer every fact: one pass, shard by shard, resumable, equal bytes however often it was killed."""
+"""Asks a model's every layer every fact: one pass, shard by shard, resumable to equal bytes."""
 
 import hashlib
 import json
@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from tqdm import tqdm
 
+from probing.core.errors import ModelError
 from probing.core.facts import Fact
 from probing.models.decoding import read_out
 from probing.models.encoders import Encoder
@@ -66,24 +67,29 @@ def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
 
 
 def lenders(facts: Sequence[Fact]) -> list[int]:
-    """For each fact the number of the fact whose prompt it borrows: another subject of the same relation.
+    """For each fact the number of the fact whose prompt it borrows: another subject in the same relation's template.
 
-    Within a relation the facts stand in the order of their ids, which are hashes, and each borrows from the next; the
-    last from the first. A relation's only fact borrows from itself, which callers leave out.
+    Within a relation and template the facts stand in the order of their ids, which are hashes, those of one subject
+    side by side; each borrows from the one as many places on as the largest subject has facts, counted in a circle. So
+    every prompt is lent once, and no fact borrows from its own subject unless that has more than half of the facts;
+    ``is_lent`` tells these.
     """
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    subjects: dict[tuple[str, str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number in sorted(range(len(facts)), key=lambda n: facts[n].fact_id):
-        groups[facts[number].probe_set, facts[number].relation].append(number)
+        fact = facts[number]
+        subjects[fact.probe_set, fact.relation, fact.template][fact.subject].append(number)
     lender = [0] * len(facts)
-    for group in groups.values():
-        for here, following in zip(group, group[1:] + group[:1], strict=True):
-            lender[here] = following
+    for group in subjects.values():
+        circle = [number for numbers in group.values() for number in numbers]
+        step = max(len(numbers) for numbers in group.values())
+        for place, number in enumerate(circle):
+            lender[number] = circle[(place + step) % len(circle)]
     return lender
 
 
-def has_other_subjects(fact: Fact) -> bool:
-    """Whether another subject of the relation can be put into this fact's template."""
-    return "[X]" in fact.template
+def is_lent(borrower: Fact, owner: Fact) -> bool:
+    """Whether the owner's prompt asks the borrower's question about another subject."""
+    return "[X]" in borrower.template and borrower.subject != owner.subject
 
 
 def probe(
@@ -109,7 +115,13 @@ def probe(
     Returns:
         gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
         ``other_rank`` is 0 where no other subject can be asked.
+
+    Raises:
+        ModelError: if there are no facts, or not a head for every layer.
     """
+    if not facts or len(heads) != encoder.layers + 1:
+        got = f"{len(facts)} facts and {len(heads)} heads"
+        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {encoder.layers + 1} heads")
     lender = lenders(facts)
     guest_of = {prompt: fact for fact, prompt in enumerate(lender)}
     by_relation: dict[tuple[str, str], list[int]] = {}
@@ -148,7 +160,7 @@ def probe(
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     guest = result.pop("guest_rank")
     result["other_rank"] = guest[:, lender]
-    alone = [n for n, fact in enumerate(facts) if lender[n] == n or not has_other_subjects(fact)]
+    alone = [n for n, fact in enumerate(facts) if not is_lent(fact, facts[lender[n]])]
     result["other_rank"][:, alone] = 0
     return result
 
@@ -167,7 +179,9 @@ def _finished(path: Path) -> dict[str, np.ndarray] | None:
 def _states_path(cache: Path | None, encoder: Encoder, prompts: Sequence[str]) -> Path | None:
     if cache is None:
         return None
-    text = json.dumps([encoder.identity, str(next(encoder.body.parameters()).dtype), *prompts], ensure_ascii=False)
+    # Sums depend on precision, device and thread count, and a run's bytes may not depend on what the cache holds.
+    computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count()]
+    text = json.dumps([encoder.identity, computed, *prompts], ensure_ascii=False)
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from probing.core.errors import ModelError
@@ -55,11 +56,15 @@ def all_hidden_states(rows: Sequence[Sequence[int]], encoder: Encoder) -> tuple[
         )
     states = output.hidden_states
     if len(states) != encoder.layers + 1:
-        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")
+        raise ModelError(
+            f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)"
+        )
     return states
 
 
-def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: Encoder, tokens: int = TOKENS_A_BATCH) -> np.ndarray:
+def states_at(
+    rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: Encoder, tokens: int = TOKENS_A_BATCH
+) -> np.ndarray:
     """Hidden states of every layer at one position of each row.
 
     Args:
@@ -69,15 +74,17 @@ def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: 
         tokens: token budget of a batch.
 
     Returns:
-        (layers, rows, hidden), float32; layers counts from 0, the embeddings.
+        (layers, rows, hidden), float32 (float64 where the encoder is); layers counts from 0, the embeddings.
     """
-    result = np.empty((encoder.layers + 1, len(rows), encoder.hidden), dtype=np.float32)
+    double = next(encoder.body.parameters()).dtype == torch.float64
+    kept = torch.float64 if double else torch.float32
+    result = np.empty((encoder.layers + 1, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
     for batch in batches_by_length([len(row) for row in rows], tokens):
         states = all_hidden_states([rows[i] for i in batch], encoder)
         at = torch.tensor([positions[i] for i in batch], device=encoder.device)
         which = torch.arange(len(batch), device=encoder.device)
         for layer, state in enumerate(states):
-            result[layer, batch] = state[which, at].float().cpu().numpy()
+            result[layer, batch] = state[which, at].to(kept).cpu().numpy()
     return result
 
 
@@ -98,7 +105,7 @@ def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]
 def cached_states(prompts: Sequence[str], encoder: Encoder, path: Path | None) -> np.ndarray:
     """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if it was computed before."""
     if path is not None and path.is_file():
-        with contextlib.suppress(Exception):  # A torn cache file is simply computed again.
+        with contextlib.suppress(SafetensorError, OSError, KeyError):  # A torn cache file is simply computed again.
             return load_file(path)["states"]
     rows = tokenize(prompts, encoder)
     states = states_at(rows, mask_positions(rows, encoder), encoder)

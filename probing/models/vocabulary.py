@@ -33,10 +33,14 @@ def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) 
             break
         learnt = _learn(texts, size - len(missing))
     missing = [word for word in words if word not in learnt][: size - len(learnt)]
-    tokenizer = BertTokenizer(vocab={token: number for number, token in enumerate(learnt + missing)}, do_lower_case=True)
+    tokenizer = BertTokenizer(
+        vocab={token: number for number, token in enumerate(learnt + missing)}, do_lower_case=True
+    )
     split = [word for word in words if len(tokenizer.tokenize(word)) != 1]
     if len(tokenizer) > size or split:
-        raise ModelError(f"made a vocabulary of {len(tokenizer)} tokens that splits {split[:5]}; expected {size} and none split")
+        raise ModelError(
+            f"made a vocabulary of {len(tokenizer)} tokens that splits {split[:5]}; expected {size} and none split"
+        )
     return tokenizer
 
 

@@ -141,7 +141,7 @@ def _conform(table_name: str, rows: Any) -> pa.Table:
         _same_names(table_name, given.column_names, schema)
         nullable = pa.schema([field.with_nullable(True) for field in schema])
         given = given.select(schema.names).replace_schema_metadata().cast(nullable)
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, OverflowError) as error:
         expected = ", ".join(f"{field.name} {field.type}" for field in schema)
         raise StoreError(f"cannot write the table {table_name!r}: {error}; expected {expected}") from error
     for field in schema:

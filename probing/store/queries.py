@@ -116,7 +116,9 @@ def majority(
     )
 
 
-def layer_hits(db: Database, run_id: str, layer: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None) -> pd.DataFrame:
+def layer_ranks(
+    db: Database, run_id: str, layer: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
     """Rank of every fact of a run at one layer: fact_id, relation, gold_rank. For paired comparisons between runs or layers."""
     return db.query(
         f"""
@@ -126,7 +128,7 @@ def layer_hits(db: Database, run_id: str, layer: int, exposures: Sequence[str] |
             WHERE p.run_id = $run_id AND p.layer = $layer
         ) WHERE {_KEPT} ORDER BY fact_id
         """,
-        {"run_id": run_id, "layer": layer, **_filters(exposures, answer_in_subject)},
+        {"run_id": run_id, "layer": int(layer), **_filters(exposures, answer_in_subject)},
     )
 
 

@@ -62,7 +62,7 @@ def test_damage_in_the_middle_is_named(tmp_path: Path):
     data = bytearray(path.read_bytes())
     data[4:200] = b"\xff" * 196
     path.write_bytes(data)
-    with pytest.raises(StoreError, match=r"predictions-a\.parquet.*damaged"):
+    with pytest.raises(StoreError, match=r"(?s)predictions-a\.parquet.*damaged"):
         read_table(path, "predictions")
 
 

@@ -1,0 +1,69 @@
+"""A tiny masked language model with random weights, and an empty cache of its own for every test."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+from typer.testing import CliRunner
+
+from probing.commands.main import app
+
+WORDS = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] paris berlin rome france germany italy the capital of is was born in a city . , and it to "
+    "rocky philadelphia boston jazz music plays sun moon red green blue water stone one two three four"
+).split()
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory) -> Path:
+    """A folder with a BERT of two layers of 16 and 40-odd tokens."""
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    config = BertConfig(vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+    model = BertForMaskedLM(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    assert model.num_parameters() < 20_000
+    model.save_pretrained(folder)
+    BertTokenizer(vocab={word: number for number, word in enumerate(WORDS)}, do_lower_case=True).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture()
+def cache(tmp_path, monkeypatch) -> Path:
+    """The cache folder of one test; the snapshot is empty."""
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture()
+def facts_file(tmp_path) -> Path:
+    """Six facts as JSONL, one of which the tiny vocabulary splits and one of which has two masks."""
+    rows = [
+        ("france", "capital", "Paris", "The capital of France is [MASK]."),
+        ("germany", "capital", "Berlin", "The capital of Germany is [MASK]."),
+        ("italy", "capital", "Rome", "The capital of Italy is [MASK]."),
+        ("Rocky", "born", "Philadelphia", "Rocky was born in [MASK]."),
+        ("x", "born", "Zanzibar", "The city is [MASK]."),
+        ("y", "born", "Boston", "The [MASK] is [MASK]."),
+    ]
+    path = tmp_path / "facts.jsonl"
+    path.write_text("".join(json.dumps(dict(zip(("subject", "relation", "object", "prompt"), r, strict=True))) + "\n" for r in rows))
+    return path
+
+
+@pytest.fixture()
+def run():
+    """Runs a command line in this process and gives its result; errors that a user can mend are re-raised."""
+
+    def call(*words, code: int = 0):
+        result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call

@@ -1,0 +1,112 @@
+"""``ask``, ``build``, ``runs``, ``check``, ``fetch``: what users see, and what bad input gets."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from probing.commands.fetch import fetch_data
+from probing.core.errors import PromptError, RegistryError
+from probing.core.registry import DataEntry, DataFile, read_registry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
+    words = ("ask", "Rocky was born in [MASK].", "--model", tiny_model, "--head", "lens", "--top", 4, "--watch", "Philadelphia", "--json")
+    answer = json.loads(run(*words).stdout)
+    assert set(answer) == {"model", "head", "layers"}
+    assert (answer["model"], answer["head"]) == ("tiny-bert", "lens")
+    assert [layer["layer"] for layer in answer["layers"]] == [0, 1, 2]
+    for layer in answer["layers"]:
+        assert set(layer) == {"layer", "tokens", "watched"}
+        chances = [token["probability"] for token in layer["tokens"]]
+        assert len(chances) == 4
+        assert chances == sorted(chances, reverse=True)
+        (watched,) = layer["watched"]
+        assert set(watched) == {"token", "rank", "probability"}
+        assert watched["token"] == "Philadelphia"
+        assert 1 <= watched["rank"] <= 43
+
+
+def test_ask_says_what_is_wrong_with_a_prompt(run, cache, tiny_model):
+    with pytest.raises(PromptError, match=r"no \[MASK\]"):
+        run("ask", "Paris is a city.", "--model", tiny_model, "--head", "lens")
+    with pytest.raises(PromptError, match="2 masks"):
+        run("ask", "[MASK] is [MASK].", "--model", tiny_model, "--head", "lens")
+    with pytest.raises(PromptError, match="word pieces"):
+        run("ask", "red " * 600 + "[MASK].", "--model", tiny_model, "--head", "lens")
+
+
+def test_an_error_that_a_user_can_mend_is_one_line_and_exit_code_one(tiny_model):
+    words = [sys.executable, "-m", "probing", "ask", "no mask here", "--model", str(tiny_model), "--head", "lens"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 1
+    assert "error: the prompt has no [MASK]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_runs_and_check_of_an_empty_and_a_full_store(run, cache, tiny_model, facts_file):
+    assert "no runs yet" in run("runs").output
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    assert "read 6 = probed 4 + left out" in run("runs").output
+    (row,) = json.loads(run("runs", "--json").stdout)
+    assert row["model"] == "tiny-bert"
+    assert "ok  runs and database" in run("check").output
+    (path,) = (cache / "runs").glob("predictions-*.parquet")
+    path.write_bytes(path.read_bytes()[:200])
+    assert "BAD runs and database" in run("check", code=1).output
+
+
+def test_build_twice_gives_the_same_database(run, cache, tiny_model, facts_file):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    assert run("build").output == run("build").output
+
+
+def test_fetch_takes_local_copies_and_checks_their_sum(run, cache, tmp_path):
+    (tmp_path / "copies" / "set").mkdir(parents=True)
+    (tmp_path / "copies" / "set" / "a.txt").write_text("hello")
+    right = DataFile(path="a.txt", sha256=hashlib.sha256(b"hello").hexdigest())
+    entry = DataEntry(name="set", title="", folder="set", licence="", files=(right,))
+    target = fetch_data(entry, tmp_path / "copies", tmp_path / "target")
+    assert (target / "a.txt").read_text() == "hello"
+    wrong = entry.model_copy(update={"files": (right.model_copy(update={"sha256": "0" * 64}),)})
+    with pytest.raises(RegistryError, match="the registry records"):
+        fetch_data(wrong, tmp_path / "copies", tmp_path / "target2")
+    assert not list((tmp_path / "target2").iterdir())
+    with pytest.raises(RegistryError, match="local copies"):
+        fetch_data(entry, tmp_path / "nowhere", tmp_path / "target3")
+
+
+def test_fetch_downloads_single_files_and_archives_by_address(tmp_path):
+    (tmp_path / "a.txt").write_text("hello")
+    url = (tmp_path / "a.txt").as_uri()
+    single = DataEntry(name="s", title="", folder="s", licence="", files=(DataFile(path="b/a.txt", url=url),))
+    assert (fetch_data(single, None, tmp_path / "one") / "b" / "a.txt").read_text() == "hello"
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("data/TREx/P1.jsonl", "{}")
+    packed = DataEntry(name="p", title="", folder="p", licence="", url=(tmp_path / "all.zip").as_uri(), archive_root="data")
+    assert (fetch_data(packed, None, tmp_path / "two") / "TREx" / "P1.jsonl").is_file()
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        archive.writestr("../evil.txt", "x")
+    unsafe = packed.model_copy(update={"url": (tmp_path / "bad.zip").as_uri()})
+    with pytest.raises(RegistryError, match="unsafe"):
+        fetch_data(unsafe, None, tmp_path / "three")
+
+
+def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):
+    listed = run("fetch").output
+    for entry in [*read_registry().data, *read_registry().models]:
+        assert entry.name in listed
+    with pytest.raises(RegistryError, match="no model 'nothing'"):
+        run("fetch", "nothing")
+
+
+def test_every_shipped_data_set_can_be_fetched_from_the_local_copies(run, cache, shared_data):
+    run("fetch", "wikitext-2", "trex-triples", "lama", "--from", shared_data)
+    assert (cache / "downloads" / "lama" / "TREx" / "P19.jsonl").is_file()
+    assert "ok  fetched data" in run("check").output

@@ -1,0 +1,120 @@
+"""``probe``: counts, resumption, equal bytes, rank parity."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from probing.core.errors import HeadError, ModelError
+from probing.store.parquet import read_table
+
+
+def predictions(folder):
+    (path,) = folder.glob("predictions-*.parquet")
+    return path, read_table(path, "predictions").to_pandas()
+
+
+def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, facts_file):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
+    left = json.loads(row["left_out"])
+    assert row["n_read"] == 6
+    assert row["n_probed"] == 4
+    assert row["n_read"] == row["n_probed"] + sum(left.values())
+    assert left["not exactly one mask"] == 1
+    _, frame = predictions(cache / "runs")
+    assert len(frame) == 4 * 3
+
+
+def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model, facts_file):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--float64")
+    _, frame = predictions(cache / "runs")
+    facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    model = AutoModelForMaskedLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
+    for row in frame[frame["layer"] == 2].itertuples():
+        fact = facts.loc[row.fact_id]
+        ids = tokenizer(fact["prompt"], return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**ids).logits[0, ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)]
+        gold = tokenizer.convert_tokens_to_ids(fact["object"].lower())
+        assert row.gold_rank == int((logits >= logits[gold]).sum())
+        assert list(row.top_ids) == torch.sort(logits, descending=True, stable=True).indices[:10].tolist()
+        assert row.gold_logp == pytest.approx(logits.log_softmax(0)[gold].item(), abs=1e-5)
+
+
+def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(run, cache, tiny_model, facts_file, tmp_path, monkeypatch):
+    import probing.models.probing as probing_module
+
+    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--shard", 1)
+    run(*arguments, "--out", tmp_path / "undisturbed")
+    path, _ = predictions(tmp_path / "undisturbed")
+    assert "is there already" in run(*arguments, "--out", tmp_path / "undisturbed").output
+
+    calls, real = [], probing_module.read_out
+
+    def dies_in_the_third_shard(*given):
+        calls.append(1)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(probing_module, "read_out", dies_in_the_third_shard)
+    with pytest.raises((KeyboardInterrupt, AssertionError)):
+        run(*arguments, "--out", tmp_path / "killed")
+    assert not list((tmp_path / "killed").glob("predictions-*"))
+    assert len(list((cache / "shards").rglob("shard-*.safetensors"))) == 2
+    monkeypatch.setattr(probing_module, "read_out", real)
+    run(*arguments, "--out", tmp_path / "killed")
+    again, _ = predictions(tmp_path / "killed")
+    assert again.name == path.name
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_another_subjects_rank_is_the_rank_at_that_subjects_prompt(run, cache, tiny_model, tmp_path):
+    folder = tmp_path / "lama" / "TREx"
+    folder.mkdir(parents=True)
+    triples = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")]
+    folder.joinpath("P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in triples))
+    folder.parent.joinpath("relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
+    run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "lens", "--float64")
+    _, frame = predictions(cache / "runs")
+    facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas()
+    order = facts.sort_values("fact_id").reset_index(drop=True)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    model = AutoModelForMaskedLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
+    last = frame[frame["layer"] == 2].set_index("fact_id")
+    for place, fact in order.iterrows():
+        lender = order.loc[(place + 1) % len(order)]
+        ids = tokenizer(lender["prompt"], return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**ids).logits[0, ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)].numpy()
+        gold = tokenizer.convert_tokens_to_ids(fact["object"].lower())
+        assert last.loc[fact["fact_id"], "other_rank"] == int(np.sum(logits >= logits[gold]))
+
+
+def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, facts_file):
+    with pytest.raises(ModelError, match="no folder"):
+        run("probe", "--model", "./nowhere", "--facts", facts_file, "--head", "lens")
+    with pytest.raises(HeadError, match="train-heads"):
+        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied")
+    with pytest.raises(HeadError, match="expected one of full, tied, lens"):
+        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "sideways")
+
+
+@pytest.mark.parametrize("kind", ["tied", "full"])
+def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_file, tmp_path, kind):
+    text = tmp_path / "text.txt"
+    text.write_text("The capital of France is Paris . The sun is red and the moon is blue .\n" * 60)
+    arguments = ("--text", text, "--valid", text, "--positions", 200, "--epochs", 2, "--batch", 32)
+    with pytest.raises(Exception, match="masked positions"):
+        run("train-heads", "--model", tiny_model, "--head", kind, "--text", text, "--valid", text)
+    # The validation part wants 5,000 positions; a longer text gives them.
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 3000)
+    output = run("train-heads", "--model", tiny_model, "--head", kind, *arguments).output
+    assert "layer  2" in output
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", kind)
+    answer = run("ask", "The capital of France is [MASK].", "--model", tiny_model, "--head", kind, "--json", "--top", 3)
+    assert [layer["layer"] for layer in json.loads(answer.stdout)["layers"]] == [0, 1, 2]

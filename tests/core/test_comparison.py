@@ -1,0 +1,129 @@
+"""Paired comparison against sums in plain Python and published examples."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from probing.core.comparison import (
+    PairedCounts,
+    benjamini_hochberg,
+    mcnemar_exact,
+    paired_counts,
+    paired_difference,
+)
+
+
+def slow_mcnemar(b, c):
+    """Twice the smaller tail of a fair coin, at most 1."""
+    tail = sum(math.comb(b + c, i) for i in range(min(b, c) + 1)) / 2 ** (b + c)
+    return min(1.0, 2 * tail)
+
+
+def slow_benjamini_hochberg(p_values):
+    """Smallest m p / rank over all p-values that are at least as large."""
+    m, ordered = len(p_values), sorted(p_values)
+    return [min([1.0, *(q * m / (i + 1) for i, q in enumerate(ordered) if q >= p)]) for p in p_values]
+
+
+def test_the_four_counts_by_hand():
+    first, second = [True, True, False, False, True], [True, False, True, False, False]
+    assert paired_counts(first, second) == PairedCounts(both=1, first_only=2, second_only=1, neither=1)
+
+
+def test_sides_of_unequal_length_are_an_error():
+    with pytest.raises(ValueError, match=r"\(1,\) and \(2,\)"):
+        paired_counts([True], [True, False])
+
+
+def test_sides_that_are_ranks_are_an_error():
+    with pytest.raises(ValueError, match="expected truth values"):
+        paired_counts(np.array([1, 2]), np.array([1, 3]))
+
+
+@pytest.mark.parametrize(("b", "c"), [(0, 1), (5, 5), (12, 2), (0, 10), (40, 61)])
+def test_mcnemar_equals_the_slow_version(b, c):
+    assert mcnemar_exact(b, c) == pytest.approx(slow_mcnemar(b, c), rel=1e-9)
+
+
+def test_six_to_none_by_hand():
+    assert mcnemar_exact(6, 0) == 2 / 2**6
+
+
+def test_sides_that_agree_everywhere_have_p_1():
+    assert mcnemar_exact(0, 0) == 1.0
+
+
+def test_mcnemar_does_not_mind_which_side_is_first():
+    assert mcnemar_exact(12, 2) == mcnemar_exact(2, 12)
+
+
+def test_counts_below_zero_are_an_error():
+    with pytest.raises(ValueError, match="none below 0"):
+        mcnemar_exact(-1, 2)
+    with pytest.raises(ValueError, match="none below 0"):
+        PairedCounts(1, -1, 0, 0)
+
+
+def test_the_difference_is_first_minus_second():
+    found = paired_difference(PairedCounts(both=20, first_only=12, second_only=2, neither=16))
+    assert found.value == (20 + 12) / 50 - (20 + 2) / 50 == pytest.approx((12 - 2) / 50)
+    assert found.p == mcnemar_exact(12, 2)
+
+
+def test_the_interval_equals_newcombes_published_example():
+    # Newcombe 1998, table II, method 10, cells 20, 12, 2, 16.
+    found = paired_difference(PairedCounts(20, 12, 2, 16))
+    assert (found.low, found.high) == pytest.approx((0.0562, 0.3292), abs=5e-5)
+
+
+def test_exchanged_sides_mirror_the_interval():
+    one, other = paired_difference(PairedCounts(20, 12, 2, 16)), paired_difference(PairedCounts(20, 2, 12, 16))
+    assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
+
+
+def test_equal_sides_have_no_difference():
+    found = paired_difference(PairedCounts(5, 0, 0, 5))
+    assert (found.value, found.p) == (0.0, 1.0)
+    assert found.low == pytest.approx(-found.high)
+
+
+def test_the_interval_stays_within_minus_1_and_1():
+    found = paired_difference(PairedCounts(0, 5, 0, 0))
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert 0 < found.low < 1
+
+
+def test_without_facts_there_is_no_difference():
+    found = paired_difference(PairedCounts(0, 0, 0, 0))
+    assert (found.value, found.low, found.high, found.p) == (None, None, None, 1.0)
+
+
+def test_the_interval_covers_the_true_difference_about_as_often_as_it_says():
+    rng, covered = random.Random(0), 0
+    for _ in range(500):
+        cells = rng.choices(range(4), weights=(0.3, 0.2, 0.1, 0.4), k=60)
+        found = paired_difference(PairedCounts(*(cells.count(i) for i in range(4))))
+        covered += found.low <= 0.2 - 0.1 <= found.high
+    assert 0.92 <= covered / 500 <= 0.99
+
+
+def test_benjamini_hochberg_by_hand():
+    assert benjamini_hochberg([0.01, 0.02, 0.9]).tolist() == pytest.approx([0.01 * 3 / 1, 0.02 * 3 / 2, 0.9 * 3 / 3])
+
+
+def test_benjamini_hochberg_equals_the_slow_version():
+    rng = random.Random(1)
+    p_values = [rng.random() ** 3 for _ in range(100)] + [0.0, 1.0, 0.5, 0.5]
+    assert benjamini_hochberg(p_values).tolist() == pytest.approx(slow_benjamini_hochberg(p_values))
+
+
+def test_an_empty_family_stays_empty():
+    assert benjamini_hochberg([]).tolist() == []
+
+
+@pytest.mark.parametrize("p_values", [[0.5, math.nan], [1.1], [-0.1]])
+def test_p_values_that_are_none_are_an_error(p_values):
+    with pytest.raises(ValueError, match="expected 0 to 1"):
+        benjamini_hochberg(p_values)

@@ -1,0 +1,41 @@
+"""The table of metrics is complete, and true to what the functions do."""
+
+import pytest
+
+from probing.core.metrics import METRICS
+from probing.core.ranks import precision_at
+
+NAMES = """p_at_1 p_at_10 p_at_100 mrr answer_p_at_1 total intermediate_share gold_rank answer_rank gold_logp entropy
+probability majority other_subject""".split()
+
+
+def test_every_quantity_is_in_the_table_and_nothing_else():
+    assert sorted(METRICS) == sorted(NAMES)
+
+
+def test_the_key_is_the_name_and_labels_differ():
+    assert all(key == metric.name for key, metric in METRICS.items())
+    assert len({metric.label for metric in METRICS.values()}) == len(METRICS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_field_of_a_metric_is_empty(name):
+    metric = METRICS[name]
+    for field in ("label", "unit", "definition", "ties", "empty", "source"):
+        assert getattr(metric, field).strip(), f"{name} has no {field}"
+    assert metric.better in ("higher", "lower", "neither")
+    assert metric.definition.endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_low_is_below_high(name):
+    metric = METRICS[name]
+    assert metric.low is None or metric.high is None or metric.low < metric.high
+
+
+@pytest.mark.parametrize("k", [1, 10, 100])
+def test_p_at_k_keeps_to_its_range(k):
+    metric = METRICS[f"p_at_{k}"]
+    assert precision_at([1, 1], k) == metric.high
+    assert precision_at([101, 500], k) == metric.low
+    assert f"rank <= {k}," in metric.definition

@@ -1,0 +1,259 @@
+"""The database is made once from each state of the files, and replaced whole."""
+
+import json
+import logging
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from probing.core.errors import StoreError
+from probing.store import database, parquet, queries
+from probing.store.build import build_database
+from probing.store.database import current_version, open_database
+from probing.store.parquet import write_table
+from tests.store.planted import ONE_MODEL, SEVERAL, VARIANTS, PlantedRun, plant_runs, plant_store, prediction_rows, run_row
+
+RUN = ONE_MODEL[0]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_planted_store_opens_with_its_runs(tmp_path: Path, variant: str):
+    with open_database(plant_store(tmp_path, variant)) as db:
+        assert sorted(queries.runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
+
+
+def test_building_twice_does_nothing_the_second_time(tmp_path: Path):
+    source, steps = plant_runs(tmp_path / "runs"), []
+    first = build_database([source], tmp_path / "db")
+    before = (first.stat().st_ino, first.stat().st_mtime_ns, (tmp_path / "db" / "current.json").stat().st_mtime_ns)
+    assert build_database([source], tmp_path / "db", lambda *step: steps.append(step)) == first
+    assert (first.stat().st_ino, first.stat().st_mtime_ns, (tmp_path / "db" / "current.json").stat().st_mtime_ns) == before
+    assert steps == []
+    assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current.json", first.name]
+
+
+def test_the_version_depends_on_the_bytes_and_not_on_the_place(tmp_path: Path):
+    one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two")
+    assert build_database([one], tmp_path / "a").name == build_database([two], tmp_path / "b").name
+    write_table("relations", [], two / "relations.parquet")
+    assert build_database([one], tmp_path / "a").name != build_database([two], tmp_path / "b").name
+
+
+def test_progress_counts_up_to_its_total(tmp_path: Path):
+    steps: list[tuple[str, int, int]] = []
+    build_database([plant_runs(tmp_path / "runs")], tmp_path / "db", lambda *step: steps.append(step))
+    assert [done for _, done, _ in steps] == list(range(len(steps)))
+    assert steps[-1] == ("done", steps[-1][2], steps[-1][2])
+
+
+def test_a_new_database_is_found_through_the_pointer_and_old_readers_go_on(tmp_path: Path):
+    folder = plant_store(tmp_path, "one model")
+    old = open_database(folder)
+    assert len(queries.runs(old)) == 1
+    plant_runs(tmp_path / "runs", SEVERAL)
+    build_database([tmp_path / "runs"], folder)
+    assert current_version(folder) != old.data_version
+    with open_database(folder) as new:
+        assert new.data_version == current_version(folder)
+        assert len(queries.runs(new)) == len(SEVERAL)
+        assert len(queries.runs(old)) == 1
+    old.close()
+    assert not old.path.exists()
+
+
+def test_readers_never_fail_while_the_database_is_replaced(tmp_path: Path):
+    folder, failures, stop = plant_store(tmp_path, "one model"), [], threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                with open_database(folder) as db:
+                    assert len(queries.runs(db)) >= 1
+            except Exception as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for run in SEVERAL[1:6]:
+        plant_runs(tmp_path / "runs", [run])
+        build_database([tmp_path / "runs"], folder)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_lost_or_damaged_database_is_made_again(tmp_path: Path):
+    folder = plant_store(tmp_path)
+    file = open_database(folder).path
+    file.write_bytes(b"not a database")
+    with pytest.raises(StoreError, match="python -m probing build"):
+        open_database(folder)
+    build_database([tmp_path / "runs"], folder)
+    with open_database(folder) as db:
+        assert len(queries.runs(db)) == 1
+    file.unlink()
+    with pytest.raises(StoreError, match=r"does not exist; run `python -m probing build`"):
+        open_database(folder)
+    assert build_database([tmp_path / "runs"], folder) == file
+
+
+def test_a_failed_build_keeps_the_old_database(tmp_path: Path):
+    folder = plant_store(tmp_path)
+    before = current_version(folder)
+    path = tmp_path / "runs" / RUN.run_id / f"predictions-{RUN.run_id}.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(StoreError, match=f"predictions-{RUN.run_id}.parquet"):
+        build_database([tmp_path / "runs"], folder)
+    assert current_version(folder) == before
+    assert not list(folder.glob("*.tmp*"))
+
+
+def test_bad_sources_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(StoreError, match=r"no folder .*nowhere"):
+        build_database([tmp_path / "nowhere"], tmp_path / "db")
+    foreign = plant_runs(tmp_path / "foreign")
+    pq.write_table(pa.table({"run_id": ["a"]}), foreign / "predictions-mine.parquet")
+    with pytest.raises(StoreError, match=r"predictions-mine\.parquet .*not written by this program"):
+        build_database([foreign], tmp_path / "db")
+    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
+    older = plant_runs(tmp_path / "older")
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="schema version 0, expected 1"):
+        build_database([older], tmp_path / "db")
+
+
+def test_other_files_are_let_be(tmp_path: Path):
+    source = plant_runs(tmp_path / "runs")
+    pq.write_table(pa.table({"x": [1]}), source / "hidden-states.parquet")
+    (source / "predictions-x.parquet.1234.tmp").write_bytes(b"half")
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        assert len(queries.runs(db)) == 1
+
+
+def test_a_run_in_two_folders_counts_once_and_the_first_wins(tmp_path: Path):
+    one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two", ONE_MODEL)
+    changed = [row | {"gold_rank": 299} for row in prediction_rows(RUN)]
+    write_table("predictions", changed, two / RUN.run_id / f"predictions-{RUN.run_id}.parquet")
+    write_table("runs", [run_row(RUN) | {"device": "second"}], two / RUN.run_id / f"runs-{RUN.run_id}.parquet")
+    build_database([one, two], tmp_path / "db")
+    build_database([one], tmp_path / "alone")
+    with open_database(tmp_path / "db") as both, open_database(tmp_path / "alone") as alone:
+        assert queries.runs(both)["device"].tolist() == ["cpu"]
+        assert queries.aggregate(both, [RUN.run_id]).equals(queries.aggregate(alone, [RUN.run_id]))
+
+
+def test_a_copied_folder_counts_once(tmp_path: Path):
+    source = plant_runs(tmp_path / "runs")
+    shutil.copytree(source / RUN.run_id, source / "copy")
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        assert queries.aggregate(db, [RUN.run_id])["n"].sum() == len(prediction_rows(RUN))
+
+
+def test_a_run_in_several_shards_is_one_run(tmp_path: Path):
+    source, rows = plant_runs(tmp_path / "runs"), prediction_rows(RUN)
+    whole = source / RUN.run_id / f"predictions-{RUN.run_id}.parquet"
+    whole.unlink()
+    write_table("predictions", rows[:13], whole.with_stem(whole.stem + "-0"))
+    write_table("predictions", rows[13:], whole.with_stem(whole.stem + "-1"))
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        assert queries.aggregate(db, [RUN.run_id])["n"].sum() == len(rows)
+
+
+@pytest.mark.parametrize("fault", ["missing row", "repeated row", "no such fact"])
+def test_incomplete_runs_are_left_out_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str):
+    other = PlantedRun(head="lens")
+    source, rows = plant_runs(tmp_path / "runs", [RUN, other]), prediction_rows(RUN)
+    rows = {"missing row": rows[1:], "repeated row": [rows[1], *rows[1:]], "no such fact": [rows[0] | {"fact_id": "0" * 16}, *rows[1:]]}[fault]
+    write_table("predictions", rows, source / RUN.run_id / f"predictions-{RUN.run_id}.parquet")
+    with caplog.at_level(logging.WARNING):
+        folder = build_database([source], tmp_path / "db").parent
+    with open_database(folder) as db:
+        assert queries.runs(db)["run_id"].tolist() == [other.run_id]
+        assert queries.aggregate(db, [RUN.run_id]).empty
+    assert f"run {RUN.run_id} is left out" in caplog.text
+
+
+def test_a_run_still_being_probed_is_not_shown(tmp_path: Path):
+    source = plant_runs(tmp_path / "runs")
+    (source / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink()
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        assert queries.runs(db).empty
+
+
+def test_no_database_names_the_command_that_makes_one(tmp_path: Path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(StoreError, match=r"no database in .*; run `python -m probing build`"):
+            open_database(folder)
+        with pytest.raises(StoreError, match="python -m probing build"):
+            current_version(folder)
+
+
+@pytest.mark.parametrize("pointer", ["", "{", "[]", '{"file": 1}', '{"file": "x.duckdb", "data_version": "a", "schema_version": 0}'])
+def test_a_bad_pointer_is_named(tmp_path: Path, pointer: str):
+    (tmp_path / "current.json").write_text(pointer)
+    with pytest.raises(StoreError, match="python -m probing build"):
+        open_database(tmp_path)
+
+
+def test_the_pointer_names_no_file_elsewhere(tmp_path: Path):
+    folder = plant_store(tmp_path / "planted")
+    content = json.loads((folder / "current.json").read_text())
+    (tmp_path / "current.json").write_text(json.dumps(content | {"file": f"planted/database/{content['file']}"}))
+    with pytest.raises(StoreError, match="expected a file in the same folder"):
+        open_database(tmp_path)
+
+
+def test_a_foreign_database_is_named(tmp_path: Path):
+    folder = plant_store(tmp_path)
+    path = folder / json.loads((folder / "current.json").read_text())["file"]
+    path.unlink()
+    duckdb.connect(path).close()
+    with pytest.raises(StoreError, match="not one of results"):
+        open_database(folder)
+
+
+def test_the_database_is_read_only_and_closed_to_the_outside(tmp_path: Path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    with open_database(plant_store(tmp_path)) as db:
+        for sql in (
+            "DELETE FROM runs",
+            f"SELECT * FROM read_csv('{secret}')",
+            f"SELECT * FROM '{secret}'",
+            f"COPY runs TO '{tmp_path / 'out.csv'}'",
+            f"ATTACH '{tmp_path / 'other.duckdb'}'",
+            "SET enable_external_access = true",
+            "SET threads = 1",
+            "INSTALL httpfs",
+        ):
+            with pytest.raises(StoreError):
+                db.query(sql)
+        assert len(queries.runs(db)) == 1
+
+
+def test_a_long_query_is_stopped_and_the_next_one_runs(tmp_path: Path):
+    with open_database(plant_store(tmp_path)) as db:
+        with pytest.raises(StoreError, match=r"took more than 0\.2 s"):
+            db.query("SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b", seconds=0.2)
+        assert len(queries.runs(db)) == 1
+    assert database.QUERY_SECONDS > 1
+
+
+def test_old_temporary_files_are_swept_and_young_ones_let_be(tmp_path: Path):
+    source, target = plant_runs(tmp_path / "runs"), tmp_path / "db"
+    target.mkdir()
+    old, young = target / "results-a.1.tmp", target / "results-b.2.tmp"
+    for path in (old, young):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    build_database([source], target)
+    assert not old.exists()
+    assert young.exists()

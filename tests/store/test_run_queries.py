@@ -1,0 +1,186 @@
+"""Aggregates against sums over the raw rows in plain Python."""
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from probing.core.facts import contains_words
+from probing.store import queries
+from probing.store.database import Database, open_database
+from tests.store.planted import SEVERAL, PlantedRun, plant_store, planted_exposure, planted_facts, prediction_rows
+
+FILTERS: list[tuple[tuple[str, ...] | None, bool | None]] = [
+    (None, None),
+    (("stated",), None),
+    (("unknown",), None),
+    (("stated", "unseen"), False),
+    (None, True),
+    ((), None),
+]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    with open_database(plant_store(tmp_path_factory.mktemp("store"), SEVERAL)) as database:
+        yield database
+
+
+def raw(run: PlantedRun, exposures: tuple[str, ...] | None, answer_in_subject: bool | None) -> list[dict]:
+    """The rows of a run that pass the filters, with fact and exposure, found without the store."""
+    facts = {fact.fact_id: fact for fact in planted_facts(run.probe_set)}
+    known = planted_exposure() if (run.base or run.model) == "nesia-mini" else {}
+    rows = []
+    for row in prediction_rows(run):
+        fact = facts[row["fact_id"]]
+        exposure = known.get("\t".join([fact.relation, fact.subject, fact.object]), "unknown")
+        copied = contains_words(fact.subject, fact.object)
+        if (exposures is None or exposure in exposures) and answer_in_subject in (None, copied):
+            rows.append(row | {"fact": fact, "relation": fact.relation})
+    return rows
+
+
+@pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
+def test_aggregate_is_the_sum_over_the_rows(db: Database, exposures, answer_in_subject):
+    found = queries.aggregate(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
+    expected: dict[tuple, list[dict]] = {}
+    for run in SEVERAL:
+        for row in raw(run, exposures, answer_in_subject):
+            expected.setdefault((run.run_id, row["layer"], row["relation"]), []).append(row)
+    assert [tuple(key) for key in found[["run_id", "layer", "relation"]].itertuples(index=False)] == sorted(expected)
+    for line in found.itertuples(index=False):
+        rows = expected[line.run_id, line.layer, line.relation]
+        gold, answer = [row["gold_rank"] for row in rows], [row["answer_rank"] for row in rows]
+        other = [row["other_rank"] for row in rows if row["other_rank"] is not None]
+        assert line.n == len(rows)
+        assert (line.hits_1, line.hits_10, line.hits_100) == tuple(sum(rank <= k for rank in gold) for k in (1, 10, 100))
+        assert math.isclose(line.sum_reciprocal_rank, sum(1 / rank for rank in gold))
+        assert math.isclose(line.sum_squared_reciprocal_rank, sum(1 / rank**2 for rank in gold))
+        assert line.answer_hits_1 == answer.count(1)
+        assert math.isclose(line.sum_answer_reciprocal_rank, sum(1 / rank for rank in answer))
+        assert line.other_n == len(other)
+        assert (line.other_1, line.other_10, line.other_100) == tuple(sum(rank <= k for rank in other) for k in (1, 10, 100))
+
+
+@pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
+def test_totals_are_a_union_over_the_transformer_layers(db: Database, exposures, answer_in_subject):
+    found = queries.totals(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
+    expected: dict[tuple[str, str], Counter] = {}
+    for run in SEVERAL:
+        ranks: dict[tuple[str, str], list[int]] = {}
+        for row in raw(run, exposures, answer_in_subject):
+            if row["layer"] > 0:
+                ranks.setdefault((row["relation"], row["fact_id"]), []).append(row["gold_rank"])
+        for (relation, _), by_layer in ranks.items():
+            counts = expected.setdefault((run.run_id, relation), Counter())
+            counts["n"] += 1
+            for k in (1, 10, 100):
+                counts[f"last_{k}"] += by_layer[-1] <= k
+                counts[f"any_{k}"] += min(by_layer) <= k
+    assert len(found) == len(expected)
+    for line in found.to_dict("records"):
+        assert line == {"run_id": line["run_id"], "relation": line["relation"], **expected[line["run_id"], line["relation"]]}
+
+
+def test_knowledge_at_the_embeddings_only_is_not_in_the_total(tmp_path: Path):
+    run = PlantedRun(layers=3, rank=lambda number, layer: 1 if layer == 0 else 200)
+    with open_database(plant_store(tmp_path, [run])) as db:
+        totals = queries.totals(db, [run.run_id])
+        assert totals[["any_1", "last_1", "any_100"]].to_numpy().sum() == 0
+        assert queries.aggregate(db, [run.run_id]).query("layer == 0")["hits_1"].sum() == 10
+
+
+@pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
+def test_majority_answer_is_that_of_all_facts_of_the_relation(db: Database, exposures, answer_in_subject):
+    found = queries.majority(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject).to_dict("records")
+    expected = {}
+    for run in SEVERAL:
+        kept = {row["fact_id"] for row in raw(run, exposures, answer_in_subject)}
+        facts = planted_facts(run.probe_set)
+        for relation in {fact.relation for fact in facts}:
+            counts = Counter(fact.object for fact in facts if fact.relation == relation)
+            best = min(counts, key=lambda answer: (-counts[answer], answer))
+            objects = [fact.object for fact in facts if fact.relation == relation and fact.fact_id in kept]
+            if objects:
+                expected[run.run_id, relation] = (len(objects), objects.count(best))
+    assert {(row["run_id"], row["relation"]): (row["n"], row["majority_hits"]) for row in found} == expected
+
+
+def test_of_two_equally_frequent_answers_the_first_by_label_is_the_majority(db: Database):
+    run = next(run for run in SEVERAL if run.probe_set == "trex")
+    found = queries.majority(db, [run.run_id]).set_index("relation")
+    assert found.loc["P36"].tolist()[1:] == [3, 1]  # berlin, paris, rome once each
+    assert found.loc["P103"].tolist()[1:] == [3, 2]  # french twice, german once
+
+
+def test_a_fine_tuned_model_has_the_exposure_of_its_base(db: Database):
+    for run in SEVERAL:
+        if run.probe_set == "trex":
+            found = queries.exposures(db, [run.run_id]).groupby("exposure")["n"].sum().to_dict()
+            base = {"stated": 4, "evidence": 1, "held out": 1, "unseen": 2, "unknown": 2}
+            assert found == ({"unknown": 10} if run.model == "other-bert" else base)
+
+
+def test_layer_ranks_pair_up_by_fact(db: Database):
+    run = next(run for run in SEVERAL if run.probe_set == "trex")
+    for exposures, answer_in_subject in FILTERS:
+        found = queries.layer_ranks(db, run.run_id, 2, exposures, answer_in_subject)
+        expected = {row["fact_id"]: row["gold_rank"] for row in raw(run, exposures, answer_in_subject) if row["layer"] == 2}
+        assert dict(zip(found["fact_id"], found["gold_rank"], strict=True)) == expected
+        assert found["fact_id"].is_monotonic_increasing
+
+
+def test_lists_of_what_there_is(db: Database):
+    assert len(queries.runs(db)) == len(SEVERAL)
+    assert queries.probe_sets(db).to_dict("list") == {
+        "probe_set": ["common_sense", "questions", "trex"],
+        "n_facts": [2, 2, 10],
+        "n_relations": [1, 1, 3],
+        "n_runs": [6, 6, 6],
+    }
+    relations = queries.relations(db).set_index("relation")
+    assert relations.loc["P36"].to_dict() == {"probe_set": "trex", "label": "capital", "cardinality": "1-1", "n_facts": 3}
+    assert relations.loc["questions", "label"] == "questions"
+    assert queries.vocabulary(db, "planted")["token"].tolist()[5] == "philadelphia"
+    assert queries.vocabulary(db, "none").empty
+
+
+def test_an_empty_store_answers_with_empty_frames(tmp_path: Path):
+    with open_database(plant_store(tmp_path, "empty")) as db:
+        for function in (queries.runs, queries.probe_sets, queries.relations):
+            assert function(db).empty
+        for function in (queries.aggregate, queries.totals, queries.majority, queries.exposures):
+            assert function(db, []).empty
+            assert function(db, ["nothing"]).empty
+
+
+def test_no_runs_and_unknown_runs_give_no_rows(db: Database):
+    for function in (queries.aggregate, queries.totals, queries.majority):
+        assert function(db, []).empty
+        assert function(db, ["' OR 1=1 --"]).empty
+        assert function(db, [SEVERAL[0].run_id], ("') OR 1=1 --",)).empty
+    assert len(queries.runs(db)) == len(SEVERAL)
+
+
+def test_threads_on_one_database_get_the_same_answers_as_one_alone(db: Database):
+    alone = {run.run_id: queries.aggregate(db, [run.run_id]) for run in SEVERAL}
+    wrong: list[str] = []
+
+    def ask(offset: int) -> None:
+        for i in range(60):
+            run_id = SEVERAL[(i + offset) % len(SEVERAL)].run_id
+            try:
+                if not queries.aggregate(db, [run_id]).equals(alone[run_id]):
+                    wrong.append(run_id)
+            except Exception as error:
+                wrong.append(repr(error))
+
+    threads = [threading.Thread(target=ask, args=(offset * 5,)) for offset in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
