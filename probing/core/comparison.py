@@ -99,8 +99,8 @@ def paired_difference(counts: PairedCounts) -> Difference:
     """Difference of two shares on the same facts, with its interval and exact McNemar's p-value.
 
     The interval is method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial
-    proportions based on paired data"): Wilson's intervals of the two shares, joined by their correlation; scipy has none
-    for paired shares. Interval and p-value come from different tests and may disagree where p is near 0.05.
+    proportions based on paired data"): Wilson's intervals of the two shares, joined by their correlation; scipy has
+    none for paired shares. Interval and p-value come from different tests and may disagree where p is near 0.05.
     """
     n = counts.n
     p = mcnemar_exact(counts.first_only, counts.second_only)
@@ -141,7 +141,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _correlation(counts: PairedCounts) -> float:
-    """Newcombe's phi, whose numerator loses n / 2 (but not its sign) where it is positive; 0 where a margin is empty."""
+    """Newcombe's phi: a positive numerator is lessened by n / 2, but not below 0; 0 where a margin is empty."""
     a, b, c, d = counts.both, counts.first_only, counts.second_only, counts.neither
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:

@@ -35,9 +35,7 @@ class RelationCounts:
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.n:
-            raise ValueError(
-                f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}"
-            )
+            raise ValueError(f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}")
 
 
 @dataclass(frozen=True)
@@ -92,12 +90,12 @@ def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) ->
 
 
 def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
-    """Mean value (MRR) over all facts, with Student's interval, cut to [0, 1]; one fact alone has the interval [0, 1]."""
-    counts = _with_facts(counts, need_sums=True)
+    """Mean value (MRR) over all facts, with Student's interval cut to [0, 1]; one fact alone has all of [0, 1]."""
+    counts = _with_facts(counts)
     n = sum(c.n for c in counts)
     if n == 0:
         return Estimate(None, None, None, 0, 0)
-    total, squares = math.fsum(c.sum_value for c in counts), math.fsum(c.sum_squared for c in counts)
+    total, squares = (math.fsum(sums) for sums in zip(*map(_sums, counts), strict=True))
     mean = total / n
     if n == 1:
         return Estimate(mean, 0.0, 1.0, 1, 1)
@@ -111,11 +109,11 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
     Its variance is the one that a bootstrap of the facts within each relation has: the mean of the relations'
     variances / n, over the number of relations. Only sums are stored, so the facts themselves are not drawn.
     """
-    counts = _with_facts(counts, need_sums=True)
+    counts = _with_facts(counts)
     if not counts:
         return Estimate(None, None, None, 0, 0)
-    means = [c.sum_value / c.n for c in counts]
-    error = math.sqrt(math.fsum(_variance(c.n, c.sum_value, c.sum_squared) / c.n for c in counts)) / len(counts)
+    means = [_sums(c)[0] / c.n for c in counts]
+    error = math.sqrt(math.fsum(_variance(c.n, *_sums(c)) / c.n for c in counts)) / len(counts)
     return _with_interval(math.fsum(means) / len(means), error, sum(c.n for c in counts), len(counts), stats.norm())
 
 
@@ -125,17 +123,19 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def _with_facts(counts: Sequence[RelationCounts], need_sums: bool = False) -> list[RelationCounts]:
+def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:
     """Counts with at least one fact, by name, so that the order of rows changes nothing."""
     kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)
     for before, after in itertools.pairwise(kept):
         if before.relation == after.relation:
-            raise ValueError(
-                f"relation {after.relation!r} is counted twice, expected one entry a relation; add them up"
-            )
-    if need_sums and (lacking := [c.relation for c in kept if c.sum_value is None or c.sum_squared is None]):
-        raise ValueError(f"relations {lacking[:5]} have no sum_value or sum_squared, expected both for a mean")
+            raise ValueError(f"relation {after.relation!r} is counted twice, expected one entry a relation; add them up")
     return kept
+
+
+def _sums(counts: RelationCounts) -> tuple[float, float]:
+    if counts.sum_value is None or counts.sum_squared is None:
+        raise ValueError(f"relation {counts.relation!r} has no sum_value or sum_squared, expected both for a mean")
+    return counts.sum_value, counts.sum_squared
 
 
 def _percentiles(means: np.ndarray) -> tuple[float, float]:

@@ -27,8 +27,7 @@ class KnowledgeCounts:
     def __post_init__(self) -> None:
         if not 0 <= self.last <= self.any <= self.n:
             raise ValueError(
-                f"relation {self.relation!r} counts last {self.last}, any {self.any}, n {self.n}; "
-                "expected 0 <= last <= any <= n"
+                f"relation {self.relation!r} counts last {self.last}, any {self.any}, n {self.n}; expected 0 <= last <= any <= n"
             )
 
 

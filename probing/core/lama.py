@@ -119,7 +119,8 @@ def _one_set(sets: set[str]) -> str:
 def _read_google_re(folder: Path, ours: dict[str, Relation], wanted: str | None) -> FactSet:
     # LAMA's relations.jsonl has no Google-RE, so a folder's own set means our default here.
     wanted = None if wanted == "lama" else wanted
-    facts, left_out, sets = [], Counter(), set()
+    facts, sets = [], set()
+    left_out: Counter = Counter()
     for path in sorted(folder.glob("*.jsonl")):
         relation = path.stem.removesuffix("_test")
         template, chosen = _template(relation, {}, ours, wanted)

@@ -188,7 +188,8 @@ _ALL = (
         0.0,
         1.0,
         "neither",
-        "Baseline of P@k: the share of facts whose right answer has rank <= k when another subject of the same relation is asked. "
+        "Baseline of P@k: the share of facts whose right answer has rank <= k when another subject of the same "
+        "relation is asked. "
         "What of P@k lies above it comes from the subject.",
         _TIES,
         "no value where a probe set has no templates, or a relation no second subject",

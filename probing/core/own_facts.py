@@ -2,7 +2,7 @@
 
 One fact a line, and nothing else is needed::
 
-    {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": "Rocky Balboa was born in [MASK]."}
+    {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
 A CSV file has the same four columns, named in its first line. Further columns are ignored.
 """
@@ -69,16 +69,13 @@ def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> 
 
 
 def _decoded(content: str | bytes, name: str) -> str:
-    if isinstance(content, bytes):
-        try:
-            content = content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = content[: error.start].count(b"\n") + 1
-            raise FactsError(
-                f"{name}, line {line}: byte {content[error.start]:#04x} is not UTF-8; save it as UTF-8"
-            ) from None
+    try:
+        text = content.decode("utf-8") if isinstance(content, bytes) else content
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise FactsError(f"{name}, line {line}: byte {error.object[error.start]:#04x} is not UTF-8; save it as UTF-8") from None
     # Spreadsheets write a byte order mark before the first column's name.
-    return content.removeprefix("\ufeff")
+    return text.removeprefix("\ufeff")
 
 
 def _fact(row: dict, where: str, probe_set: str) -> Fact:
@@ -122,7 +119,5 @@ def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict]]:
 def _header(cells: list[str], where: str) -> list[str]:
     header = [cell.strip().lower() for cell in cells]
     if any(header.count(column) != 1 for column in COLUMNS):
-        raise FactsError(
-            f"{where}: the columns are {header}, expected each of {', '.join(COLUMNS)} once, with commas between"
-        )
+        raise FactsError(f"{where}: the columns are {header}, expected each of {', '.join(COLUMNS)} once, with commas between")
     return header

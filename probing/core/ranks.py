@@ -1,7 +1,5 @@
 """Ranks of right answers among scores, and what of them float32 may move."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -54,9 +52,7 @@ def rank_within(scores: ArrayLike, gold: ArrayLike, answers: ArrayLike) -> NDArr
     return gold_ranks(scores[:, distinct], np.searchsorted(distinct, gold))
 
 
-def rank_bounds(
-    scores: ArrayLike, gold: ArrayLike, tolerance: float = LOGIT_TOLERANCE
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def rank_bounds(scores: ArrayLike, gold: ArrayLike, tolerance: float = LOGIT_TOLERANCE) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Best and worst rank of each right answer if every logit may be off by ``tolerance`` either way.
 
     Args:
@@ -80,9 +76,7 @@ def rank_bounds(
     return best, worst
 
 
-def ranks_agree(
-    ranks: ArrayLike, scores: ArrayLike, gold: ArrayLike, tolerance: float = LOGIT_TOLERANCE
-) -> NDArray[np.bool_]:
+def ranks_agree(ranks: ArrayLike, scores: ArrayLike, gold: ArrayLike, tolerance: float = LOGIT_TOLERANCE) -> NDArray[np.bool_]:
     """Whether each rank lies within what ``tolerance`` in the logits allows.
 
     Args:
@@ -101,7 +95,7 @@ def ranks_agree(
     ranks = checked_ranks(ranks)
     if ranks.shape != best.shape:
         raise ValueError(f"ranks have the shape {ranks.shape}, expected one a fact: {best.shape}")
-    return (best <= ranks) & (ranks <= worst)
+    return np.logical_and(best <= ranks, ranks <= worst)
 
 
 def precision_at(ranks: ArrayLike, k: int) -> float | None:
@@ -133,10 +127,10 @@ def known_at_any_layer(ranks: ArrayLike, k: int) -> NDArray[np.bool_]:
     ranks = checked_ranks(ranks)
     if ranks.ndim != 2 or ranks.shape[1] < 2:
         raise ValueError(f"ranks have the shape {ranks.shape}, expected (facts, layers) with layers 0 to L, L >= 1")
-    return (ranks[:, 1:] <= k).any(axis=1)
+    return np.any(ranks[:, 1:] <= k, axis=1)
 
 
-def checked_ranks(ranks: ArrayLike | Sequence[int]) -> NDArray[np.int64]:
+def checked_ranks(ranks: ArrayLike) -> NDArray[np.int64]:
     """Ranks as an integer array.
 
     Raises:
@@ -154,9 +148,7 @@ def _paired(scores: ArrayLike, gold: ArrayLike) -> tuple[NDArray, NDArray[np.int
     """Scores (facts, vocab) and indices (facts,) that belong together."""
     scores, gold = np.asarray(scores), np.asarray(gold)
     if scores.ndim != 2 or gold.ndim != 1 or len(scores) != len(gold):
-        raise ValueError(
-            f"scores {scores.shape} and gold {gold.shape} do not pair up; expected (facts, vocab), (facts,)"
-        )
+        raise ValueError(f"scores {scores.shape} and gold {gold.shape} do not pair up; expected (facts, vocab), (facts,)")
     if gold.size and not np.issubdtype(gold.dtype, np.integer):
         raise ValueError(f"gold holds {gold.dtype}, expected vocabulary indices")
     gold = gold.astype(np.int64)

@@ -41,13 +41,13 @@ def write_shipped_triples(lama: Path, more_triples: Path | None, ours: dict[str,
     for relation, pairs in (read_triples(more_triples) if more_triples else {}).items():
         triples.setdefault(("trex", relation), {}).update(dict.fromkeys(pairs))
     written = {}
-    for (probe_set, relation), pairs in sorted(triples.items()):
+    for (probe_set, relation), found in sorted(triples.items()):
         if relation not in ours:
             continue
         name = f"TREx/{relation}.jsonl" if probe_set == "trex" else f"Google_RE/{relation}_test.jsonl"
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps({"sub_label": s, "obj_label": o}, ensure_ascii=False) + "\n" for s, o in pairs]
+        lines = [json.dumps({"sub_label": s, "obj_label": o}, ensure_ascii=False) + "\n" for s, o in found]
         path.write_text("".join(lines), encoding="utf-8")
         written[relation] = len(lines)
     return written

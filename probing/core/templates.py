@@ -59,9 +59,7 @@ def read_relations(path: Path) -> dict[str, Relation]:
         fixed = {"probe_set", "label", "cardinality", "training"}
         templates = {key: _check(text, f"{path}, {name}, {key}") for key, text in table.items() if key not in fixed}
         training = tuple(_check(text, f"{path}, {name}, training") for text in table.get("training", ()))
-        relations[name] = Relation(
-            name, table["probe_set"], table.get("label", name), table.get("cardinality", ""), templates, training
-        )
+        relations[name] = Relation(name, table["probe_set"], table.get("label", name), table.get("cardinality", ""), templates, training)
     return relations
 
 

@@ -39,7 +39,7 @@ def model_colours(models: Iterable[str]) -> dict[str, str]:
     names = list(dict.fromkeys(models))
     ordered = [name for name in FIRST_MODELS if name in names] + sorted(set(names) - set(FIRST_MODELS))
     slots = {name: number for number, name in enumerate(FIRST_MODELS)}
-    free = [number for number in range(len(FIRST_MODELS), len(FIRST_MODELS) + len(ordered))]
+    free = list(range(len(FIRST_MODELS), len(FIRST_MODELS) + len(ordered)))
     colours = {}
     for name in ordered:
         colours[name] = PALETTE[(slots[name] if name in slots else free.pop(0)) % len(PALETTE)]

@@ -23,13 +23,9 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
     if not prompts:
         return []
     texts = [prompt.replace(MASK, word) for prompt, word in zip(prompts, words, strict=True)]
-    read = encoder.tokenizer(
-        texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
-    )
+    read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     found: list[int | str] = []
-    columns = zip(
-        prompts, words, texts, read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], strict=True
-    )
+    columns = zip(prompts, words, texts, read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], strict=True)
     for prompt, word, text, ids, spans, special in columns:
         first = prompt.index(MASK)
         last = first + len(word)
@@ -56,8 +52,7 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
     rows = tokenize([fact.prompt for fact in facts], encoder)
     mask = encoder.tokenizer.mask_token_id
     found: list[int | str] = [
-        NOT_ONE_MASK if row.count(mask) != 1 or fact.prompt.count(MASK) != 1 else ""
-        for fact, row in zip(facts, rows, strict=True)
+        NOT_ONE_MASK if row.count(mask) != 1 or fact.prompt.count(MASK) != 1 else "" for fact, row in zip(facts, rows, strict=True)
     ]
     asked = [n for n, reason in enumerate(found) if not reason]
     ids = one_token_ids([facts[n].prompt for n in asked], [facts[n].object for n in asked], encoder)
@@ -70,9 +65,6 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
 def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:
     """The facts that the model can be asked, with the token id of each answer; the others are counted by reason."""
     answers = answer_ids(facts.facts, encoder)
-    reasons = {
-        id(fact): answer if isinstance(answer, str) else None
-        for fact, answer in zip(facts.facts, answers, strict=True)
-    }
+    reasons = {id(fact): answer if isinstance(answer, str) else None for fact, answer in zip(facts.facts, answers, strict=True)}
     kept = restrict(facts, lambda fact: reasons[id(fact)])
     return kept, [answer for answer in answers if isinstance(answer, int)]

@@ -23,9 +23,7 @@ def find_entry(model: str, base: str | None = None) -> ModelEntry:
     except RegistryError:
         folder = Path(model).expanduser()
         if not folder.is_dir() and (model.startswith((".", "/", "~")) or model.count("/") > 1):
-            raise ModelError(
-                f"no folder {model}; expected a model folder, a hub id or a name of the registry"
-            ) from None
+            raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry") from None
         where = str(folder.resolve()) if folder.is_dir() else model
         entry = ModelEntry(name=folder.name, source=where, licence="unknown", objective="unknown")
     local = cache_folder() / "models" / entry.name
@@ -35,9 +33,7 @@ def find_entry(model: str, base: str | None = None) -> ModelEntry:
     return entry.model_copy(update={"base": base}) if base else entry
 
 
-def open_encoder(
-    model: str, base: str | None = None, device: str = "auto", dtype: torch.dtype = torch.float32
-) -> Encoder:
+def open_encoder(model: str, base: str | None = None, device: str = "auto", dtype: torch.dtype = torch.float32) -> Encoder:
     """Loads a model by registry name, hub id or folder, with its base's head where it has none of its own.
 
     Raises:

@@ -88,10 +88,7 @@ def read_out(
             norm = logits.logsumexp(1, keepdim=True)
             own = logits.gather(1, right[:, None])
             among = torch.stack(
-                [
-                    (row[ids] >= score).sum()
-                    for row, ids, score in zip(logits, _index(answers[rows], device), own, strict=True)
-                ]
+                [(row[ids] >= score).sum() for row, ids, score in zip(logits, _index(answers[rows], device), own, strict=True)]
             )
             values, ids = best_tokens(logits, top_k)
             parts.append(

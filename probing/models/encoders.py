@@ -106,9 +106,7 @@ def load_encoder(
     head_source, tokenizer_source, used_base = model, source, name
     if _lacks_head(source, model, missing):
         if base is None:
-            raise HeadError(
-                f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)"
-            )
+            raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
         head_source = _load_base(base, base_revision, dtype, source, model)
         identity = hashlib.sha256(f"{identity}+{weights_identity(base, base_revision)}".encode()).hexdigest()
         used_base = base_name or Path(str(base)).name
@@ -146,9 +144,7 @@ def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -
     return bool(head_missing)
 
 
-def _load_base(
-    base: str | Path, revision: str | None, dtype: torch.dtype, source: str | Path, model: PreTrainedModel
-) -> PreTrainedModel:
+def _load_base(base: str | Path, revision: str | None, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
     """The model whose head is lent to the body ``model``, checked to fit it."""
     found, missing = _load(base, revision, dtype)
     if missing:
@@ -216,9 +212,7 @@ def _head_parameters(model: PreTrainedModel) -> set[str]:
 
 def _has_tokenizer(source: str | Path) -> bool:
     folder = Path(source)
-    return not folder.is_dir() or any(
-        (folder / f).is_file() for f in ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model")
-    )
+    return not folder.is_dir() or any((folder / f).is_file() for f in ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model"))
 
 
 def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, source: str | Path) -> None:
@@ -227,10 +221,7 @@ def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel,
         raise ModelError(f"the tokenizer of {source} has no mask token; only masked language models can be asked")
     # A silently wrong tokenizer has a handful of tokens; padding the matrix to a round size is common and harmless.
     if not size // 2 < len(tokenizer) <= size:
-        raise ModelError(
-            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {size}; "
-            "they do not belong together"
-        )
+        raise ModelError(f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {size}; they do not belong together")
 
 
 def _max_pieces(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

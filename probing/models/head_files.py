@@ -47,7 +47,7 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     save_file(tensors, temporary, metadata={key: str(value) for key, value in vars(identity).items()})
-    os.replace(temporary, path)
+    temporary.replace(path)
     return path
 
 
@@ -63,9 +63,7 @@ def read_identity(path: Path) -> HeadIdentity:
         with safe_open(path, framework="pt") as stream:
             metadata = stream.metadata() or {}
     except (SafetensorError, OSError) as error:
-        raise HeadError(
-            f"{path} is not a readable safetensors file ({error}); delete it and train the head again"
-        ) from error
+        raise HeadError(f"{path} is not a readable safetensors file ({error}); delete it and train the head again") from error
     lacking = [key for key in HeadIdentity.__dataclass_fields__ if key not in metadata]
     if lacking:
         raise HeadError(f"{path} names no {', '.join(lacking)}; it was not written by this project")
@@ -86,9 +84,7 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
         got = getattr(identity, key)
         if got != value:
             shown = f"{str(got)[:12]} (model {identity.model})" if key == "weights" else got
-            raise HeadError(
-                f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model"
-            )
+            raise HeadError(f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model")
     head = fresh_copy(encoder.head, kind)
     own = head.trainable(kind)
     with safe_open(path, framework="pt") as stream:
@@ -98,9 +94,7 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
             for name, parameter in own.items():
                 tensor = stream.get_tensor(name)
                 if tensor.shape != parameter.shape:
-                    raise HeadError(
-                        f"{path}: {name} has shape {tuple(tensor.shape)}, expected {tuple(parameter.shape)}"
-                    )
+                    raise HeadError(f"{path}: {name} has shape {tuple(tensor.shape)}, expected {tuple(parameter.shape)}")
                 parameter.copy_(tensor)
     return head.to(encoder.device).eval()
 
@@ -112,9 +106,8 @@ def load_heads(folder: Path | None, encoder: Encoder, kind: str) -> list[Decodin
     if kind == "lens":
         return [encoder.head] * (encoder.layers + 1)
     if folder is None:
-        raise HeadError(
-            f"no {kind} heads are known for {encoder.name}; train them with: python -m probing train-heads --model {encoder.name} --head {kind}"
-        )
+        command = f"python -m probing train-heads --model {encoder.name} --head {kind}"
+        raise HeadError(f"no {kind} heads are known for {encoder.name}; train them with: {command}")
     return [load_head(folder, encoder, layer, kind) for layer in range(encoder.layers + 1)]
 
 

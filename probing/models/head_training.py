@@ -7,7 +7,6 @@ batches of cached states, the best checkpoint counted from step 0 on (their code
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,9 +69,7 @@ def text_sha256(train: Sequence[str], validation: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def masked_states(
-    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, folder: Path
-) -> MaskedStates:
+def masked_states(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, folder: Path) -> MaskedStates:
     """Computes, or maps from disk, the states of all layers at ``positions`` masked positions.
 
     Sentences are visited in an order fixed by the seed; of each, ``masked_share`` of the word pieces are chosen: 80 %
@@ -101,10 +98,10 @@ def masked_states(
         progress.update(len(target))
     progress.close()
     states.flush()
-    os.replace(place / "states.npy.tmp", place / "states.npy")
+    (place / "states.npy.tmp").replace(place / "states.npy")
     # Written last: its presence says that the states are whole.
     np.save(place / "labels.tmp.npy", labels)
-    os.replace(place / "labels.tmp.npy", place / "labels.npy")
+    (place / "labels.tmp.npy").replace(place / "labels.npy")
     return MaskedStates(np.load(place / "states.npy", mmap_mode="r"), labels)
 
 
@@ -136,14 +133,10 @@ def _mask_rows(
             where.append([int(i) for i in chosen])
             if len(labels) == positions:
                 return rows, where, np.array(labels)
-    raise HeadError(
-        f"the text gives {len(labels):,} masked positions, the recipe wants {positions:,}; give more text or ask for fewer"
-    )
+    raise HeadError(f"the text gives {len(labels):,} masked positions, the recipe wants {positions:,}; give more text or ask for fewer")
 
 
-def validation_loss(
-    head: DecodingHead, states: np.ndarray, labels: np.ndarray, device: torch.device, batch: int = 512
-) -> float:
+def validation_loss(head: DecodingHead, states: np.ndarray, labels: np.ndarray, device: torch.device, batch: int = 512) -> float:
     """Mean cross-entropy in nats over (positions, hidden) states."""
     total = 0.0
     with torch.inference_mode():
@@ -174,18 +167,14 @@ def train_head(
         found = read_identity(path)
         if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity):
             return path
-        raise HeadError(
-            f"{path} was trained by another recipe or for other weights; choose another folder or delete it"
-        )
+        raise HeadError(f"{path} was trained by another recipe or for other weights; choose another folder or delete it")
     head = _start(encoder, recipe)
     own = {name: p.requires_grad_() for name, p in head.trainable(recipe.kind).items()}
     steps_an_epoch = -(-len(train.labels) // recipe.batch)
     total = steps_an_epoch * recipe.epochs
     optimiser = torch.optim.AdamW(own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
     warm = max(1, round(recipe.warm_up * total))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda s: min((s + 1) / warm, max(0.0, (total - s) / max(1, total - warm)))
-    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda s: min((s + 1) / warm, max(0.0, (total - s) / max(1, total - warm))))
     states, labels = np.array(train.states[layer]), train.labels
     curve = [[0, validation_loss(head, valid.states[layer], valid.labels, encoder.device)]]
     best = {name: p.detach().clone() for name, p in own.items()}
@@ -200,9 +189,7 @@ def train_head(
                 for name, p in own.items():
                     p.copy_(saved["now"][name])
     folder.mkdir(parents=True, exist_ok=True)
-    progress = tqdm(
-        total=total, initial=first * steps_an_epoch, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False
-    )
+    progress = tqdm(total=total, initial=first * steps_an_epoch, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
     for epoch in range(first, recipe.epochs):
         order = np.random.default_rng([recipe.seed, layer, epoch]).permutation(len(labels))
         for start in range(0, len(order), recipe.batch):
@@ -215,9 +202,7 @@ def train_head(
             optimiser.step()
             schedule.step()
             progress.update()
-        curve.append(
-            [(epoch + 1) * steps_an_epoch, validation_loss(head, valid.states[layer], valid.labels, encoder.device)]
-        )
+        curve.append([(epoch + 1) * steps_an_epoch, validation_loss(head, valid.states[layer], valid.labels, encoder.device)])
         if curve[-1][1] < min(point[1] for point in curve[:-1]):
             best = {name: p.detach().clone() for name, p in own.items()}
         state = {
@@ -231,7 +216,7 @@ def train_head(
             "schedule": schedule.state_dict(),
         }
         torch.save(state, partial.with_suffix(".tmp"))
-        os.replace(partial.with_suffix(".tmp"), partial)
+        partial.with_suffix(".tmp").replace(partial)
     progress.close()
     with torch.no_grad():
         for name, p in own.items():

@@ -81,20 +81,14 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
     with torch.no_grad():
         matrix.weight.copy_(decoder.weight)
         matrix.bias.copy_(bias)
-    head = DecodingHead(
-        copy.deepcopy(attrgetter(dense)(model)), copy.deepcopy(act), copy.deepcopy(attrgetter(norm)(model)), matrix
-    )
+    head = DecodingHead(copy.deepcopy(attrgetter(dense)(model)), copy.deepcopy(act), copy.deepcopy(attrgetter(norm)(model)), matrix)
     return head.eval().requires_grad_(False)
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
     """A head to train, started from ``head``; a tied one shares its vocabulary matrix instead of copying it."""
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
-    matrix.weight = nn.Parameter(
-        head.vocabulary.weight if kind == "tied" else head.vocabulary.weight.clone(), requires_grad=False
-    )
+    matrix.weight = nn.Parameter(head.vocabulary.weight if kind == "tied" else head.vocabulary.weight.clone(), requires_grad=False)
     assert head.vocabulary.bias is not None
     matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
-    return DecodingHead(
-        copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix
-    ).eval()
+    return DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from tokenizers import decoders
+from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import PromptError
 from probing.core.facts import MASK
@@ -92,7 +94,7 @@ class LiveModel:
 
     def pieces(self, prompt: str) -> list[str]:
         """The word pieces that the model sees."""
-        return self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))
+        return [str(piece) for piece in self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))]
 
     def watched_id(self, word: str) -> int:
         """The token id of a watched word, as it would stand in a sentence.
@@ -103,9 +105,7 @@ class LiveModel:
         found = one_token_ids([f"It is {MASK}."], [word.strip()], self.encoder)[0]
         if isinstance(found, str):
             pieces = self.encoder.tokenizer.tokenize(word)
-            raise UnknownWord(
-                f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token"
-            )
+            raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token")
         return found
 
     def ask(self, prompt: str, top: int = 10, watch: Sequence[str] = (), mask_index: int | None = None) -> Answer:
@@ -127,53 +127,78 @@ class LiveModel:
         started = time.perf_counter()
         row = self._row(prompt)
         at = self._position(row, mask_index)
-        if not 1 <= top <= len(self.encoder.tokenizer):
-            raise PromptError(f"top is {top}; expected 1 to {len(self.encoder.tokenizer)}")
-        ids = [self.watched_id(word) for word in watch]
+        return self._answer(prompt, row, at, self._log_probabilities(row, at), top, watch, started)
+
+    def fill_left_to_right(self, prompt: str, top: int = 10, watch: Sequence[str] = ()) -> tuple[str, tuple[Answer, ...]]:
+        """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
+
+        The token itself is put in, not its text, so word pieces stay as they were; special tokens are passed over.
+
+        Returns:
+            The filled prompt, and one answer a mask in order.
+
+        Raises:
+            As ``ask`` does.
+        """
+        tokenizer = self.encoder.tokenizer
+        text, answers, row = self._common_mask(prompt), [], self._row(prompt)
+        self._position(row, 0)
+        while tokenizer.mask_token_id in row:
+            started = time.perf_counter()
+            at = self._position(row, 0)
+            logp = self._log_probabilities(row, at)
+            answers.append(self._answer(text, row, at, logp, top, watch, started))
+            last = logp[-1].clone()
+            last[tokenizer.all_special_ids] = -torch.inf
+            best = int(last[: len(tokenizer)].argmax())
+            row = [*row[:at], best, *row[at + 1 :]]
+            text = text.replace(MASK, shown(tokenizer, best), 1)
+        return text, tuple(answers)
+
+    def _log_probabilities(self, row: list[int], at: int) -> torch.Tensor:
+        """(layers, vocabulary) natural log-probabilities at one position."""
         states = all_hidden_states([row], self.encoder)
         with torch.inference_mode():
-            logits = torch.cat(
-                [head(state[0, at][None]) for head, state in zip(self.heads, states, strict=True)]
-            )
-            logp = logits.log_softmax(1)
-            entropy = (-(logp.exp() * logp).sum(1)).tolist()
-            values, best = (tensor.tolist() for tensor in best_tokens(logp, top))
-            chosen = torch.tensor(ids, dtype=torch.long, device=logp.device)
-            gold = logp[:, chosen]
-            ranks = (logp[:, :, None] >= gold[:, None, :]).sum(1).tolist() if ids else [[]] * len(logp)
-            probabilities = gold.exp().tolist()
+            logits = [head(state[0, at][None]) for head, state in zip(self.heads, states, strict=True)]
+            return torch.cat(logits).log_softmax(1)
+
+    def _answer(
+        self,
+        prompt: str,
+        row: list[int],
+        at: int,
+        logp: torch.Tensor,
+        top: int,
+        watch: Sequence[str],
+        started: float,
+    ) -> Answer:
         tokenizer = self.encoder.tokenizer
+        if not 1 <= top <= len(tokenizer):
+            raise PromptError(f"top is {top}; expected 1 to {len(tokenizer)}")
+        chosen = torch.tensor([self.watched_id(word) for word in watch], dtype=torch.long, device=logp.device)
+        values, best = best_tokens(logp, top)
+        gold = logp[:, chosen]
+        columns = zip(
+            best.tolist(),
+            values.tolist(),
+            values.exp().tolist(),
+            (logp[:, :, None] >= gold[:, None, :]).sum(1).tolist(),
+            gold.exp().tolist(),
+            torch.special.entr(logp.exp()).sum(1).tolist(),
+            strict=True,
+        )
         layers = tuple(
             LayerAnswer(
                 layer,
-                tuple(
-                    TokenProbability(shown(tokenizer, i), float(torch.tensor(v).exp()), v, i)
-                    for v, i in zip(values[layer], best[layer], strict=True)
-                ),
-                tuple(WatchedToken(w, r, p) for w, r, p in zip(watch, ranks[layer], probabilities[layer], strict=True)),
-                entropy[layer],
+                tuple(TokenProbability(shown(tokenizer, i), p, v, i) for i, v, p in zip(ids, logs, odds, strict=True)),
+                tuple(WatchedToken(w, r, p) for w, r, p in zip(watch, ranks, watched, strict=True)),
+                entropy,
             )
-            for layer in range(len(self.heads))
+            for layer, (ids, logs, odds, ranks, watched, entropy) in enumerate(columns)
         )
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
         seconds = time.perf_counter() - started
         return Answer(self.encoder.name, self.kind, str(self.encoder.device), seconds, prompt, pieces, at, layers)
-
-    def fill_left_to_right(
-        self, prompt: str, top: int = 10, watch: Sequence[str] = ()
-    ) -> tuple[str, tuple[Answer, ...]]:
-        """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
-
-        Returns:
-            The filled prompt, and one answer a mask in order.
-        """
-        text, answers = self._common_mask(prompt), []
-        while MASK in text:
-            answers.append(self.ask(text, top, watch, mask_index=0))
-            text = text.replace(MASK, answers[-1].layers[-1].tokens[0].token, 1)
-        if not answers:
-            raise NoMask(f"the prompt has no {MASK}; put one where the answer belongs")
-        return text, tuple(answers)
 
     def _common_mask(self, prompt: str) -> str:
         return prompt.replace(self.encoder.tokenizer.mask_token, MASK)
@@ -181,35 +206,40 @@ class LiveModel:
     def _row(self, prompt: str) -> list[int]:
         if not prompt.strip():
             raise NoMask(f"the prompt is empty; type a sentence with one {MASK}")
+        try:
+            prompt.encode()
+        except UnicodeEncodeError as error:
+            raise PromptError(f"the prompt holds {prompt[error.start]!r}, which is no character; type it again") from None
         row = tokenize([self._common_mask(prompt)], self.encoder)[0]
         if len(row) > self.encoder.max_pieces:
-            message = f"the prompt has {len(row)} word pieces, {self.encoder.name} takes {self.encoder.max_pieces}; shorten it"
-            raise TooLong(message, len(row), self.encoder.max_pieces)
+            limit = self.encoder.max_pieces
+            message = f"the prompt has {len(row)} word pieces, {self.encoder.name} takes {limit}; shorten it"
+            raise TooLong(message, len(row), limit)
         return row
 
     def _position(self, row: list[int], mask_index: int | None) -> int:
         masks = tuple(i for i, token in enumerate(row) if token == self.encoder.tokenizer.mask_token_id)
         if not masks:
-            raise NoMask(
-                f"the prompt has no {MASK}; put one where the answer belongs, as in 'Paris is the capital of {MASK}.'"
-            )
+            raise NoMask(f"the prompt has no {MASK}; put one where the answer belongs, as in 'Paris is the capital of {MASK}.'")
         if mask_index is None:
             if len(masks) > 1:
-                raise SeveralMasks(
-                    f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks
-                )
+                raise SeveralMasks(f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks)
             return masks[0]
         if not 0 <= mask_index < len(masks):
             raise PromptError(f"mask {mask_index} was chosen, the prompt has {len(masks)} (counted from 0)")
         return masks[mask_index]
 
 
-def shown(tokenizer, token_id: int) -> str:
-    """A token as a reader sees it: RoBERTa's and ALBERT's marks of a leading space are dropped, ``##`` stays."""
-    token = tokenizer.convert_ids_to_tokens(token_id)
-    if token.startswith(("Ġ", "▁")):
-        return token[1:] or "␣"
-    return token
+def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
+    """A token as a reader sees it: marks of a leading space are dropped, bytes become letters, ``##`` stays."""
+    token: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
+    if token is None:
+        return f"unused {token_id}"  # Vocabulary matrices are padded to round sizes.
+    if isinstance(tokenizer.backend_tokenizer.decoder, decoders.ByteLevel):
+        text = str(tokenizer.convert_tokens_to_string([token]))
+        # Half a letter's bytes have no text of their own.
+        return token if "\N{REPLACEMENT CHARACTER}" in text else text.strip() or "␣"
+    return token.removeprefix("▁") or "␣"
 
 
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:

@@ -6,7 +6,6 @@ way on CPUs with bfloat16 instructions (1.6 times here) and is how mixed precisi
 
 import json
 import logging
-import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,9 +73,7 @@ def encode(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, ma
     """Token ids of every sentence and where each of its answers stands, at every mention."""
     ids = tokenizer([s.text for s in sentences], truncation=True, max_length=max_pieces)["input_ids"]
     surfaces = sorted({answer for s in sentences for answer in s.answers})
-    pieces = (
-        dict(zip(surfaces, tokenizer(surfaces, add_special_tokens=False)["input_ids"], strict=True)) if surfaces else {}
-    )
+    pieces = dict(zip(surfaces, tokenizer(surfaces, add_special_tokens=False)["input_ids"], strict=True)) if surfaces else {}
     encoded = []
     for row, sentence in zip(ids, sentences, strict=True):
         found = (_mentions(row, pieces[answer]) for answer in sentence.answers)
@@ -113,9 +110,7 @@ class Masker:
         self.first_word = len(tokenizer.all_special_ids)
         self.recipe = recipe
 
-    def batch(
-        self, rows: Sequence[Encoded], rng: np.random.Generator
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def batch(self, rows: Sequence[Encoded], rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Input ids, attention mask and labels, each (sentences, tokens)."""
         width = max(len(row.ids) for row in rows)
         ids = np.zeros((len(rows), width), dtype=np.int64)
@@ -191,7 +186,7 @@ def pretrain(
     masker = Masker(tokenizer, recipe)
     runner = model
     if recipe.bfloat16:
-        runner = BertForMaskedLM(model.config).to(torch.bfloat16)
+        runner = BertForMaskedLM(model.config).bfloat16()
     runner.train()
     masters, copies = list(model.parameters()), list(runner.parameters())
     matrices = [p for p in masters if p.dim() > 1]
@@ -254,7 +249,7 @@ def _save(folder: Path, recipe: PretrainRecipe, model, optimiser, step: int, his
     }
     temporary = folder / "checkpoint.pt.tmp"
     torch.save(state, temporary)
-    os.replace(temporary, folder / "checkpoint.pt")
+    temporary.replace(folder / "checkpoint.pt")
 
 
 def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int, list[dict]]:
@@ -263,9 +258,7 @@ def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int
         return 0, []
     state = torch.load(path, weights_only=True)
     if state["recipe"] != recipe.model_dump_json():
-        raise ModelError(
-            f"{path} was made with the recipe {state['recipe']}, not {recipe.model_dump_json()}; delete it to start anew"
-        )
+        raise ModelError(f"{path} was made with the recipe {state['recipe']}, not {recipe.model_dump_json()}; delete it to start anew")
     model.load_state_dict(state["model"])
     optimiser.load_state_dict(state["optimiser"])
     log.info("going on from step %d", state["step"])

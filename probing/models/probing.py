@@ -155,7 +155,7 @@ def probe(
             part = {name: np.stack([getattr(layer, name) for layer in layers]) for name in COLUMNS}
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             save_file(part, temporary)
-            os.replace(temporary, path)
+            temporary.replace(path)
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     guest = result.pop("guest_rank")

@@ -51,20 +51,14 @@ def all_hidden_states(rows: Sequence[Sequence[int]], encoder: Encoder) -> tuple[
         ids[i, : len(row)] = torch.tensor(row)
         seen[i, : len(row)] = 1
     with torch.inference_mode():
-        output = encoder.body(
-            input_ids=ids.to(encoder.device), attention_mask=seen.to(encoder.device), output_hidden_states=True
-        )
+        output = encoder.body(input_ids=ids.to(encoder.device), attention_mask=seen.to(encoder.device), output_hidden_states=True)
     states = output.hidden_states
     if len(states) != encoder.layers + 1:
-        raise ModelError(
-            f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)"
-        )
+        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")
     return states
 
 
-def states_at(
-    rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: Encoder, tokens: int = TOKENS_A_BATCH
-) -> np.ndarray:
+def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: Encoder, tokens: int = TOKENS_A_BATCH) -> np.ndarray:
     """Hidden states of every layer at one position of each row.
 
     Args:
@@ -113,5 +107,5 @@ def cached_states(prompts: Sequence[str], encoder: Encoder, path: Path | None) -
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         save_file({"states": states}, temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
     return states

@@ -54,7 +54,7 @@ def build_database(sources: Sequence[Path], target: Path, progress: Progress | N
     temporary = target / f"results-{version}.{uuid.uuid4().hex[:8]}.tmp"
     try:
         _fill(temporary, files, version, progress or (lambda what, done, total: None))
-        os.replace(temporary, final)
+        temporary.replace(final)
         _point_to(target, final, version)
     finally:
         for leftover in (temporary, temporary.with_name(f"{temporary.name}.wal")):
@@ -172,7 +172,7 @@ def _point_to(target: Path, final: Path, version: str) -> None:
         json.dump(content, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
-    os.replace(temporary, target / POINTER)
+    temporary.replace(target / POINTER)
     sync_folder(target)
 
 

@@ -20,7 +20,7 @@ BUILD_COMMAND = "python -m probing build"
 QUERY_SECONDS = 30.0
 
 # All connections of a process to one path need the same settings, hence one constant and one factory.
-_SETTINGS = {
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -104,11 +104,19 @@ def open_database(folder: Path) -> Database:
     """
     folder = Path(folder)
     pointer = _read_pointer(folder)
+    while True:
+        try:
+            return _open(folder, pointer)
+        except StoreError:
+            # Since the pointer was read another process may have built anew and removed this file.
+            newer = _read_pointer(folder)
+            if newer == pointer:
+                raise
+            pointer = newer
+
+
+def _open(folder: Path, pointer: dict[str, str]) -> Database:
     path = folder / pointer["file"]
-    if not path.is_file():
-        # Between reading the pointer and here another process may have built anew and removed this file.
-        pointer = _read_pointer(folder)
-        path = folder / pointer["file"]
     if not path.is_file():
         raise StoreError(f"{folder / POINTER} names {path.name}, which does not exist; run `{BUILD_COMMAND}`")
     try:
@@ -120,9 +128,9 @@ def open_database(folder: Path) -> Database:
     except duckdb.Error as error:
         connection.close()
         raise StoreError(f"{path} is a database but not one of results: {error}; delete it and run `{BUILD_COMMAND}`") from error
-    if row != (pointer["data_version"], SCHEMA_VERSION):
+    expected = (pointer["data_version"], SCHEMA_VERSION)
+    if row != expected:
         connection.close()
-        expected = (pointer["data_version"], SCHEMA_VERSION)
         raise StoreError(f"{path} is of version {row}, {POINTER} says {expected}; delete it and run `{BUILD_COMMAND}`")
     return Database(connection, path, pointer["data_version"])
 

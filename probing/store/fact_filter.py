@@ -71,4 +71,3 @@ class FactFilter:
                 )
                 values |= {f"{name}_layer": int(pair[0]), f"{name}_k": int(pair[1])}
         return " AND ".join(parts) or "true", values
-

@@ -34,9 +34,7 @@ _COLUMNS = """
 _WHOLE_NUMBERS = ("first_layer", "last_layer", "layers_known", "best_rank", "last_rank", "answer_rank", "other_rank")
 
 
-def search_facts(
-    db: Database, run_id: str, *, order: str = "fact", offset: int = 0, limit: int = 100, **filters: Any
-) -> pd.DataFrame:
+def search_facts(db: Database, run_id: str, *, order: str = "fact", offset: int = 0, limit: int = 100, **filters: Any) -> pd.DataFrame:
     """Facts of a run that pass the filters, a page of them.
 
     Args:

@@ -16,7 +16,8 @@ from probing.store.schema import SCHEMA_VERSION, SCHEMAS, SORT
 
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
-_ROWS_PER_GROUP = 122_880
+# Fact ids are hashes: every row group stores them anew in its dictionary, so few large groups make smaller files.
+_ROWS_PER_GROUP = 1_048_576
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
@@ -56,7 +57,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
             )
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)

@@ -93,7 +93,9 @@ def totals(
     Returns:
         run_id, relation, n, last_1, last_10, last_100, any_1, any_10, any_100.
     """
-    counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in "n last_1 last_10 last_100 any_1 any_10 any_100".split())
+    counts = ", ".join(
+        f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ["n", "last_1", "last_10", "last_100", "any_1", "any_10", "any_100"]
+    )
     return db.query(
         f"SELECT run_id, relation, {counts} FROM total {_OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
         _parameters(run_ids, exposures, answer_in_subject),

@@ -42,17 +42,23 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     "facts": _ordered(
         _schema(
-            dict.fromkeys("fact_id probe_set relation subject object prompt".split(), _TEXT) | {"answer_in_subject": pa.bool_()},
-            dict.fromkeys("template template_set pred".split(), _TEXT),
+            dict.fromkeys(["fact_id", "probe_set", "relation", "subject", "object", "prompt"], _TEXT) | {"answer_in_subject": pa.bool_()},
+            dict.fromkeys(["template", "template_set", "pred"], _TEXT),
         ),
         "fact_id probe_set relation subject object prompt template template_set answer_in_subject pred",
     ),
     "relations": _schema({"relation": _TEXT, "probe_set": _TEXT}, {"label": _TEXT, "cardinality": _TEXT}),
     "runs": _ordered(
         _schema(
-            dict.fromkeys("run_id model head role template_set probe_set tokenizer config".split(), _TEXT)
-            | {"seed": pa.int64(), "top_k": pa.uint32(), "layers": pa.uint8(), "n_read": pa.uint32(), "n_probed": pa.uint32()},
-            dict.fromkeys("model_revision base objective left_out dtype device code_version created".split(), _TEXT),
+            dict.fromkeys(["run_id", "model", "head", "role", "template_set", "probe_set", "tokenizer", "config"], _TEXT)
+            | {
+                "seed": pa.int64(),
+                "top_k": pa.uint32(),
+                "layers": pa.uint8(),
+                "n_read": pa.uint32(),
+                "n_probed": pa.uint32(),
+            },
+            dict.fromkeys(["model_revision", "base", "objective", "left_out", "dtype", "device", "code_version", "created"], _TEXT),
         ),
         "run_id model model_revision base objective head seed role template_set top_k probe_set layers n_read n_probed "
         "left_out tokenizer dtype device code_version created config",

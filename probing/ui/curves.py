@@ -3,7 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.metrics import METRICS, Estimate, RelationCounts, macro, micro
+from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean
+from probing.core.metrics import METRICS
 from probing.figures.layer_curve import layer_curve, series_name
 from probing.ui import navigation, parts, selection
 from probing.ui.page import View, set_name
@@ -21,8 +22,10 @@ _COLUMNS: dict[str, tuple[str, str | None, str | None, int]] = {
 _WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
 
 
-def estimate(counts: list[RelationCounts], average: str) -> Estimate:
-    """Macro or micro mean with its interval."""
+def estimate(counts: list[RelationCounts], average: str, *, of_values: bool = False) -> Estimate:
+    """Macro or micro average with its interval, of shares or (``of_values``) of values such as reciprocal ranks."""
+    if of_values:
+        return macro_mean(counts) if average == "macro" else micro_mean(counts)
     return macro(counts) if average == "macro" else micro(counts)
 
 
@@ -58,7 +61,9 @@ def points(
         relations, majority, other``. A baseline that is not defined is empty.
     """
     if not runs:
-        return pd.DataFrame(columns=["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"])
+        return pd.DataFrame(
+            columns=["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
+        )
     ids = tuple(run[0] for run in runs)
     kept = {"run_ids": ids, "exposures": exposures, "answer_in_subject": in_subject}
     table, majority = _results.read("aggregate", **kept), _results.read("majority", **kept)
@@ -68,7 +73,7 @@ def points(
         mine = majority[majority["run_id"] == run_id]
         most = estimate(baseline_counts(mine, "n", "majority_hits"), average).value if metric in _WITH_MAJORITY else None
         for layer, group in table[table["run_id"] == run_id].groupby("layer"):
-            got = estimate(relation_counts(group, metric), average)
+            got = estimate(relation_counts(group, metric), average, of_values=metric == "mrr")
             wrong = estimate(baseline_counts(group, "other_n", other), average).value if other else None
             rows.append((run_id, model, head, probe_set, int(layer), got.value, got.low, got.high, got.n, got.relations, most, wrong))
     columns = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
@@ -99,16 +104,14 @@ def draw(view: View) -> pd.DataFrame:
     chosen, runs = view.chosen, view.overlaid
     key = tuple(runs[["run_id", "model", "head", "probe_set"]].itertuples(index=False, name=None))
     assert view.results is not None
-    table = points(
-        view.results.data_version, view.results, key, chosen.metric, chosen.average, view.exposures, view.in_subject
-    )
+    table = points(view.results.data_version, view.results, key, chosen.metric, chosen.average, view.exposures, view.in_subject)
     metric = METRICS[chosen.metric]
     if table["value"].isna().all():
         st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
         return table.iloc[:0]
     names = {name: set_name(name) for name in table["probe_set"].unique()}
     drawn = layer_curve(
-        table, title=f"{metric.label}, {chosen.average}", unit=metric.unit, colours=view.colours, names=names, panels=chosen.panels
+        table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names, panels=chosen.panels
     )
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
     parts.figure(
@@ -117,6 +120,10 @@ def draw(view: View) -> pd.DataFrame:
         alt=f"{metric.label} by layer for {', '.join(chosen.models)}",
     )  # fmt: skip
     return table
+
+
+def _unit(unit: str) -> str:
+    return "share" if unit.startswith("share") else unit
 
 
 def _caption(metric: str) -> str:
@@ -151,7 +158,7 @@ def facts_behind(view: View, table: pd.DataFrame) -> None:
     with st.container(border=True):
         st.markdown("**The facts behind a point**")
         line, number = st.columns(2)
-        line.selectbox("Line", list(names), format_func=names.get, key="layer_curves.line", on_change=moved)
+        line.selectbox("Line", list(names), format_func=names.__getitem__, key="layer_curves.line", on_change=moved)
         number.select_slider("Layer", layers, key="layer_curves.layer", on_change=moved)
         row, k = runs.loc[run_id], _COLUMNS[view.chosen.metric][3]
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]

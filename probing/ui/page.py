@@ -158,9 +158,11 @@ def fit(chosen: Selection, runs: pd.DataFrame) -> tuple[Selection, dict[str, lis
     first = [name for name in fitted.models if name in models]
     model = keep("model", models, first)[0]
     of_model = runs[runs["model"] == model]
-    head = keep("head", [name for name in heads if name in set(of_model["head"])], [n for n in heads if n in set(of_model["head"])])[0]
+    its_heads = [name for name in heads if name in set(of_model["head"])]
+    head = keep("head", its_heads, its_heads)[0]
     of_head = of_model[of_model["head"] == head]
-    probe_set = keep("probe_set", [name for name in sets if name in set(of_head["probe_set"])], list(of_head["probe_set"]))[0]
+    its_sets = [name for name in sets if name in set(of_head["probe_set"])]
+    probe_set = keep("probe_set", its_sets, its_sets)[0]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
 
 
@@ -168,11 +170,13 @@ def _controls(view: View) -> None:
     used, chosen, runs = selection.PAGE_FIELDS[view.page], view.chosen, view.runs
     if "models" in used:
         _several("Models", "models", view, list(model_colours(runs["model"])))
-        _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: (HEADS + (h,)).index(h)))
+        _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
         _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=_set_order), format_func=set_name)
     if "probe_set" in used:
         anew = {"fact": "", "sheet": 1}
-        selection.bound(st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), resets=anew)
+        selection.bound(
+            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), resets=anew
+        )
         of_model = runs[runs["model"] == chosen.model]
         selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
         sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=_set_order)

@@ -67,9 +67,7 @@ def figure(
                 "HTML", lambda: exports.html_bytes(stamped, stamp), exports.file_name(name, stamp, ".html"), "text/html",
                 key=f"{name}.html", on_click="ignore", icon=":material/download:",
             )  # fmt: skip
-            st.segmented_control(
-                "The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image"
-            )
+            st.segmented_control("The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image")
 
 
 def table_with_download(table: pd.DataFrame, *, stamp: Stamp, name: str, **options) -> None:

@@ -1,6 +1,5 @@
 """Stored results for pages: the database is made when first needed, every read is cached by the data's fingerprint."""
 
-import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,21 +8,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.store import queries
+from probing.core.places import database_folder, runs_folder, snapshot_folder
+from probing.core.registry import REPOSITORY as ROOT
+from probing.store import fact_queries, one_fact, queries
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def snapshot_folder() -> Path:
-    """Where shipped results lie: ``PROBING_SNAPSHOT`` or ``data/snapshot``."""
-    return Path(os.environ.get("PROBING_SNAPSHOT") or ROOT / "data" / "snapshot")
-
-
-def cache_folder() -> Path:
-    """Where derived files lie: ``PROBING_CACHE`` or ``cache``."""
-    return Path(os.environ.get("PROBING_CACHE") or ROOT / "cache")
+__all__ = ["ROOT", "Results", "open_results"]
+_QUERIES = {
+    name: function
+    for module in (queries, fact_queries, one_fact)
+    for name, function in vars(module).items()
+    if getattr(function, "__module__", "") == module.__name__ and callable(function) and not name.startswith("_")
+}
 
 
 @dataclass(frozen=True)
@@ -34,10 +31,10 @@ class Results:
     data_version: str
 
     def read(self, query: str, **parameters: Hashable) -> Any:
-        """The answer of ``probing.store.queries.<query>``, cached for this state of the data.
+        """The answer of a query of ``probing.store``, cached for this state of the data.
 
         Args:
-            query: name of a function in ``probing.store.queries``.
+            query: name of a function in its ``queries``, ``fact_queries`` or ``one_fact``.
             parameters: its arguments after the database; tuples, not lists.
         """
         return _read(self.data_version, query, tuple(sorted(parameters.items())), self.database)
@@ -58,18 +55,18 @@ def open_results() -> Results:
     Raises:
         StoreError: if a results file or the database cannot be used; the message says what to do.
     """
-    sources = [folder for folder in (snapshot_folder(), cache_folder() / "runs") if folder.is_dir()]
+    sources = [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]
     state = tuple(
         (str(path), stat.st_size, stat.st_mtime_ns)
         for folder in sources
         for path in sorted(folder.rglob("*.parquet"))
         for stat in (path.stat(),)
     )
-    return _open(tuple(map(str, sources)), str(cache_folder() / "database"), state)
+    return _open(tuple(map(str, sources)), str(database_folder()), state)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Making the database from the stored results (once) …")
-def _open(sources: tuple[str, ...], target: str, state: tuple) -> Results:  # noqa: ARG001 - state is part of the key
+def _open(sources: tuple[str, ...], target: str, state: tuple) -> Results:
     folder = Path(target)
     build_database([Path(source) for source in sources], folder)
     database = open_database(folder)
@@ -77,5 +74,5 @@ def _open(sources: tuple[str, ...], target: str, state: tuple) -> Results:  # no
 
 
 @st.cache_data(max_entries=400, show_spinner=False)
-def _read(data_version: str, query: str, parameters: tuple, _database: Database) -> Any:  # noqa: ARG001
-    return getattr(queries, query)(_database, **dict(parameters))
+def _read(data_version: str, query: str, parameters: tuple, _database: Database) -> Any:
+    return _QUERIES[query](_database, **dict(parameters))

@@ -16,7 +16,8 @@ RANKS = (1, 10, 100)
 CURVE_METRICS = ("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1")
 EXPOSURES = ("stated", "evidence", "held out", "unseen", "unknown")
 IN_SUBJECT = ("any", "no", "yes")
-ORDERS = ("fact", "best_rank", "last_rank")
+ORDERS = ("fact", "first layer", "last layer", "layers known", "best rank", "last rank", "worst last rank")
+KNOWN = ("any", "ever", "never")
 SCALES = ("rank", "probability")
 MAX_TEXT = 4000
 
@@ -34,7 +35,7 @@ class Selection:
         exposures: exposures kept; none means all.
         in_subject: whether facts whose answer stands in the subject are kept, left out or the only ones.
         model, head, probe_set: the one run that the facts page reads.
-        relation, text, known_at, first_known, last_known, at_layer, at_rank, order, sheet: which facts are listed.
+        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, sheet: which facts are listed.
         fact: id of the fact shown whole.
         live_model, live_head, prompt, watch, scale, top, mask: what is asked live. ``mask`` counts from 1; 0 fills all.
     """
@@ -53,6 +54,7 @@ class Selection:
     probe_set: str = ""
     relation: str = ""
     text: str = ""
+    known: str = "any"
     known_at: int | None = None
     first_known: int | None = None
     last_known: int | None = None
@@ -76,15 +78,15 @@ PAGE_FIELDS: dict[str, tuple[str, ...]] = {
     "home": (*_OVERVIEW, "k"),
     "layer_curves": (*_OVERVIEW, "metric", "panels"),
     "facts": (
-        "model", "head", "probe_set", "relation", "text", "known_at", "first_known", "last_known", "at_layer", "at_rank",
-        "exposures", "in_subject", "order", "sheet", "fact",
+        "model", "head", "probe_set", "relation", "text", "known", "known_at", "first_known", "last_known", "at_layer",
+        "at_rank", "exposures", "in_subject", "order", "sheet", "fact",
     ),
     "live": ("live_model", "live_head", "prompt", "watch", "scale", "top", "mask"),
     "methods": (),
 }  # fmt: skip
 
 _CHOICES: dict[str, Sequence] = {
-    "metric": CURVE_METRICS, "average": AVERAGES, "k": RANKS, "in_subject": IN_SUBJECT, "at_rank": RANKS, "order": ORDERS,
+    "metric": CURVE_METRICS, "average": AVERAGES, "k": RANKS, "in_subject": IN_SUBJECT, "at_rank": RANKS, "order": ORDERS, "known": KNOWN,
     "scale": SCALES, "top": (3, 5, 10),
 }  # fmt: skip
 _DEFAULTS = Selection()
@@ -187,7 +189,9 @@ def write_back(page: str) -> None:
         st.query_params.from_dict(wanted)
 
 
-def bound(widget: Callable, label: str, field: str, page: str, *, value: Any = None, resets: Mapping[str, Any] | None = None, **options: Any):
+def bound(
+    widget: Callable, label: str, field: str, page: str, *, value: Any = None, resets: Mapping[str, Any] | None = None, **options: Any
+):
     """Draws a widget that shows a field and hands changes back.
 
     Args:

@@ -6,9 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-from typer.testing import CliRunner
-
-from probing.commands.main import app
 
 WORDS = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] paris berlin rome france germany italy the capital of is was born in a city . , and it to "
@@ -53,17 +50,3 @@ def facts_file(tmp_path) -> Path:
     path = tmp_path / "facts.jsonl"
     path.write_text("".join(json.dumps(dict(zip(("subject", "relation", "object", "prompt"), r, strict=True))) + "\n" for r in rows))
     return path
-
-
-@pytest.fixture()
-def run():
-    """Runs a command line in this process and gives its result; errors that a user can mend are re-raised."""
-
-    def call(*words, code: int = 0):
-        result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call

@@ -42,7 +42,7 @@ def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model,
         gold = tokenizer.convert_tokens_to_ids(fact["object"].lower())
         assert row.gold_rank == int((logits >= logits[gold]).sum())
         assert list(row.top_ids) == torch.sort(logits, descending=True, stable=True).indices[:10].tolist()
-        assert row.gold_logp == pytest.approx(logits.log_softmax(0)[gold].item(), abs=1e-5)
+        assert row.gold_logp == pytest.approx(logits.log_softmax(0)[gold].item(), abs=1 / 512 + 1e-5)
 
 
 def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(run, cache, tiny_model, facts_file, tmp_path, monkeypatch):

@@ -5,8 +5,10 @@ import pytest
 from probing.core.metrics import METRICS
 from probing.core.ranks import precision_at
 
-NAMES = """p_at_1 p_at_10 p_at_100 mrr answer_p_at_1 total intermediate_share gold_rank answer_rank gold_logp entropy
-probability majority other_subject""".split()
+NAMES = (
+    *("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1", "total", "intermediate_share", "gold_rank"),
+    *("answer_rank", "gold_logp", "entropy", "probability", "majority", "other_subject"),
+)
 
 
 def test_every_quantity_is_in_the_table_and_nothing_else():

@@ -92,9 +92,7 @@ def test_rank_within_counts_only_the_answers():
 def test_rank_within_equals_the_slow_version(scores, gold):
     answers = sorted({*gold.tolist()} - {3, 5})
     keep = np.isin(gold, answers)
-    slow = [
-        slow_rank([row[a] for a in answers], answers.index(g)) for row, g in zip(scores[keep], gold[keep], strict=True)
-    ]
+    slow = [slow_rank([row[a] for a in answers], answers.index(g)) for row, g in zip(scores[keep], gold[keep], strict=True)]
     assert rank_within(scores[keep], gold[keep], answers).tolist() == slow
 
 

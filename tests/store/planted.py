@@ -12,8 +12,29 @@ from probing.store.build import build_database
 from probing.store.parquet import write_table
 
 TOKENIZER = "planted"
-TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "philadelphia", "paris", "berlin", "rome", "french", "german", "hot", "water", "music", "bank", "##s")
-_TEMPLATES = {"P19": "[X] was born in [Y] .", "P103": "The native language of [X] is [Y] .", "P36": "The capital of [X] is [Y] ."}
+TOKENS = (
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "philadelphia",
+    "paris",
+    "berlin",
+    "rome",
+    "french",
+    "german",
+    "hot",
+    "water",
+    "music",
+    "bank",
+    "##s",
+)
+_TEMPLATES = {
+    "P19": "[X] was born in [Y] .",
+    "P103": "The native language of [X] is [Y] .",
+    "P36": "The capital of [X] is [Y] .",
+}
 _LABELS = {"P19": ("place of birth", "N-1"), "P103": ("native language", "N-1"), "P36": ("capital", "1-1")}
 _TREX = (
     ("P19", "Rocky Balboa", "philadelphia", "unseen"),
@@ -28,7 +49,10 @@ _TREX = (
     ("P36", "France", "paris", None),
 )
 _COMMON_SENSE = (("common sense", "The sun is [MASK] .", "hot"), ("common sense", "Fish swim in [MASK] .", "water"))
-_QUESTIONS = (("questions", "Who plays in a band ? They make [MASK] .", "music"), ("questions", "Where is money kept ? In a [MASK] .", "bank"))
+_QUESTIONS = (
+    ("questions", "Who plays in a band ? They make [MASK] .", "music"),
+    ("questions", "Where is money kept ? In a [MASK] .", "bank"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +72,13 @@ class PlantedRun:
     @property
     def config(self) -> str:
         """Canonical JSON of what the fingerprint is made of."""
-        parts = {"model": self.model, "head": self.head, "probe_set": self.probe_set, "seed": self.seed, "template_set": self.template_set}
+        parts = {
+            "model": self.model,
+            "head": self.head,
+            "probe_set": self.probe_set,
+            "seed": self.seed,
+            "template_set": self.template_set,
+        }
         return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
     @property
@@ -67,7 +97,10 @@ def planted_rank(number: int, layer: int) -> int:
 def planted_facts(probe_set: str) -> list[Fact]:
     """The facts of a probe set in the order in which ``PlantedRun.rank`` numbers them from 0."""
     if probe_set == "trex":
-        return [Fact("trex", relation, subject, answer, _TEMPLATES[relation], fill(_TEMPLATES[relation], subject)) for relation, subject, answer, _ in _TREX]
+        return [
+            Fact("trex", relation, subject, answer, _TEMPLATES[relation], fill(_TEMPLATES[relation], subject))
+            for relation, subject, answer, _ in _TREX
+        ]
     rows = {"common_sense": _COMMON_SENSE, "questions": _QUESTIONS}[probe_set]
     return [Fact(probe_set, relation, "", answer, prompt, prompt) for relation, prompt, answer in rows]
 
@@ -84,7 +117,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
         for number, fact in enumerate(planted_facts(run.probe_set)):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
             others = [i for i in range(5, len(TOKENS)) if i != gold]
-            top = others[: rank - 1] + [gold] + others[rank - 1 :] if rank <= 10 else others
+            top = [*others[: rank - 1], gold, *others[rank - 1 :]] if rank <= 10 else others
             logps = [-0.5 - 0.25 * place for place in range(10)]
             rows.append(
                 {
@@ -133,21 +166,22 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL) -> Path:
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
         facts = planted_facts(probe_set)
-        rows = [
-            {
-                "fact_id": f.fact_id, "probe_set": f.probe_set, "relation": f.relation, "subject": f.subject, "object": f.object, "prompt": f.prompt,
-                "template": f.template, "template_set": "default", "answer_in_subject": f.answer_in_subject, "pred": f.pred,
-            }
-            for f in facts
-        ]  # fmt: skip
+        columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
+        rows = [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
         write_table("facts", rows, folder / f"facts-{probe_set}.parquet")
     if runs:
         vocabulary = {"tokenizer": [TOKENIZER] * len(TOKENS), "id": list(range(len(TOKENS))), "token": list(TOKENS)}
         write_table("vocabulary", vocabulary, folder / f"vocabulary-{TOKENIZER}.parquet")
         exposure = planted_exposure()
-        columns = {"model": ["nesia-mini"] * len(exposure), "fact_key": list(exposure), "exposure": list(exposure.values())}
+        columns = {
+            "model": ["nesia-mini"] * len(exposure),
+            "fact_key": list(exposure),
+            "exposure": list(exposure.values()),
+        }
         write_table("exposure", columns, folder / "exposure-nesia-mini.parquet")
-        relations = [{"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()]
+        relations = [
+            {"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()
+        ]
         write_table("relations", relations, folder / "relations.parquet")
     return folder
 

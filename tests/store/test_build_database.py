@@ -17,7 +17,16 @@ from probing.store import database, parquet, queries
 from probing.store.build import build_database
 from probing.store.database import current_version, open_database
 from probing.store.parquet import write_table
-from tests.store.planted import ONE_MODEL, SEVERAL, VARIANTS, PlantedRun, plant_runs, plant_store, prediction_rows, run_row
+from tests.store.planted import (
+    ONE_MODEL,
+    SEVERAL,
+    VARIANTS,
+    PlantedRun,
+    plant_runs,
+    plant_store,
+    prediction_rows,
+    run_row,
+)
 
 RUN = ONE_MODEL[0]
 
@@ -33,7 +42,11 @@ def test_building_twice_does_nothing_the_second_time(tmp_path: Path):
     first = build_database([source], tmp_path / "db")
     before = (first.stat().st_ino, first.stat().st_mtime_ns, (tmp_path / "db" / "current.json").stat().st_mtime_ns)
     assert build_database([source], tmp_path / "db", lambda *step: steps.append(step)) == first
-    assert (first.stat().st_ino, first.stat().st_mtime_ns, (tmp_path / "db" / "current.json").stat().st_mtime_ns) == before
+    assert (
+        first.stat().st_ino,
+        first.stat().st_mtime_ns,
+        (tmp_path / "db" / "current.json").stat().st_mtime_ns,
+    ) == before
     assert steps == []
     assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current.json", first.name]
 
@@ -171,7 +184,11 @@ def test_a_run_in_several_shards_is_one_run(tmp_path: Path):
 def test_incomplete_runs_are_left_out_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str):
     other = PlantedRun(head="lens")
     source, rows = plant_runs(tmp_path / "runs", [RUN, other]), prediction_rows(RUN)
-    rows = {"missing row": rows[1:], "repeated row": [rows[1], *rows[1:]], "no such fact": [rows[0] | {"fact_id": "0" * 16}, *rows[1:]]}[fault]
+    rows = {
+        "missing row": rows[1:],
+        "repeated row": [rows[1], *rows[1:]],
+        "no such fact": [rows[0] | {"fact_id": "0" * 16}, *rows[1:]],
+    }[fault]
     write_table("predictions", rows, source / RUN.run_id / f"predictions-{RUN.run_id}.parquet")
     with caplog.at_level(logging.WARNING):
         folder = build_database([source], tmp_path / "db").parent

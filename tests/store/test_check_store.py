@@ -1,5 +1,6 @@
 """Every fault that is planted is named, and nothing else."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,10 +39,19 @@ def _truncate(folder: Path) -> None:
 
 FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "truncated": (_truncate, ["relations.parquet"]),
-    "foreign": (lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"), ["not written by this program"]),
+    "foreign": (
+        lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"),
+        ["not written by this program"],
+    ),
     "row missing": (_predictions(ROWS[1:]), [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)"]),
-    "row repeated": (_predictions([*ROWS, ROWS[0]]), ["1 rows repeat the key", "1 predictions are duplicates", "41 predictions, expected 40"]),
-    "orphan": (_predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]), ["1 facts of its predictions are in no facts file"]),
+    "row repeated": (
+        _predictions([*ROWS, ROWS[0]]),
+        ["1 rows repeat the key", "1 predictions are duplicates", "41 predictions, expected 40"],
+    ),
+    "orphan": (
+        _predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]),
+        ["1 facts of its predictions are in no facts file"],
+    ),
     "uneven lists": (_predictions([ROWS[0] | {"top_logp": [0.0]}, *ROWS[1:]]), ["different lengths"]),
     "config changed": (_run(config=RUN.config.replace("tied", "lens")), ["the fingerprint of its configuration is"]),
     "config not canonical": (_run(config=RUN.config.replace(":", ": ")), ["not canonical JSON"]),
@@ -49,8 +59,14 @@ FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "counts": (_run(n_read=99), ["read 99, but probed and left out are 11"]),
     "left out": (_run(left_out="many"), ["left_out is not JSON"]),
     "tokenizer": (_run(tokenizer="other"), ["no vocabulary file has its tokenizer 'other'"]),
-    "no run row": (lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(), ["has predictions but no row in any runs file"]),
-    "no predictions": (lambda f: (f / RUN.run_id / f"predictions-{RUN.run_id}.parquet").unlink(), ["0 predictions, expected 40"]),
+    "no run row": (
+        lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(),
+        ["has predictions but no row in any runs file"],
+    ),
+    "no predictions": (
+        lambda f: (f / RUN.run_id / f"predictions-{RUN.run_id}.parquet").unlink(),
+        ["0 predictions, expected 40"],
+    ),
     "second vocabulary": (
         lambda f: write_table("vocabulary", [{"tokenizer": TOKENIZER, "id": 5, "token": "rome"}], f / "vocabulary-2.parquet"),
         ["1 rows differ from those with the same ['tokenizer', 'id']"],
@@ -97,7 +113,5 @@ def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):
 
 
 def test_fingerprints_take_either_spelling_of_letters_outside_ascii():
-    import hashlib
-
     for config in ('{"model":"Zoë"}', '{"model":"Zo\\u00eb"}'):
         assert fingerprint_problem(hashlib.sha256(config.encode()).hexdigest()[:16], config) is None

@@ -4,12 +4,23 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
 from probing.store.one_fact import fact, fact_predictions, fact_runs, notable_facts
-from tests.store.planted import SEVERAL, TOKENS, PlantedRun, plant_store, planted_exposure, planted_facts, prediction_rows
+from probing.store.parquet import write_table
+from tests.store.planted import (
+    SEVERAL,
+    TOKENS,
+    plant_runs,
+    plant_store,
+    planted_exposure,
+    planted_facts,
+    prediction_rows,
+)
 
 RUN = SEVERAL[0]
 FACTS = planted_facts("trex")
@@ -82,27 +93,32 @@ def test_a_fact_has_its_layers_and_ranks(db: Database):
     for f in FACTS:
         row, ranks = found.loc[f.fact_id], RANKS[f.fact_id]
         assert (row["subject"], row["object"], row["prompt"]) == (f.subject, f.object, f.prompt)
-        assert (row["best_rank"], row["last_rank"], row["layers_known"]) == (min(ranks[1:]), ranks[-1], ranks[1:].count(1))
+        assert (row["best_rank"], row["last_rank"], row["layers_known"]) == (
+            min(ranks[1:]),
+            ranks[-1],
+            ranks[1:].count(1),
+        )
         for name, layer in (("first_layer", first(ranks)), ("last_layer", last(ranks))):
-            assert row[name] is not None if layer is not None else True
-            assert (row[name] == layer) is True if layer is not None else str(row[name]) == "<NA>"
+            assert (None if pd.isna(row[name]) else row[name]) == layer
 
 
 def test_pages_join_to_the_whole(db: Database):
     for order in ORDERS:
         whole = search_facts(db, RUN.run_id, order=order)["fact_id"].tolist()
         pages = [search_facts(db, RUN.run_id, order=order, offset=at, limit=3)["fact_id"].tolist() for at in range(0, 12, 3)]
-        assert sum(pages, []) == whole
+        assert [fact_id for page in pages for fact_id in page] == whole
         assert len(set(whole)) == len(FACTS)
 
 
 def test_orders(db: Database):
     by_fact = sorted(FACTS, key=lambda f: (f.relation, f.subject, f.object))
     assert search_facts(db, RUN.run_id)["fact_id"].tolist() == [f.fact_id for f in by_fact]
-    first_layers = [layer for layer in search_facts(db, RUN.run_id, order="first layer")["first_layer"].tolist()]
+    first_layers = search_facts(db, RUN.run_id, order="first layer")["first_layer"].tolist()
     numbers = [layer for layer in first_layers if isinstance(layer, int)]
     assert first_layers[: len(numbers)] == sorted(numbers)
-    assert search_facts(db, RUN.run_id, order="worst last rank")["last_rank"].tolist() == sorted((r[-1] for r in RANKS.values()), reverse=True)
+    assert search_facts(db, RUN.run_id, order="worst last rank")["last_rank"].tolist() == sorted(
+        (r[-1] for r in RANKS.values()), reverse=True
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"order": "subject; DROP TABLE facts"}, {"limit": MAX_ROWS + 1}, {"limit": -1}, {"offset": -1}])
@@ -131,7 +147,11 @@ def test_random_facts_pass_the_filters_and_follow_the_seed(db: Database):
 def test_one_fact(db: Database):
     rocky = next(f for f in FACTS if f.subject == "Rocky Balboa")
     row = fact(db, rocky.fact_id).iloc[0]
-    assert (row["label"], row["object"], row["prompt"]) == ("place of birth", "philadelphia", "Rocky Balboa was born in [MASK] .")
+    assert (row["label"], row["object"], row["prompt"]) == (
+        "place of birth",
+        "philadelphia",
+        "Rocky Balboa was born in [MASK] .",
+    )
     assert fact(db, "nothing").empty
     trex = [run for run in SEVERAL if run.probe_set == "trex"]
     assert fact_runs(db, rocky.fact_id)["run_id"].tolist() == sorted(run.run_id for run in trex)
@@ -150,23 +170,14 @@ def test_predictions_of_a_fact_have_their_tokens_in_order(db: Database):
     assert fact_predictions(db, "nothing", [RUN.run_id]).empty
 
 
-def test_equal_tokens_missing_tokens_and_missing_other_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from tests.store import planted
-
-    run = PlantedRun(probe_set="questions")
-    monkeypatch.setattr(planted, "TOKENS", (*TOKENS[:5], *TOKENS[6:]))  # philadelphia gone: bank is the last but one id
-    with open_database(plant_store(tmp_path, [run])) as db:
-        one = planted_facts("questions")[0]
-        found = fact_predictions(db, one.fact_id, [run.run_id])
-        assert found["other_rank"].isna().all()
-        assert str(found["other_rank"].dtype) == "Int64"
+def test_ranks_for_another_subject_may_be_missing(db: Database):
+    run = next(run for run in SEVERAL if run.probe_set == "questions")
+    found = fact_predictions(db, planted_facts("questions")[0].fact_id, [run.run_id])
+    assert found["other_rank"].isna().all()
+    assert str(found["other_rank"].dtype) == "Int64"
 
 
 def test_a_token_that_the_vocabulary_lacks_is_shown_by_its_id(tmp_path: Path):
-    from probing.store.build import build_database
-    from probing.store.parquet import write_table
-    from tests.store.planted import plant_runs
-
     source = plant_runs(tmp_path / "runs", [RUN])
     write_table("vocabulary", [{"tokenizer": "planted", "id": 6, "token": "paris"}], source / "vocabulary-planted.parquet")
     with open_database(build_database([source], tmp_path / "db").parent) as db:

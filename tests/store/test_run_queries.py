@@ -82,7 +82,11 @@ def test_totals_are_a_union_over_the_transformer_layers(db: Database, exposures,
                 counts[f"any_{k}"] += min(by_layer) <= k
     assert len(found) == len(expected)
     for line in found.to_dict("records"):
-        assert line == {"run_id": line["run_id"], "relation": line["relation"], **expected[line["run_id"], line["relation"]]}
+        assert line == {
+            "run_id": line["run_id"],
+            "relation": line["relation"],
+            **expected[line["run_id"], line["relation"]],
+        }
 
 
 def test_knowledge_at_the_embeddings_only_is_not_in_the_total(tmp_path: Path):
@@ -142,7 +146,12 @@ def test_lists_of_what_there_is(db: Database):
         "n_runs": [6, 6, 6],
     }
     relations = queries.relations(db).set_index("relation")
-    assert relations.loc["P36"].to_dict() == {"probe_set": "trex", "label": "capital", "cardinality": "1-1", "n_facts": 3}
+    assert relations.loc["P36"].to_dict() == {
+        "probe_set": "trex",
+        "label": "capital",
+        "cardinality": "1-1",
+        "n_facts": 3,
+    }
     assert relations.loc["questions", "label"] == "questions"
     assert queries.vocabulary(db, "planted")["token"].tolist()[5] == "philadelphia"
     assert queries.vocabulary(db, "none").empty

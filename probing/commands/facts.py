@@ -1,0 +1,19 @@
+"""``probing facts``: writes the triples that ship, from fetched copies of LAMA."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probing.core.shipped import FACTS_FOLDER, write_shipped_triples
+from probing.core.templates import read_relations
+
+
+def facts(
+    lama: Annotated[Path, typer.Option(help="LAMA folder.")],
+    triples: Annotated[Path | None, typer.Option(help="Folder of further T-REx triples (P*.jsonl).")] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write, in LAMA's layout.")] = FACTS_FOLDER / "lama",
+) -> None:
+    """Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements."""
+    written = write_shipped_triples(lama, triples, read_relations(FACTS_FOLDER / "relations.toml"), out)
+    typer.echo(f"{sum(written.values()):,} triples of {len(written)} relations in {out}")

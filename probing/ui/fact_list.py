@@ -1,0 +1,187 @@
+"""Finding a fact: search, filters, and a list to choose from."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.ui import home, navigation, parts, selection
+from probing.ui.page import View, set_name
+from probing.ui.text import count, escape
+
+ROWS = 50
+_SHOWN = {
+    "subject": "subject", "label": "relation", "object": "answer", "first_layer": "first known", "last_layer": "last known",
+    "best_rank": "best rank", "last_rank": "last rank", "exposure": "exposure", "prompt": "prompt",
+}  # fmt: skip
+_KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known at no layer"}
+
+
+def run_of(view: View) -> pd.Series:
+    """The one run that the page reads."""
+    runs, chosen = view.runs, view.chosen
+    mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+    return mine.iloc[0]
+
+
+def filters(view: View) -> dict[str, Any]:
+    """The filters that are on, as the store wants them."""
+    chosen = view.chosen
+    return {
+        "text": chosen.text,
+        "relation": chosen.relation or None,
+        "known_at": chosen.known_at,
+        "first_known": chosen.first_known,
+        "last_known": chosen.last_known,
+        "never_known": {"any": None, "ever": False, "never": True}[chosen.known],
+        "exposures": view.exposures,
+        "answer_in_subject": view.in_subject,
+        "layer_rank": (chosen.at_layer, chosen.at_rank) if chosen.at_layer is not None else None,
+    }
+
+
+def words(view: View) -> str:
+    """The filters in words, for stamps."""
+    chosen = view.chosen
+    found = [f"{chosen.model} {chosen.head}", set_name(chosen.probe_set)]
+    found += [f"text {chosen.text!r}"] if chosen.text else []
+    found += [f"relation {chosen.relation}"] if chosen.relation else []
+    found += [_KNOWN[chosen.known]] if chosen.known != "any" else []
+    for name, said in (("known_at", "known at"), ("first_known", "first known at"), ("last_known", "last known at")):
+        if getattr(chosen, name) is not None:
+            found.append(f"{said} layer {getattr(chosen, name)}")
+    found += [f"rank ≤ {chosen.at_rank} at layer {chosen.at_layer}"] if chosen.at_layer is not None else []
+    return ", ".join([*found, view.filter_words()])
+
+
+def search(view: View) -> None:
+    """Search box, filters, and the two shortcuts."""
+    anew = {"sheet": 1, "fact": ""}
+    page, last = view.page, int(run_of(view)["layers"]) - 1
+    box, relation, order = st.columns([3, 2, 2])
+    with box:
+        selection.bound(
+            st.text_input,
+            "Search",
+            "text",
+            page,
+            placeholder="subject, answer or words of the prompt",
+            icon=":material/search:",
+            resets=anew,
+        )
+    with relation:
+        _relation(view, anew)
+    with order:
+        selection.bound(st.selectbox, "Order", "order", page, options=list(selection.ORDERS), resets={"sheet": 1})
+    on = sum(
+        value not in (None, "any") for value in (view.chosen.known, view.chosen.known_at, view.chosen.first_known, view.chosen.last_known)
+    )
+    with st.expander("Known where?" + (f" ({on} on)" if on else ""), icon=":material/layers:"):
+        for place, (field, label) in zip(
+            st.columns(4),
+            (("known", "Known (rank 1)"), ("known_at", "Known at"), ("first_known", "First known"), ("last_known", "Last known")),
+            strict=True,
+        ):
+            with place:
+                if field == "known":
+                    selection.bound(st.selectbox, label, field, page, options=list(_KNOWN), format_func=_KNOWN.get, resets=anew)
+                else:
+                    start = 0 if field == "known_at" else 1
+                    layers = [None, *range(start, last + 1)]
+                    selection.bound(st.selectbox, label, field, page, options=layers, format_func=_layer, resets=anew)
+    chosen = view.chosen
+    if chosen.at_layer is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Only facts with **rank ≤ {chosen.at_rank} at layer {chosen.at_layer}**.")
+            st.button("Show all", icon=":material/close:", on_click=selection.update, kwargs={"at_layer": None, **anew})
+
+
+def _layer(layer: int | None) -> str:
+    return "any" if layer is None else "layer 0 (embeddings)" if layer == 0 else f"layer {layer}"
+
+
+def _relation(view: View, anew: dict) -> None:
+    assert view.results is not None
+    table = view.results.read("relations")
+    table = table[table["probe_set"] == view.chosen.probe_set]
+    labels = dict(zip(table["relation"], table["label"], strict=True))
+    selection.bound(
+        st.selectbox, "Relation", "relation", view.page, options=["", *labels], resets=anew,
+        format_func=lambda name: "all relations" if not name else labels[name] if labels[name] == name else f"{labels[name]} ({name})",
+    )  # fmt: skip
+
+
+def listing(view: View) -> str:
+    """The list of facts found; returns the id of the one to show, ``""`` if none is found."""
+    assert view.results is not None
+    chosen, run = view.chosen, run_of(view)
+    wanted = filters(view)
+    total = view.results.read("count_facts", run_id=run["run_id"], **wanted)
+    if not total:
+        st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
+        st.button("Clear all filters", on_click=selection.update, kwargs={**home.NO_FILTERS, "fact": ""})
+        return chosen.fact
+    sheets = -(-total // ROWS)
+    sheet = min(max(chosen.sheet, 1), sheets)
+    found = view.results.read("search_facts", run_id=run["run_id"], order=chosen.order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted)
+    ids = list(found["fact_id"])
+    _shortcuts(view, run["run_id"], wanted, total, sheet, sheets)
+    key = f"facts.list.{abs(hash((run['run_id'], sheet, chosen.order, *wanted.values())))}"
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            selection.update(fact=ids[rows[0]])
+
+    table = found[list(_SHOWN)].rename(columns=_SHOWN)
+    st.dataframe(
+        table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
+        column_config={"prompt": st.column_config.TextColumn(width="large")},
+    )  # fmt: skip
+    with st.expander("Download", icon=":material/download:"):
+        st.download_button(
+            "CSV of this page of the list", lambda: parts.exports.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
+            "facts.csv", "text/csv", key="facts.csv", on_click="ignore",
+        )  # fmt: skip
+    return chosen.fact or ids[0]
+
+
+def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sheets: int) -> None:
+    assert view.results is not None
+    seed = st.session_state.get("facts.seed", 0)
+
+    def pick_random() -> None:
+        st.session_state["facts.seed"] = seed + 1
+        if view.results is not None:
+            selection.update(fact=view.results.read("random_fact", run_id=run_id, seed=seed, **wanted))
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{count(total, 'fact')}**")
+        st.button("Random", icon=":material/casino:", on_click=pick_random)
+        fact = home.rocky(view)
+        if fact is not None:
+            st.button(
+                "Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update,
+                kwargs={**home.NO_FILTERS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
+            )  # fmt: skip
+        else:
+            navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=home.ROCKY, watch="philadelphia", mask=1)
+        if sheets > 1:
+            st.button(
+                "Back",
+                key="facts.back",
+                icon=":material/chevron_left:",
+                disabled=sheet == 1,
+                on_click=selection.update,
+                kwargs={"sheet": sheet - 1, "fact": ""},
+            )
+            st.caption(f"page {sheet:,} of {sheets:,}", width="content")
+            st.button(
+                "More", key="facts.more", icon=":material/chevron_right:", disabled=sheet == sheets, on_click=selection.update,
+                kwargs={"sheet": sheet + 1, "fact": ""},
+            )  # fmt: skip
+
+
+def title_of(fact: pd.Series) -> str:
+    """The prompt as a heading."""
+    return f"### {escape(fact['prompt'])}"

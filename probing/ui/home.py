@@ -1,0 +1,193 @@
+"""The home page's numbers and its parts."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.knowledge import KnowledgeCounts, knowledge
+from probing.figures.total_bars import total_bars
+from probing.ui import navigation, parts, selection
+from probing.ui.page import View, set_name
+from probing.ui.text import count, escape
+
+ROCKY = "Rocky Balboa was born in [MASK]."
+_COLUMNS = [
+    "model",
+    "head",
+    "probe_set",
+    "run_id",
+    "last",
+    "last_low",
+    "last_high",
+    "total",
+    "total_low",
+    "total_high",
+    "intermediate",
+    "n",
+]
+
+
+def totals(view: View) -> pd.DataFrame:
+    """Last-layer and total knowledge of the chosen runs, shares in [0, 1], one row a run."""
+    runs, k = view.overlaid, view.chosen.k
+    if runs.empty or view.results is None:
+        return pd.DataFrame(columns=_COLUMNS)
+    table = view.results.read("totals", run_ids=tuple(runs["run_id"]), exposures=view.exposures, answer_in_subject=view.in_subject)
+    rows = []
+    for run in runs.itertuples():
+        mine = table[table["run_id"] == run.run_id]
+        counts = [
+            KnowledgeCounts(relation, int(n), int(last), int(some))
+            for relation, n, last, some in mine[["relation", "n", f"last_{k}", f"any_{k}"]].itertuples(index=False, name=None)
+        ]
+        got = knowledge(counts, view.chosen.average)
+        rows.append(
+            (run.model, run.head, run.probe_set, run.run_id, got.last.value, got.last.low, got.last.high, got.total.value, got.total.low,
+             got.total.high, got.intermediate_share, got.total.n)
+        )  # fmt: skip
+    shares = [column for column in _COLUMNS if column not in ("model", "head", "probe_set", "run_id", "n")]
+    return pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(shares, "float64"))
+
+
+def controls(view: View) -> None:
+    """Rank and average of the bars."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        selection.bound(
+            st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+            format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+        )  # fmt: skip
+        selection.bound(
+            st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
+            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
+        )  # fmt: skip
+
+
+def draw(view: View) -> None:
+    """The stacked bars of total knowledge, with the sentence they tell."""
+    table, k = totals(view), view.chosen.k
+    if table["total"].isna().all():
+        st.info("No facts are left under these filters. Loosen them in the sidebar.")
+        return
+    row = table.dropna(subset=["total"]).iloc[0]
+    inner = f" **{row['intermediate'] * 100:.0f} %** of what it knows is not in the last layer." if pd.notna(row["intermediate"]) else ""
+    st.markdown(
+        f"On {escape(set_name(row['probe_set']))}, {escape(row['model'])} gives the right word at its last layer for "
+        f"**{row['last'] * 100:.1f} %** of the facts, and at some layer for **{row['total'] * 100:.1f} %**.{inner}"
+    )
+    names = {name: set_name(name) for name in table["probe_set"]}
+    drawn = total_bars(table, k=k, colours=view.colours, names=names)
+    filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
+    parts.figure(
+        drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge",
+        caption="Solid: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of the total. A union "
+        "over many layers grows by chance alone, so the hatched part is an upper bound.",
+        alt="Total knowledge against the last layer, per probe set and model",
+    )  # fmt: skip
+
+
+def notable(view: View) -> None:
+    """Facts to begin with: known ones first, then lost ones, then Rocky Balboa as he is."""
+    if view.results is None:
+        return
+    runs = view.runs
+    for probe_set in dict.fromkeys([view.chosen.probe_set, *runs["probe_set"]]):
+        run = runs[(runs["model"] == view.chosen.model) & (runs["head"] == view.chosen.head) & (runs["probe_set"] == probe_set)]
+        facts = view.results.read("notable_facts", run_id=run["run_id"].iloc[0], limit=5) if len(run) else pd.DataFrame()
+        if len(facts):
+            break
+    else:
+        return
+    known, lost = st.columns(2, gap="large")
+    for place, kind, title in (
+        (known, "known at the last layer", "Facts it knows"),
+        (lost, "lost at the last layer", "Known inside, lost at the end"),
+    ):
+        with place:
+            st.markdown(f"#### {title}")
+            mine = facts[facts["kind"] == kind]
+            for fact in mine.itertuples():
+                _fact_link(view, fact, kind)
+            if mine.empty:
+                st.caption("None in this run.")
+
+
+def _fact_link(view: View, fact, kind: str) -> None:
+    if kind.startswith("known"):
+        words = f"first at layer {fact.first_layer}" if pd.notna(fact.first_layer) else ""
+    else:
+        words = f"right up to layer {fact.last_layer}, rank {fact.last_rank:,} at the end"
+    navigation.link(
+        "facts", f"{escape(fact.prompt)} → **{escape(fact.object)}** ({words})", model=view.chosen.model, head=view.chosen.head,
+        probe_set=fact.probe_set, fact=fact.fact_id, **NO_FILTERS,
+    )  # fmt: skip
+
+
+#: Fields that would hide a fact that a link leads to.
+NO_FILTERS: dict[str, Any] = {
+    "relation": "", "text": "", "known": "any", "known_at": None, "first_known": None, "last_known": None, "at_layer": None, "at_rank": 1,
+    "exposures": (), "in_subject": "any", "order": "fact", "sheet": 1,
+}  # fmt: skip
+
+
+def rocky(view: View) -> pd.Series | None:
+    """The running example's row in a stored run of the chosen model: born in Philadelphia; None if it was not probed."""
+    if view.results is None:
+        return None
+    runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
+    for run in runs.itertuples():
+        found = view.results.read("search_facts", run_id=run.run_id, text="Rocky Balboa Philadelphia", limit=5)
+        if len(found):
+            return found.iloc[0]
+    return None
+
+
+def rocky_card(view: View) -> None:
+    """The running example of the paper, as this model has it."""
+    with st.container(border=True):
+        st.markdown("#### Rocky Balboa was born in …")
+        fact = rocky(view)
+        told = "In the paper, BERT has *Philadelphia* first at layer 10 and loses it by layer 12."
+        if fact is not None:
+            best, last = int(fact["best_rank"]), int(fact["last_rank"])
+            here = (
+                "has it right at the last layer"
+                if last == 1
+                else f"puts it at rank {last:,} in its last layer, and at rank {best:,} in its best one"
+            )
+            st.markdown(f"{told} {escape(view.chosen.model)} {here}.")
+            navigation.link(
+                "facts", "See Rocky Balboa through all layers", model=view.chosen.model, head=view.chosen.head,
+                probe_set=fact["probe_set"], fact=fact["fact_id"], **NO_FILTERS,
+            )  # fmt: skip
+        else:
+            st.markdown(told)
+        navigation.link("live", "Ask it live", prompt=ROCKY, watch="philadelphia", mask=1)
+
+
+def snapshot(view: View) -> None:
+    """Which results these are."""
+    assert view.results is not None
+    runs = view.results.runs()
+    dates = sorted(str(date)[:10] for date in runs["created"].dropna())
+    made = f"made {dates[0]}" + (f" to {dates[-1]}" if dates and dates[-1] != dates[0] else "") if dates else ""
+    probed = count(int(runs.drop_duplicates(["probe_set", "model"])["n_probed"].sum()), "fact asked", "facts asked")
+    st.caption(
+        f"These results: {count(len(runs), 'run')} of {count(runs['model'].nunique(), 'model')}, {probed}, {made}; "
+        f"data fingerprint `{view.results.data_version[:16]}`."
+    )
+    with st.expander("The runs", icon=":material/inventory_2:"):
+        columns = ["run_id", "model", "head", "probe_set", "template_set", "n_probed", "n_read", "role", "seed", "created", "code_version"]
+        parts.table_with_download(runs[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+
+
+def ways(view: View) -> None:
+    """Where to go."""
+    st.markdown("### Where to go")
+    first, second = st.columns(2, gap="large")
+    with first:
+        navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
+        navigation.link("facts", "**Facts**: one fact through all layers")
+    with second:
+        navigation.link("live", "**Live**: type a sentence with a gap")
+        navigation.link("methods", "**Methods and data**: definitions, sources, licences")

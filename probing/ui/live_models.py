@@ -1,0 +1,110 @@
+"""Models kept ready for questions. The only place of the pages that loads torch, and only when a model is asked."""
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from probing.core.places import cache_folder
+from probing.core.registry import read_registry
+
+if TYPE_CHECKING:
+    from probing.models.live import Answer, LiveModel
+
+HEADS = ("tied", "lens", "full")
+
+
+def choices() -> dict[str, str]:
+    """What the menu offers: what is asked for -> what a reader sees.
+
+    The registry's models, folders below ``cache/models``, and the folders in ``PROBING_MODELS`` (separated like ``PATH``).
+    Nothing else can be loaded from a page, whatever a link says.
+    """
+    entries = read_registry().models
+    shipped = {entry.name: f"{entry.name} (shipped)" for entry in entries if entry.shipped}
+    local = {}
+    kept = cache_folder() / "models"
+    for folder in sorted(kept.iterdir()) if kept.is_dir() else []:
+        if (folder / "config.json").is_file():
+            known = any(entry.name == folder.name for entry in entries)
+            local[folder.name if known else str(folder)] = f"{folder.name} (local)"
+    for text in filter(None, os.environ.get("PROBING_MODELS", "").split(os.pathsep)):
+        if (Path(text) / "config.json").is_file():
+            local[text] = f"{Path(text).name} (local)"
+    hub = {entry.name: f"{entry.name} (hub)" for entry in entries if not entry.shipped and entry.name not in local}
+    return {**shipped, **local, **hub}
+
+
+def pick(name: str, offered: dict[str, str]) -> str:
+    """The offered model of that name: a run's model is called like its folder."""
+    if name in offered:
+        return name
+    return next((choice for choice in offered if name and Path(choice).name == name), next(iter(offered)))
+
+
+def missing_shipped(model: str) -> bool:
+    """Whether a shipped model's files are not there."""
+    return any(entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models)
+
+
+@st.cache_resource(max_entries=3, show_spinner=False)
+def load(model: str, head: str) -> "LiveModel":
+    """A model with a head for every layer.
+
+    Raises:
+        ModelError, HeadError: if they are not there or do not fit.
+    """
+    from probing.models.catalogue import open_live
+
+    return open_live(model, head, cache_folder())
+
+
+@st.cache_resource
+def lock(device: str) -> threading.Lock:
+    """Held while a model computes: visitors share a device in turn."""
+    return threading.Lock()
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
+    """Every layer's answer at one mask.
+
+    Args:
+        model: a key of ``choices``.
+        head: one of ``HEADS``.
+        prompt: the sentence.
+        top: tokens a layer.
+        watch: words to follow, each one token.
+        mask: which of several masks to read, from 0.
+
+    Raises:
+        PromptError: if the prompt cannot be asked.
+    """
+    live = load(model, head)
+    with lock(str(live.encoder.device)):
+        return live.ask(prompt, top, watch, mask)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
+    """Fills several masks from the left; see ``LiveModel.fill_left_to_right``."""
+    live = load(model, head)
+    with lock(str(live.encoder.device)):
+        return live.fill_left_to_right(prompt, top, watch)
+
+
+def watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words that are one token of the model, and those that are not."""
+    from probing.core.errors import PromptError
+
+    live, good, bad = load(model, head), [], []
+    for word in words:
+        try:
+            with lock(str(live.encoder.device)):
+                live.watched_id(word)
+            good.append(word)
+        except PromptError:
+            bad.append(word)
+    return tuple(good), tuple(bad)

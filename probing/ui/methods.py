@@ -1,0 +1,151 @@
+"""The page of methods and data: definitions, provenance, licences, and where we depart from the papers."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.metrics import METRICS, Metric
+from probing.core.registry import read_registry
+from probing.ui import parts
+from probing.ui.page import View, set_name
+from probing.ui.text import escape
+
+HOW = """
+**A fact** is a subject, a relation and an object. A template turns it into a sentence with exactly one `[MASK]`, and the object must be
+one token of the model's vocabulary; facts for which it is not are left out and counted by reason.
+
+**The question to a layer.** The sentence goes through the frozen encoder once. At every layer, 0 (the embeddings) to L, the hidden state
+at the mask goes through a *decoding head*: Linear, GELU, LayerNorm, Linear onto the vocabulary. It orders the whole vocabulary, and the
+place of the object in that order is the fact's **rank** at that layer.
+
+| head | what is trained for each layer | start |
+|---|---|---|
+| `full` | everything, as in the paper | the pre-trained head |
+| `tied` | transform, LayerNorm and bias; the vocabulary matrix is shared and frozen | the pre-trained head |
+| `lens` | nothing: the pre-trained head reads every layer | |
+
+Heads learn by masked language modelling (15 %, of which 80 % masked, 10 % random, 10 % unchanged) on text that states none of the probed
+facts on purpose; the checkpoint with the lowest validation loss is probed, the start included. The encoder never changes.
+
+**Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure says which. The paper's curves are macro.
+
+**Intervals** are 95 %: Wilson's for micro, a bootstrap of facts within each relation for macro.
+
+**Baselines.** *Majority answer*: always giving the relation's most frequent object. *Another subject*: the same facts, but the model is
+asked about another subject of the relation; only what lies above it comes from knowing the subject.
+
+**Exposure** says how a fact stands to a model's training text, where that text is known: *stated* in so many words in training templates,
+*evidence* (some sentence holds subject and answer), *held out* on purpose, or *unseen*. *Unknown* for all other models.
+"""
+
+DIFFERENCES = """
+Definitions are those of *BERTnesia* (Wallat, Singh and Anand 2020). Where we depart, on purpose:
+
+- **Ranks count from 1.** The authors' code counts from 0 and tests `rank <= k`, so that its P@10 is a P@11, and a right first answer has
+  reciprocal rank 0. P@1 is the same.
+- **The best checkpoint** of a head is probed, not the one of the last epoch, and dropout is off.
+- **Total knowledge** is the share of facts known at *any* layer 1 to L, a union over facts, not a maximum of means. A union over many
+  noisy read-outs grows by chance alone: read the part "known only at inner layers" as an upper bound.
+- **The head has 24,063,546 parameters** for BERT-base, as its description in the paper gives; the appendix says 24,459,834.
+- **The `tied` head is ours**: it needs a fraction of the memory; the paper's is `full`.
+- **Templates** are our own wording in the shipped snapshot, and a LAMA folder's own where one is probed. The paper used LAMA's, so its
+  numbers and ours on the shipped snapshot do not compare one to one.
+- **"common sense (ours)" and "questions (ours)"** are our own sentences; they stand in no relation to LAMA's ConceptNet and SQuAD parts.
+- **nesia-mini** is no BERT: a small model, trained here, whose text is known whole, so that exposure can be shown.
+- **Facts whose answer stands in the subject** (about one in seven of T-REx) are marked and can be filtered: copying is not knowledge.
+- **De-duplication** is by (relation, subject, object) as written; no common vocabulary between models unless asked for.
+"""
+
+OWN_LICENCES = (
+    {"what": "BERTnesia Explorer", "licence": "Apache-2.0", "source": "this repository"},
+    {"what": "templates, common-sense clozes, questions", "licence": "Apache-2.0", "source": "written for this project, data/facts"},
+)
+
+
+def metric_text(metric: Metric) -> str:
+    """One metric as Markdown."""
+    low = "−∞" if metric.low is None else f"{metric.low:g}"
+    high = "∞" if metric.high is None else f"{metric.high:g}"
+    better = {"higher": "higher is more knowledge", "lower": "lower is more knowledge", "neither": "neither direction is better"}[
+        metric.better
+    ]
+    return (
+        f"**{escape(metric.label)}** · {metric.unit}, {low} to {high}, {better}\n\n{escape(metric.definition)}\n\n"
+        f"*Ties*: {escape(metric.ties)}. *Nothing to count*: {escape(metric.empty)}. *Source*: {escape(metric.source.rstrip('.'))}."
+    )
+
+
+def definitions() -> None:
+    """How it is measured, and every metric from the one table that the figures use too."""
+    st.markdown(HOW)
+    st.markdown("### Every quantity")
+    for metric in METRICS.values():
+        with st.container(border=True):
+            st.markdown(metric_text(metric))
+
+
+def licences() -> pd.DataFrame:
+    """Models and data with licence and source, from the registry."""
+    registry = read_registry()
+    rows: list[dict] = list(OWN_LICENCES)
+    rows += [
+        {
+            "what": f"model {entry.name}",
+            "licence": entry.licence,
+            "source": entry.source,
+            "revision": entry.revision[:12],
+            "paper": entry.paper,
+        }
+        for entry in registry.models
+    ]
+    rows += [
+        {"what": f"data {entry.title}", "licence": entry.licence, "source": entry.homepage, "revision": "", "paper": entry.paper}
+        for entry in registry.data
+    ]
+    return pd.DataFrame(rows).fillna("")
+
+
+def provenance(view: View) -> None:
+    """Where data and models come from, and the runs in the store."""
+    st.markdown("### Where models and data come from")
+    st.dataframe(licences(), hide_index=True)
+    st.caption(
+        "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
+        "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."
+    )
+    st.markdown("### Runs in the store")
+    runs = view.results.runs() if view.results else pd.DataFrame()
+    if runs.empty:
+        parts.missing("No run is stored.", parts.PROBE_COMMAND)
+        return
+    assert view.results is not None
+    shown = runs.assign(left_out=[left_out_text(text) for text in runs["left_out"]], probe_set=runs["probe_set"].map(set_name))
+    columns = [
+        "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "model_revision", "objective", "role", "seed",
+        "layers", "dtype", "device", "code_version", "created",
+    ]  # fmt: skip
+    parts.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    st.caption("Read = probed + left out. A run is named by the sha256 of its whole configuration; equal names have equal bytes.")
+
+
+def left_out_text(text: str | None) -> str:
+    """ "12 object is several tokens, 3 duplicate" out of the stored counts."""
+    counts = json.loads(text) if isinstance(text, str) and text else {}
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.items())) or "none"
+
+
+def differences() -> None:
+    """Where we depart from the papers."""
+    st.markdown(DIFFERENCES)
+
+
+def bert() -> None:
+    """How to see a model other than the shipped one."""
+    st.markdown("### Another model on these pages")
+    st.markdown(
+        "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then stand beside "
+        "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `lens` needs no training."
+    )
+    st.code(parts.BERT_COMMAND, language="shell")
+    st.markdown("A file of your own facts, or any folder in LAMA's layout, takes the place of `all`.")

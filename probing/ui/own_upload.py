@@ -1,0 +1,112 @@
+"""A visitor's own facts, asked of a live model."""
+
+import hashlib
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import ProbingError, PromptError
+from probing.core.facts import Fact, FactSet
+from probing.core.own_facts import COLUMNS, parse_own_facts
+from probing.ui import live_models, parts, selection
+from probing.ui.exports import Stamp
+from probing.ui.page import View
+from probing.ui.text import count, escape
+
+MOST_FACTS = 200
+SAMPLE = (
+    "subject,relation,object,prompt\n"
+    "Germany,capital,Berlin,The capital of Germany is [MASK].\n"
+    'Mozart,instrument,piano,"Mozart, as a child, played the [MASK]."\n'
+    "snow,colour,white,Fresh snow is [MASK].\n"
+)
+
+
+def show(view: View) -> None:
+    """Upload, check, ask, table."""
+    st.markdown(
+        f"A CSV or JSONL file with the columns {', '.join(f'`{name}`' for name in COLUMNS)}; the prompt has one `[MASK]`, the "
+        f"object is the right word. The first {MOST_FACTS} facts are asked here; the file stays on this machine and is not kept."
+    )
+    st.download_button(
+        "A sample to fill in", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:"
+    )
+    file = st.file_uploader("Your facts", type=["csv", "jsonl"], key="own.file")
+    offered = live_models.choices()
+    left, right = st.columns(2)
+    with left:
+        name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
+        model = st.selectbox("Model to ask", list(offered), index=list(offered).index(name), format_func=offered.__getitem__, key="own.model")
+    with right:
+        head = st.selectbox("Head", live_models.HEADS, key="own.head")
+    if file is None:
+        return
+    content = file.getvalue()
+    try:
+        facts = parse_own_facts(content, file.name)
+    except ProbingError as error:
+        parts.problem(error)
+        return
+    _summary(facts)
+    key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
+    if st.button(f"Ask {escape(offered[model])}", type="primary", disabled=not facts.facts, key="own.ask"):
+        try:
+            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], model, head)
+        except ProbingError as error:
+            parts.problem(error)
+    if key in st.session_state:
+        _answers(st.session_state[key], model, head)
+
+
+def _summary(facts: FactSet) -> None:
+    left = ", ".join(f"{n:,} {reason}" for reason, n in sorted(facts.left_out.items()))
+    st.markdown(f"{count(facts.n_read, 'fact')} read, {len(facts.facts):,} can be asked" + (f"; left out: {left}." if left else "."))
+    if len(facts.facts) > MOST_FACTS:
+        st.info(f"Here the first {MOST_FACTS} are asked. For all of them, with intervals and on every page:", icon=":material/info:")
+        st.code("python -m probing probe --model nesia-mini --facts YOUR_FILE.csv --head tied", language="shell")
+
+
+def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:
+    """Gold rank of every fact at every layer.
+
+    Args:
+        facts: the facts, in file order.
+        model: a key of ``live_models.choices``.
+        head: kind of heads.
+
+    Returns:
+        ``subject, relation, object, prompt``, one column ``layer 0`` to ``layer L`` of ranks (missing where the fact cannot
+        be asked), and ``note`` with the reason.
+
+    Raises:
+        ModelError, HeadError: if the model cannot be loaded.
+    """
+    bar = st.progress(0.0, text="Loading the model …")
+    live_models.load(model, head)
+    rows = []
+    for number, fact in enumerate(facts):
+        bar.progress((number + 1) / len(facts), text=f"Asking fact {number + 1:,} of {len(facts):,}")
+        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS}
+        try:
+            got = live_models.ask(model, head, fact.prompt, 1, (fact.object,), None)
+            row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers} | {"note": ""}
+        except PromptError as error:
+            row["note"] = str(error)
+        rows.append(row)
+    bar.empty()
+    table = pd.DataFrame(rows)
+    layers = [name for name in table.columns if name.startswith("layer ")]
+    return table.astype(dict.fromkeys(layers, "Int64"))[[*COLUMNS, *layers, "note"]]
+
+
+def _answers(table: pd.DataFrame, model: str, head: str) -> None:
+    layers = [name for name in table.columns if name.startswith("layer ")]
+    if layers:
+        asked = table[layers[-1]].notna()
+        right = int((table.loc[asked, layers[-1]] == 1).sum())
+        somewhere = int((table.loc[asked, layers[1:]].min(axis=1) == 1).sum())
+        st.markdown(
+            f"Of {count(int(asked.sum()), 'fact')} asked, **{right:,}** are right at the last layer and **{somewhere:,}** at some layer. "
+            "The table holds the rank of the right word at every layer; 1 is first."
+        )
+    parts.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")

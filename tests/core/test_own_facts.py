@@ -1,0 +1,109 @@
+"""A user's own facts, as file or upload; whatever is wrong with them is named."""
+
+import json
+
+import pytest
+
+from probing.core.errors import FactsError
+from probing.core.facts import DUPLICATE, NOT_ONE_MASK, Fact
+from probing.core.own_facts import COLUMNS, parse_own_facts, read_own_facts
+
+PROMPT = "Rocky Balboa was born in [MASK]."
+ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
+JSONL = json.dumps(ROCKY)
+HEADER = ",".join(COLUMNS)
+CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
+
+
+@pytest.mark.parametrize(("content", "name"), [(JSONL, "my.jsonl"), (CSV, "my.csv"), (CSV, "MY.CSV")])
+def test_both_formats_give_the_same_fact(content, name):
+    expected = Fact("own", "place of birth", "Rocky Balboa", "Philadelphia", PROMPT, PROMPT)
+    assert parse_own_facts(content, name).facts == (expected,)
+    assert parse_own_facts(content.encode(), name).facts == (expected,)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize(("content", "name"), [(JSONL + "\n", "my.jsonl"), (CSV, "my.csv")])
+def test_windows_and_spreadsheets_may_have_written_it(content, name, ending):
+    written = ("\ufeff" + content.replace("\n", ending)).encode()
+    assert len(parse_own_facts(written, name).facts) == 1
+
+
+def test_columns_may_stand_in_any_order_and_there_may_be_more():
+    text = f"note,Prompt, object,relation,subject\nx,{PROMPT},Philadelphia,place of birth,Rocky Balboa\n"
+    assert parse_own_facts(text, "my.csv").facts == parse_own_facts(CSV, "my.csv").facts
+
+
+def test_a_cell_in_quotes_may_hold_commas_and_lines():
+    text = f'{HEADER}\nFrance,capital,Paris,"The capital of France,\na country, is [MASK]."\n\nOnly,three,cells\n'
+    with pytest.raises(FactsError, match="line 5: got 3 cells, expected 4"):
+        parse_own_facts(text, "my.csv")
+    (fact,) = parse_own_facts(text.rsplit("\n\n", 1)[0], "my.csv").facts
+    assert fact.prompt == "The capital of France,\na country, is [MASK]."
+
+
+def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
+    rows = [
+        ROCKY,
+        ROCKY,
+        {**ROCKY, "subject": "A", "prompt": "No gap."},
+        {**ROCKY, "subject": "B", "prompt": "[MASK] [MASK]"},
+    ]
+    found = parse_own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
+    assert found.left_out == {DUPLICATE: 1, NOT_ONE_MASK: 2}
+    assert found.n_read == 4 == len(found.facts) + 1 + 2
+
+
+def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
+    assert parse_own_facts(JSONL, "my.jsonl", "questions").facts[0].probe_set == "questions"
+    for name in ("trex", "google_re", "conceptnet", "squad", " "):
+        with pytest.raises(FactsError, match="own facts cannot be called"):
+            parse_own_facts(JSONL, "my.jsonl", name)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (JSONL + "\n{", "my.jsonl", "my.jsonl, line 2: not JSON"),
+        (JSONL + '\n"text"', "my.jsonl", "line 2: got str, expected a JSON object"),
+        ('{"subject": "A"}', "my.jsonl", r"line 1: 'relation' is missing, got \['subject'\]; expected text in each of"),
+        (json.dumps({**ROCKY, "object": 1941}), "my.jsonl", "line 1: 'object' is 1941; expected text"),
+        (json.dumps({**ROCKY, "object": " "}), "my.jsonl", "'object' is ' '"),
+        ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
+        ("", "my.jsonl", "my.jsonl holds no facts"),
+        ("\n\n", "my.csv", "my.csv holds no facts"),
+        (HEADER + "\n", "my.csv", "holds no facts"),
+        ("subject;relation;object;prompt\n", "my.csv", "line 1: the columns are .* with commas between"),
+        ("subject,subject,relation,object,prompt\n", "my.csv", "expected each of .* once"),
+        (f'{HEADER}\nA,b,c,"[MASK]', "my.csv", "line 2: not CSV"),
+        (f"{HEADER}\nA,,c,[MASK]\n", "my.csv", "line 2: 'relation' is ''"),
+        (f"{HEADER}\nA,b,c,One, two [MASK]\n", "my.csv", "line 2: got 5 cells, expected 4 .* in double quotes"),
+        (JSONL.encode() + b"\n\xe4", "my.jsonl", "line 2: byte 0xe4 is not UTF-8"),
+        (JSONL, "my.json", r"ends in '\.json', expected \.jsonl or \.csv"),
+        (JSONL, "facts", "ends in '', expected"),
+        ("[" * 100_000, "my.jsonl", "line 1: not JSON"),
+        (f"{HEADER}\n{'x' * 200_000},b,c,[MASK]\n", "my.csv", "line 2: not CSV"),
+    ],
+    ids=lambda value: None if len(value) < 60 else "long",
+)
+def test_what_is_wrong_is_named_with_its_line(content, name, message):
+    with pytest.raises(FactsError, match=message):
+        parse_own_facts(content, name)
+
+
+def test_markup_and_emoji_are_text_like_any_other():
+    text = json.dumps({**ROCKY, "subject": "<b>🥊</b>"}, ensure_ascii=False)
+    assert parse_own_facts(text, "my.jsonl").facts[0].subject == "<b>🥊</b>"
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(FactsError, match="cannot read"):
+        read_own_facts(tmp_path / "absent.csv")
+
+
+def test_the_two_samples_hold_the_same_facts_and_leave_none_out(repo_root):
+    one = read_own_facts(repo_root / "docs" / "sample_facts.jsonl")
+    other = read_own_facts(repo_root / "docs" / "sample_facts.csv")
+    assert one == other
+    assert (one.n_read, one.left_out) == (6, {})
+    assert sum(fact.answer_in_subject for fact in one.facts) == 1

@@ -1,0 +1,93 @@
+"""Relations and their templates: the project's own, and a LAMA folder's."""
+
+import re
+
+import pytest
+
+from probing.core.errors import FactsError
+from probing.core.templates import read_lama_relations, read_relations
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        path = tmp_path / "relations.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_relation_has_label_cardinality_templates_and_training(toml):
+    found = read_relations(
+        toml(
+            '[P19]\nprobe_set = "trex"\nlabel = "place of birth"\ncardinality = "N-1"\n'
+            'default = "[X] was born in [Y]."\ntraining = ["[Y] is where [X] was born."]\n'
+        )
+    )["P19"]
+    assert (found.name, found.probe_set, found.label, found.cardinality) == ("P19", "trex", "place of birth", "N-1")
+    assert found.templates == {"default": "[X] was born in [Y]."}
+    assert found.training == ("[Y] is where [X] was born.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[P19]\nprobe_set = "trex"\ndefault = "[X] was born."', r"exactly one \[X\] and exactly one \[Y\]"),
+        ('[P19]\nprobe_set = "trex"\ndefault = "[X] and [X] in [Y]."', "P19, default"),
+        ('[P19]\nprobe_set = "trex"\ndefault = 3', "template is 3, expected text"),
+        ('[P19]\nprobe_set = "trex"\ntraining = ["[X]"]', "P19, training"),
+        ('[P19]\ndefault = "[X] was born in [Y]."', "expected a table with the key probe_set"),
+        ('P19 = "[X] was born in [Y]."', "expected a table with the key probe_set"),
+        ("[P19", "is not TOML"),
+    ],
+)
+def test_a_malformed_file_of_relations_is_an_error(toml, text, message):
+    with pytest.raises(FactsError, match=message):
+        read_relations(toml(text))
+
+
+def test_a_missing_file_of_relations_is_an_error(tmp_path):
+    with pytest.raises(FactsError, match="no file of relations"):
+        read_relations(tmp_path / "relations.toml")
+    with pytest.raises(FactsError, match="cannot read"):
+        read_relations(tmp_path)
+
+
+def test_lamas_templates_are_the_set_lama_without_the_space_before_the_stop(lines):
+    path = lines(
+        "relations.jsonl",
+        [{"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}],
+    )
+    found = read_lama_relations(path)["P19"]
+    assert found.templates == {"lama": "[X] was born in [Y]."}
+    assert (found.label, found.cardinality) == ("place of birth", "N-1")
+
+
+@pytest.mark.parametrize("row", [{"relation": "P19"}, {"relation": "P19", "template": 3}, {"relation": "P19", "template": "[X]"}])
+def test_a_malformed_line_of_lamas_relations_is_named(lines, row):
+    path = lines("relations.jsonl", [{"relation": "P1", "template": "[X] [Y]"}, row])
+    with pytest.raises(FactsError, match=r"relations\.jsonl, line 2"):
+        read_lama_relations(path)
+
+
+def test_the_projects_relations_are_41_of_trex_and_3_of_google_re(ours):
+    assert sum(r.probe_set == "trex" for r in ours.values()) == 41
+    assert sorted(r.name for r in ours.values() if r.probe_set == "google_re") == [
+        "date_of_birth",
+        "place_of_birth",
+        "place_of_death",
+    ]
+
+
+def test_every_relation_of_the_project_has_both_template_sets_and_a_cardinality(ours):
+    assert all({"default", "paraphrase"} <= set(r.templates) for r in ours.values())
+    assert {r.cardinality for r in ours.values()} <= {"1-1", "N-1", "N-M"}
+
+
+def test_no_training_template_is_ever_asked(ours):
+    def plain(text):
+        return re.sub(r"[^\w\[\]]+", " ", text).strip().lower()
+
+    asked = {plain(t) for r in ours.values() for t in r.templates.values()}
+    assert not asked & {plain(t) for r in ours.values() for t in r.training}

@@ -1,0 +1,112 @@
+import pytest
+import tiny_models
+from transformers import RobertaTokenizer
+
+from probing.core.facts import NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, select
+from probing.models.answers import answer_ids, askable, one_token_ids
+from probing.models.encoders import load_encoder
+
+
+def fact(prompt, answer):
+    return Fact("own", "r", "s", answer, prompt, prompt)
+
+
+def token(encoder, prompt, answer):
+    """The token text of the answer, or the reason why there is none."""
+    found = answer_ids([fact(prompt, answer)], encoder)[0]
+    return encoder.tokenizer.convert_ids_to_tokens(found) if isinstance(found, int) else found
+
+
+def test_uncased_bert_lower_cases_and_drops_accents(bert):
+    assert token(bert, "Rocky was born in [MASK].", "Philadelphia") == "philadelphia"
+    assert token(bert, "Rocky was born in [MASK].", "PÁRIS") == "paris"
+
+
+def test_roberta_takes_the_leading_space_into_the_token(encoder_of):
+    encoder = encoder_of("roberta")
+    assert token(encoder, "It is [MASK].", "Berlin") == "ĠBerlin"
+    # At the start of a sentence there is no space; without one, this tokenizer splits the word.
+    assert token(encoder, "[MASK] is it.", "Berlin") == SEVERAL_TOKENS
+
+
+def test_albert_takes_the_underscore_into_the_token(encoder_of):
+    encoder = encoder_of("albert")
+    for prompt in ("Rocky was born in [MASK].", "[MASK] is a city.", "It is [MASK] and it is red.", "It is [MASK]"):
+        assert token(encoder, prompt, "Paris") == "▁paris"
+
+
+def test_albert_tokenizes_differently_after_a_mask_which_decides_nothing(encoder_of):
+    # The reason why rows with and without the mask are not compared token by token.
+    tokenizer = encoder_of("albert").tokenizer
+    assert tokenizer.tokenize("in [MASK].") == ["▁in", "[MASK]", "▁", "."]
+    assert tokenizer.tokenize("in Paris.") == ["▁in", "▁paris", "."]
+
+
+def test_every_architecture_knows_a_word_of_its_vocabulary(architecture, encoder_of):
+    encoder = encoder_of(architecture)
+    found = token(encoder, "The capital of France is [MASK].", "Paris")
+    assert found.strip("Ġ▁").lower() == "paris"
+    assert token(encoder, "The capital of France is [MASK].", "Zanzibar") == SEVERAL_TOKENS
+
+
+def test_a_mask_that_leaves_the_space_alone_changes_no_answer(tmp_path):
+    parts = tiny_models._byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    folder = tiny_models.save("roberta", tmp_path / "roberta")
+    RobertaTokenizer(**parts, mask_token="<mask>").save_pretrained(folder)
+    encoder = load_encoder(folder, device="cpu")
+    assert encoder.tokenizer.tokenize("It is <mask>.") == ["It", "Ġis", "Ġ", "<mask>", "."]
+    assert token(encoder, "It is [MASK].", "Berlin") == "ĠBerlin"
+
+
+def test_a_space_of_its_own_makes_the_word_several_tokens(encoder_of):
+    encoder = encoder_of("roberta")
+    assert encoder.tokenizer.tokenize(" is %") == ["Ġis", "Ġ", "%"]
+    assert token(encoder, "It is [MASK].", "%") == SEVERAL_TOKENS
+    assert token(encoder, "It is one[MASK].", "%") == "%"
+
+
+def test_a_split_word_is_several_tokens(bert):
+    assert token(bert, "It is [MASK].", "Bolton") == SEVERAL_TOKENS
+    assert token(bert, "It is [MASK].", "New York") == SEVERAL_TOKENS
+    assert token(bert, "It is [MASK].", "red green") == SEVERAL_TOKENS
+
+
+def test_a_word_that_melts_into_its_neighbours_is_several_tokens(bert):
+    assert token(bert, "It is in [MASK]is.", "Par") == SEVERAL_TOKENS
+
+
+def test_an_unknown_word_is_named_as_such(bert):
+    assert token(bert, "It is [MASK].", "☃") == UNKNOWN
+
+
+def test_a_word_that_the_tokenizer_drops_is_unknown(bert):
+    assert token(bert, "It is [MASK].", "\u200b") == UNKNOWN
+
+
+@pytest.mark.parametrize("prompt", ["No mask.", "[MASK] is [MASK]."])
+def test_prompts_without_exactly_one_mask_are_left_out(prompt, bert):
+    assert token(bert, prompt, "Paris") == NOT_ONE_MASK
+
+
+def test_the_models_own_mask_counts_as_a_mask(encoder_of):
+    assert token(encoder_of("roberta"), "<mask> is [MASK].", "Berlin") == NOT_ONE_MASK
+
+
+def test_a_prompt_longer_than_the_model_takes_is_left_out(bert):
+    fits, too_long = " ".join(["it"] * (bert.max_pieces - 3)), " ".join(["it"] * (bert.max_pieces - 2))
+    assert token(bert, f"{fits} [MASK]", "Paris") == "paris"
+    assert token(bert, f"{too_long} [MASK]", "Paris") == TOO_LONG
+
+
+def test_read_is_asked_plus_left_out_by_reason(bert):
+    prompts = [("Paris", "It is [MASK]."), ("Bolton", "It is [MASK]."), ("☃", "It is [MASK]."), ("red", "no mask")]
+    read = select("own", [fact(prompt, answer) for answer, prompt in prompts])
+    kept, ids = askable(read, bert)
+    assert [f.object for f in kept.facts] == ["Paris"]
+    assert ids == [bert.tokenizer.convert_tokens_to_ids("paris")]
+    assert kept.left_out == {NOT_ONE_MASK: 1, SEVERAL_TOKENS: 1, UNKNOWN: 1}
+    assert kept.n_read == len(kept.facts) + sum(kept.left_out.values()) == 4
+
+
+def test_nothing_asked_is_nothing_found(bert):
+    assert one_token_ids([], [], bert) == answer_ids([], bert) == []

@@ -1,0 +1,102 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from probing.core.errors import ModelError
+from probing.models import decoding
+from probing.models.decoding import best_tokens, ranks_of, read_out
+from probing.models.heads import DecodingHead
+
+
+def slow_rank(scores, token, among=None):
+    """Place of a token if everything that is not below it stands before it."""
+    return sum(1 for other in (range(len(scores)) if among is None else among) if scores[other] >= scores[token])
+
+
+def slow_best(scores, k):
+    return sorted(range(len(scores)), key=lambda token: (-scores[token], token))[:k]
+
+
+def slow_log_probability(scores, token):
+    return scores[token] - math.log(sum(math.exp(score) for score in scores))
+
+
+class PlainHead(DecodingHead):
+    """A head whose logits are the states themselves."""
+
+    def __init__(self):
+        torch.nn.Module.__init__(self)
+
+    def forward(self, states):
+        return states
+
+
+def test_best_tokens_are_ordered_by_score_then_id():
+    values, ids = best_tokens(torch.tensor([[1.0, 3.0, 3.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0, 0.0]]), 3)
+    assert ids.tolist() == [[1, 2, 4], [0, 1, 2]]
+    assert values.tolist() == [[3, 3, 3], [0, 0, 0]]
+
+
+def test_best_tokens_agree_with_a_slow_sort_when_many_scores_tie():
+    scores = torch.from_numpy(np.random.default_rng(0).integers(0, 6, (40, 50))).float()
+    for k in (1, 7, 50):
+        assert best_tokens(scores, k)[1].tolist() == [slow_best(row, k) for row in scores.tolist()]
+
+
+def test_more_tokens_than_the_vocabulary_has_are_all_of_it():
+    assert best_tokens(torch.tensor([[1.0, 2.0]]), 10)[1].tolist() == [[1, 0]]
+
+
+def test_ranks_count_from_one_and_ties_take_the_worst_place():
+    scores = torch.tensor([[4.0, 7.0, 7.0, 1.0]])
+    ranks = [int(ranks_of(scores, torch.tensor([token]))[0]) for token in range(4)]
+    assert ranks == [3, 2, 2, 4]
+    assert ranks_of(torch.zeros(1, 9), torch.tensor([0])).tolist() == [9]
+
+
+def test_read_out_agrees_with_slow_plain_python(monkeypatch):
+    # Seven rows a block, so that 40 facts need a ragged last one.
+    monkeypatch.setattr(decoding, "ROWS", 7)
+    rng = np.random.default_rng(1)
+    scores = rng.integers(-5, 6, (40, 30)).astype(np.float32) / 2
+    relations = [sorted(rng.choice(30, 6, replace=False).tolist()) for _ in range(3)]
+    answers = [relations[n % 3] for n in range(40)]
+    gold = [int(rng.choice(among)) for among in answers]
+    guests = rng.integers(0, 30, 40).tolist()
+    read = read_out(PlainHead(), scores, gold, guests, answers, 5, torch.device("cpu"))
+    for n, row in enumerate(scores.tolist()):
+        assert read.gold_rank[n] == slow_rank(row, gold[n])
+        assert read.answer_rank[n] == slow_rank(row, gold[n], answers[n])
+        assert read.guest_rank[n] == slow_rank(row, guests[n])
+        assert read.gold_logp[n] == pytest.approx(slow_log_probability(row, gold[n]), abs=1e-5)
+        assert read.top_ids[n].tolist() == slow_best(row, 5)
+        wanted = [slow_log_probability(row, token) for token in slow_best(row, 5)]
+        assert read.top_logp[n].tolist() == pytest.approx(wanted, abs=1e-5)
+    assert read.gold_rank.dtype == read.answer_rank.dtype == read.top_ids.dtype == np.uint32
+    assert read.gold_logp.dtype == read.top_logp.dtype == np.float32
+
+
+def test_a_relation_with_one_answer_has_it_first_among_its_answers():
+    read = read_out(PlainHead(), np.zeros((1, 9), dtype=np.float32), [4], [4], [[4]], 1, torch.device("cpu"))
+    assert (read.gold_rank[0], read.answer_rank[0]) == (9, 1)
+
+
+def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of):
+    encoder, seen = encoder_of("bert"), []
+    hook = encoder.head.register_forward_hook(lambda _head, _states, logits: seen.append(tuple(logits.shape)))
+    facts = 3 * decoding.ROWS + 5
+    states = np.random.default_rng(0).normal(size=(facts, encoder.hidden)).astype(np.float32)
+    try:
+        read = read_out(encoder.head, states, [5] * facts, [6] * facts, [[5, 6]] * facts, 3, encoder.device)
+    finally:
+        hook.remove()
+    assert len(read.gold_rank) == facts
+    vocabulary = encoder.head.vocabulary.out_features
+    assert seen == [(decoding.ROWS, vocabulary)] * 3 + [(5, vocabulary)]
+
+
+def test_logits_that_are_not_numbers_are_an_error():
+    with pytest.raises(ModelError, match="not numbers"):
+        read_out(PlainHead(), np.full((1, 4), np.nan, dtype=np.float32), [0], [0], [[0]], 1, torch.device("cpu"))

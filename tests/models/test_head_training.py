@@ -1,0 +1,242 @@
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from probing.core.errors import HeadError
+from probing.models import head_training
+from probing.models.head_files import head_path, load_head, read_identity, validation_losses
+from probing.models.head_training import HeadRecipe, masked_states, text_sha256, train_head, train_heads, validation_loss
+
+#: A text with a rule: what is asked is always answered by the same word.
+TRAIN = [f"the capital of {land} is {city} ." for land, city in (("france", "paris"), ("italy", "rome"))] * 40
+VALID = TRAIN[:30]
+
+
+def recipe(kind="tied", **more):
+    settings = {"positions": 200, "validation_positions": 50, "epochs": 2, "batch": 32, "learning_rate": 0.01}
+    return HeadRecipe(kind=kind, text_sha256=text_sha256(TRAIN, VALID), **{**settings, **more})
+
+
+@pytest.fixture()
+def states(bert, tmp_path):
+    """Training and validation states in a cache of the test's own."""
+
+    def make(wanted):
+        cache = tmp_path / "states"
+        train = masked_states(bert, TRAIN, wanted, wanted.positions, 0, cache)
+        return train, masked_states(bert, VALID, wanted, wanted.validation_positions, 1, cache)
+
+    return make
+
+
+def curve(folder, layer=0):
+    return json.loads(read_identity(head_path(folder, layer)).validation)
+
+
+def test_masked_states_have_every_layer_and_only_ordinary_tokens_as_labels(bert, states):
+    train, valid = states(recipe())
+    assert train.states.shape == (bert.layers + 1, 200, bert.hidden)
+    assert valid.states.shape == (bert.layers + 1, 50, bert.hidden)
+    assert not set(train.labels.tolist()) & set(bert.tokenizer.all_special_ids)
+
+
+def test_eighty_of_a_hundred_chosen_pieces_become_the_mask_and_ten_stay(bert):
+    wanted = recipe(positions=3000)
+    rows, where, labels = head_training._mask_rows(bert, TRAIN * 100, wanted, wanted.positions, 0)
+    now = [row[at] for row, places in zip(rows, where, strict=True) for at in places]
+    masked = np.mean([token == bert.tokenizer.mask_token_id for token in now])
+    kept = np.mean([token == label for token, label in zip(now, labels, strict=True)])
+    assert len(labels) == len(now) == 3000
+    # Two standard deviations of 3,000 throws are 0.015 and 0.011.
+    assert masked == pytest.approx(0.8, abs=0.03)
+    assert kept == pytest.approx(0.1, abs=0.03)
+    everything = sum(len(row) - 2 for row in rows)
+    assert 3000 / everything == pytest.approx(0.15, abs=0.1)
+
+
+def test_masked_states_are_the_encoders_own_at_the_chosen_places(bert, states):
+    wanted = recipe()
+    train, _ = states(wanted)
+    rows, where, labels = head_training._mask_rows(bert, TRAIN, wanted, wanted.positions, 0)
+    assert labels.tolist() == train.labels.tolist()
+    with torch.inference_mode():
+        hidden = bert.body(input_ids=torch.tensor([rows[0]]), output_hidden_states=True).hidden_states
+    for layer, state in enumerate(hidden):
+        np.testing.assert_allclose(train.states[layer, : len(where[0])], state[0, where[0]].numpy(), atol=1e-5)
+
+
+def test_masked_states_are_read_from_disk_the_second_time(bert, states, monkeypatch):
+    first, _ = states(recipe())
+    monkeypatch.setattr(head_training, "all_hidden_states", lambda *_: pytest.fail("computed again"))
+    again, _ = states(recipe(kind="full", seed=3))
+    assert np.array_equal(first.states, again.states) and np.array_equal(first.labels, again.labels)
+
+
+def test_states_killed_in_the_middle_are_computed_again(bert, tmp_path, monkeypatch):
+    whole = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "a")
+    real, calls = head_training.all_hidden_states, []
+
+    def killed(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(head_training, "batches_by_length", lambda lengths: ([n] for n in range(len(lengths))))
+    monkeypatch.setattr(head_training, "all_hidden_states", killed)
+    with pytest.raises(KeyboardInterrupt):
+        masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
+    monkeypatch.undo()
+    again = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
+    assert np.array_equal(whole.states, again.states)
+
+
+def test_too_little_text_is_named(bert, tmp_path):
+    with pytest.raises(HeadError, match="the recipe wants 200"):
+        masked_states(bert, TRAIN[:3], recipe(), 200, 0, tmp_path)
+
+
+def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
+    _, valid = states(recipe())
+    ours = validation_loss(bert.head, valid.states[1], valid.labels, bert.device, batch=7)
+    logits = bert.head(torch.from_numpy(np.array(valid.states[1]))).tolist()
+    slow = [
+        math.log(sum(math.exp(score) for score in row)) - row[label]
+        for row, label in zip(logits, valid.labels.tolist(), strict=True)
+    ]
+    assert ours == pytest.approx(sum(slow) / len(slow), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["tied", "full"])
+def test_the_loss_goes_down_on_a_text_with_a_rule(kind, bert, tmp_path):
+    folder = tmp_path / kind
+    paths = train_heads(bert, TRAIN, VALID, recipe(kind, epochs=4), folder, tmp_path / "cache")
+    assert [path.name for path in paths] == [f"layer-{n:02d}.safetensors" for n in range(bert.layers + 1)]
+    for row in validation_losses(folder, bert.layers):
+        assert row["best"] < 0.7 * row["start"]
+    # Steps: 200 positions in batches of 32 are 7 an epoch.
+    assert [step for step, _ in curve(folder)] == [0, 7, 14, 21, 28]
+
+
+def test_a_tied_head_leaves_the_vocabulary_matrix_untouched_and_a_full_one_changes_it(bert, states, tmp_path):
+    before = bert.head.vocabulary.weight.clone()
+    loaded = {}
+    for kind in ("tied", "full"):
+        wanted = recipe(kind)
+        train_head(bert, 1, wanted, *states(wanted), tmp_path / kind, torch.float32)
+        loaded[kind] = load_head(tmp_path / kind, bert, 1, kind)
+    assert torch.equal(bert.head.vocabulary.weight, before)
+    assert torch.equal(loaded["tied"].vocabulary.weight, before)
+    assert not torch.equal(loaded["full"].vocabulary.weight, before)
+    for head in loaded.values():
+        assert not torch.equal(head.dense.weight, bert.head.dense.weight)
+        assert not torch.equal(head.vocabulary.bias, bert.head.vocabulary.bias)
+
+
+def test_training_changes_neither_body_nor_pretrained_head(bert, states, tmp_path):
+    parameters = [*bert.body.parameters(), *bert.head.parameters()]
+    before = [p.clone() for p in parameters]
+    train_head(bert, 2, recipe("full"), *states(recipe("full")), tmp_path / "full", torch.float32)
+    assert all(torch.equal(a, b) for a, b in zip(before, parameters, strict=True))
+    assert not any(p.requires_grad for p in parameters)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e6])
+def test_the_start_is_kept_where_training_only_harms(rate, bert, states, tmp_path):
+    wanted = recipe(learning_rate=rate)
+    train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
+    head = load_head(tmp_path / "tied", bert, 0, "tied")
+    for name, tensor in bert.head.state_dict().items():
+        assert torch.equal(head.state_dict()[name], tensor), name
+    assert validation_losses(tmp_path / "tied", 0)[0]["best_step"] == 0
+
+
+def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeypatch):
+    losses = iter([3.0, 2.0, 1.0, 2.5])
+    kept = []
+    monkeypatch.setattr(head_training, "validation_loss", lambda head, *_: kept.append(head.dense.weight.clone()) or next(losses))
+    wanted = recipe(epochs=3)
+    train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
+    assert torch.equal(load_head(tmp_path / "tied", bert, 0, "tied").dense.weight, kept[2])
+    assert [loss for _, loss in curve(tmp_path / "tied")] == [3.0, 2.0, 1.0, 2.5]
+
+
+@pytest.mark.parametrize("kind", ["tied", "full"])
+def test_killed_between_epochs_and_called_again_the_head_has_the_same_bytes(kind, bert, states, tmp_path, monkeypatch):
+    wanted = recipe(kind, epochs=3)
+    train, valid = states(wanted)
+    whole = train_head(bert, 1, wanted, train, valid, tmp_path / "whole", torch.float32)
+    # 7 steps an epoch: two are killed in the middle of the second and third.
+    for die_at in (10, 5):
+        steps, real = [], F.cross_entropy
+
+        def killed(*arguments, real=real, steps=steps, die_at=die_at, **named):
+            if "reduction" not in named:
+                steps.append(1)
+                if len(steps) == die_at:
+                    raise KeyboardInterrupt
+            return real(*arguments, **named)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(F, "cross_entropy", killed)
+            train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32)
+        assert not head_path(tmp_path / "resumed", 1).is_file()
+    resumed = train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32)
+    assert resumed.read_bytes() == whole.read_bytes()
+    assert [path.name for path in resumed.parent.iterdir()] == [resumed.name], "nothing partial is left"
+
+
+def test_a_checkpoint_of_another_recipe_is_not_gone_on_from(bert, states, tmp_path, monkeypatch):
+    wanted, other = recipe(seed=1), recipe(seed=2)
+    train, valid = states(wanted)
+    whole = train_head(bert, 0, wanted, train, valid, tmp_path / "whole", torch.float32)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(head_training, "save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        train_head(bert, 0, other, train, valid, tmp_path / "b", torch.float32)
+    assert list((tmp_path / "b").glob("*.partial.pt"))
+    again = train_head(bert, 0, wanted, train, valid, tmp_path / "b", torch.float32)
+    assert again.read_bytes() == whole.read_bytes()
+
+
+def test_the_second_run_does_nothing(bert, tmp_path, monkeypatch):
+    folder = tmp_path / "tied"
+    paths = train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache")
+    before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths]
+    monkeypatch.setattr(head_training, "fresh_copy", lambda *_: pytest.fail("trained again"))
+    assert train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache") == paths
+    assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths] == before
+
+
+def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):
+    train_head(bert, 0, recipe(), *states(recipe()), tmp_path, torch.float32)
+    with pytest.raises(HeadError, match="another recipe"):
+        train_head(bert, 0, recipe(seed=9), *states(recipe()), tmp_path, torch.float32)
+
+
+def test_seeds_give_different_heads_and_equal_seeds_equal_ones(bert, states, tmp_path):
+    data = states(recipe())
+    found = [train_head(bert, 0, recipe(seed=s), *data, tmp_path / str(n), torch.float32) for n, s in enumerate((0, 0, 1))]
+    weights = [load_head(path.parent, bert, 0, "tied").dense.weight for path in found]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_a_random_start_forgets_the_pretrained_head(bert):
+    head = head_training._start(bert, recipe("full", start="random"))
+    again = head_training._start(bert, recipe("full", start="random"))
+    assert not torch.equal(head.dense.weight, bert.head.dense.weight)
+    assert not torch.equal(head.vocabulary.weight, bert.head.vocabulary.weight)
+    assert torch.equal(head.dense.weight, again.dense.weight)
+    with pytest.raises(HeadError, match="'pre-trained' or 'random'"):
+        head_training._start(bert, recipe(start="warm"))
+
+
+def test_heads_train_for_every_architecture(architecture, encoder_of, tmp_path):
+    encoder = encoder_of(architecture)
+    wanted = recipe(positions=60, validation_positions=20, epochs=1)
+    train_heads(encoder, TRAIN, VALID, wanted, tmp_path / "heads", tmp_path / "cache")
+    assert len(validation_losses(tmp_path / "heads", encoder.layers)) == encoder.layers + 1

@@ -1,0 +1,58 @@
+"""Pages on planted stores."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.store.planted import VARIANTS, plant_runs
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    "home": "app.py",
+    "layer_curves": "pages/1_Layer_curves.py",
+    "facts": "pages/4_Facts.py",
+    "live": "pages/5_Live.py",
+    "methods": "pages/9_Methods_and_data.py",
+}
+
+
+@pytest.fixture(scope="session")
+def planted_snapshots(tmp_path_factory) -> dict[str, Path]:
+    """A snapshot folder for each variant: empty, one model, several."""
+    root = tmp_path_factory.mktemp("snapshots")
+    return {name: plant_runs(root / name.replace(" ", "-"), runs) for name, runs in VARIANTS.items()}
+
+
+@pytest.fixture
+def visit(planted_snapshots, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+    """Opens a page on a planted store, by link if a query is given."""
+
+    def opened(page: str, store: str = "one model", query: dict | None = None, run: bool = True) -> AppTest:
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(planted_snapshots[store]))
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page(PAGES[page]) if page != "home" else None
+        for name, value in (query or {}).items():
+            app.query_params[name] = value
+        return app.run() if run else app
+
+    return opened
+
+
+@pytest.fixture
+def own_snapshot(planted_snapshots, tmp_path) -> Path:
+    """A copy of the one-model snapshot that a test may damage."""
+    return Path(shutil.copytree(planted_snapshots["one model"], tmp_path / "snapshot"))
+
+
+def words(app: AppTest) -> str:
+    """All text on the page outside the sidebar's navigation."""
+    kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
+    return "\n".join(str(one.value) for kind in kinds for one in getattr(app, kind))
+
+
+os.environ.setdefault("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "false")

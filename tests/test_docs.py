@@ -1,0 +1,68 @@
+"""What the project can do is documented, and what is documented is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from probing.commands.main import COMMANDS
+from probing.core.facts import LEFT_OUT_REASONS, PROBE_SETS
+from probing.core.metrics import METRICS
+from probing.core.registry import read_registry
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROSE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "data").rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_readme_and_has_help_for_every_option(name, run):
+    assert f"`{name}`" in README
+    shown = run(name, "--help").output
+    assert len(COMMANDS[name].__doc__ or "") > 20
+    assert "Options" in shown
+
+
+def test_every_page_is_in_the_readme():
+    for path in (ROOT / "pages").glob("*.py"):
+        title = re.sub(r"^\d+_", "", path.stem).replace("_", " ")
+        assert f"**{title}**" in README, title
+
+
+def test_every_metric_says_what_it_is():
+    assert {"p_at_1", "p_at_10", "p_at_100", "mrr", "total", "intermediate_share"} <= set(METRICS)
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for name, metric in METRICS.items():
+        assert metric.definition and metric.ties and metric.empty and metric.source, name
+        assert metric.label in text, metric.label
+        assert metric.definition in text, metric.label
+
+
+def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():
+    registry = read_registry()
+    for entry in [*registry.models, *registry.data]:
+        assert entry.licence
+    for entry in registry.data:
+        assert entry.url or all(file.url for file in entry.files)
+
+
+def test_every_reason_and_probe_set_has_a_name_for_readers():
+    assert all(PROBE_SETS.values())
+    assert len(set(LEFT_OUT_REASONS)) == len(LEFT_OUT_REASONS)
+
+
+def test_links_and_commands_in_the_prose_lead_somewhere():
+    for path in PROSE:
+        text = path.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)#]+)\)", text):
+            if "://" not in link:
+                assert (path.parent / link).exists(), f"{path}: {link}"
+        for command in re.findall(r"python -m probing ([a-z-]+)", text):
+            assert command in COMMANDS, f"{path}: {command}"
+
+
+def test_the_prose_speaks_of_the_project_only():
+    for path in [*PROSE, *ROOT.glob("probing/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "app.py"]:
+        text = path.read_text(encoding="utf-8")
+        for word in ("/work/", "../shared", "session's", "TODO", "FIXME"):
+            assert word not in text, f"{path}: {word}"
