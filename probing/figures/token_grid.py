@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 from probing.figures import layer_axis, theme
 
 BLUE = "#0072B2"
+#: Probability -> opacity; steep at first, as most tokens have a few per cent.
+_TINTS = ((0, 0.04), (0.02, 0.1), (0.1, 0.26), (0.3, 0.42), (1, 0.75))
 
 
 def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5) -> go.Figure:
@@ -27,13 +29,13 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
     figure.add_heatmap(
         z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
         # Transparent tints, so that the page's own text colour stays readable on light and on dark.
-        colorscale=[[0, theme.faint(BLUE, 0.05)], [0.25, theme.faint(BLUE, 0.3)], [1, theme.faint(BLUE, 0.72)]],
+        colorscale=[[share, theme.faint(BLUE, opacity)] for share, opacity in _TINTS],
         colorbar={"title": {"text": "probability", "side": "right"}, "thickness": 10, "len": 0.9, "tickformat": ".0%"},
     )  # fmt: skip
     wide = 14 if columns <= 5 else 10
     figure.add_scatter(
         x=tokens["place"], y=tokens["layer"], mode="text", showlegend=False,
-        text=[f"{theme.plain(theme.shorten(one.token, wide))}<br><sup>{percent(one.probability)}</sup>" for one in tokens.itertuples()],
+        text=[f"{theme.plain(theme.shorten(one.token, wide))}<br><span style="font-size:10px">{percent(one.probability)}</span>" for one in tokens.itertuples()],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate="layer %{y}, place %{x}<br><b>%{customdata[0]}</b><br>probability %{customdata[1]:.4f}<extra></extra>",
         textfont={"size": 12},

@@ -13,6 +13,9 @@ from probing.core.errors import HeadError
 from probing.models.encoders import Encoder
 from probing.models.heads import KINDS, DecodingHead, fresh_copy
 
+#: Where a head file's metadata keeps its identity, as JSON.
+IDENTITY = "decoding_head"
+
 
 @dataclass(frozen=True)
 class HeadIdentity:
@@ -46,7 +49,8 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     path = head_path(folder, identity.layer)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    save_file(tensors, temporary, metadata={key: str(value) for key, value in vars(identity).items()})
+    # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
+    save_file(tensors, temporary, metadata={IDENTITY: json.dumps(vars(identity), sort_keys=True)})
     temporary.replace(path)
     return path
 
@@ -64,11 +68,12 @@ def read_identity(path: Path) -> HeadIdentity:
             metadata = stream.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise HeadError(f"{path} is not a readable safetensors file ({error}); delete it and train the head again") from error
-    lacking = [key for key in HeadIdentity.__dataclass_fields__ if key not in metadata]
-    if lacking:
-        raise HeadError(f"{path} names no {', '.join(lacking)}; it was not written by this project")
-    values = {key: metadata[key] for key in HeadIdentity.__dataclass_fields__}
-    return HeadIdentity(**{**values, "layer": int(values["layer"])})  # type: ignore[arg-type]
+    try:
+        return HeadIdentity(**json.loads(metadata[IDENTITY]))
+    except (KeyError, TypeError, json.JSONDecodeError):
+        expected = ", ".join(HeadIdentity.__dataclass_fields__)
+        message = f"{path} does not say whose head it is (expected {expected}); it was not written by this project"
+        raise HeadError(message) from None
 
 
 def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> DecodingHead:

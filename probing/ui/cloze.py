@@ -38,7 +38,7 @@ def controls(view: View) -> tuple[str, str]:
         st.text_area, f"A sentence with a gap, written {escape(MASK)}", "prompt", page, value=chosen.prompt or EXAMPLES[0][0], height=80,
         max_chars=selection.MAX_TEXT,
     )  # fmt: skip
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="xsmall"):
         for number, (prompt, watch) in enumerate(EXAMPLES):
             st.button(
                 escape(prompt), key=f"live.example.{number}", type="tertiary", on_click=selection.update,
@@ -148,7 +148,7 @@ def draw(view: View, got: "Answer", watch: tuple[str, ...], suffix: str = "") ->
         selection.bound(st.segmented_control, "Tokens a layer", "top", page, options=[3, 5, 10], required=True)
     parts.figure(
         token_grid(tokens, marked=watch, columns=selection.current().top), table=tokens, stamp=stamp, name=f"live-tokens{suffix}",
-        caption="What each layer would fill in, best first; words you follow are framed, darker is more probable.",
+        caption="What each layer would fill in, best first; words you follow are framed, the stronger the tint, the more probable.",
         alt=f"Top tokens of every layer for: {got.prompt}",
     )  # fmt: skip
     _followed(view, got, stamp, suffix)

@@ -84,18 +84,15 @@ def points(
 
 def controls(view: View) -> None:
     """Metric, average and panels."""
-    metric, average, panels = st.columns([4, 2, 2], vertical_alignment="bottom")
-    with metric:
-        selection.bound(
-            st.segmented_control, "Metric", "metric", view.page, options=list(selection.CURVE_METRICS), required=True,
-            format_func=lambda name: METRICS[name].label,
-        )  # fmt: skip
-    with average:
+    selection.bound(
+        st.segmented_control, "Metric", "metric", view.page, options=list(selection.CURVE_METRICS), required=True, wrap=True,
+        format_func=lambda name: METRICS[name].label,
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         selection.bound(
             st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
             format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
         )  # fmt: skip
-    with panels:
         selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
 
 

@@ -59,7 +59,7 @@ def _leaf(view: View, fact_id: str) -> None:
     before, after = view.results.read(
         "neighbours", run_id=run["run_id"], fact_id=fact_id, order=view.chosen.order, **fact_list.filters(view)
     )
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", ":material/arrow_back:", before), ("Next", ":material/arrow_forward:", after)):
             st.button(label, icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
         found = view.results.read("fact", fact_id=fact_id).iloc[0]
@@ -85,7 +85,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     parts.figure(
         token_grid(tokens, marked=[fact["object"]], columns=min(stored, 5)), table=tokens,
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
-        caption=f"What each layer would fill in, best first; the right answer is framed, darker is more probable.{more}",
+        caption=f"What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
         alt=f"Top tokens of every layer for: {fact['prompt']}",
     )  # fmt: skip
 

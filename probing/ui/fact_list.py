@@ -14,6 +14,10 @@ _SHOWN = {
     "subject": "subject", "label": "relation", "object": "answer", "first_layer": "first known", "last_layer": "last known",
     "best_rank": "best rank", "last_rank": "last rank", "exposure": "exposure", "prompt": "prompt",
 }  # fmt: skip
+_ORDER_WORDS = {
+    "layers known": "known at most layers first", "fact": "by name", "first layer": "known earliest first", "last layer": "known latest first",
+    "best rank": "best rank first", "last rank": "best last rank first", "worst last rank": "worst last rank first",
+}  # fmt: skip
 _KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known at no layer"}
 
 
@@ -72,7 +76,9 @@ def search(view: View) -> None:
     with relation:
         _relation(view, anew)
     with order:
-        selection.bound(st.selectbox, "Order", "order", page, options=list(selection.ORDERS), resets={"sheet": 1})
+        selection.bound(
+            st.selectbox, "Order", "order", page, options=list(selection.ORDERS), format_func=_ORDER_WORDS.__getitem__, resets={"sheet": 1}
+        )
     on = sum(
         value not in (None, "any") for value in (view.chosen.known, view.chosen.known_at, view.chosen.first_known, view.chosen.last_known)
     )
@@ -135,7 +141,7 @@ def listing(view: View) -> str:
 
     table = found[list(_SHOWN)].rename(columns=_SHOWN)
     st.dataframe(
-        table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
+        table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row", placeholder="–",
         column_config={"prompt": st.column_config.TextColumn(width="large")},
     )  # fmt: skip
     with st.expander("Download", icon=":material/download:"):

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.core.facts import MASK
 from probing.core.knowledge import KnowledgeCounts, knowledge
 from probing.figures.total_bars import total_bars
 from probing.ui import navigation, parts, selection
@@ -114,19 +115,20 @@ def notable(view: View) -> None:
 
 def _fact_link(view: View, fact, kind: str) -> None:
     if kind.startswith("known"):
-        words = f"first at layer {fact.first_layer}" if pd.notna(fact.first_layer) else ""
+        words = f"since layer {fact.first_layer}" if pd.notna(fact.first_layer) else ""
     else:
         words = f"right up to layer {fact.last_layer}, rank {fact.last_rank:,} at the end"
-    navigation.link(
-        "facts", f"{escape(fact.prompt)} → **{escape(fact.object)}** ({words})", model=view.chosen.model, head=view.chosen.head,
-        probe_set=fact.probe_set, fact=fact.fact_id, **NO_FILTERS,
+    before, _, after = fact.prompt.partition(MASK)
+    navigation.long_link(
+        "facts", f"{escape(before)} **{escape(fact.object)}**{escape(after)} :gray[({words})]", key=f"home.{kind}.{fact.fact_id}",
+        **{**NO_FILTERS, "model": view.chosen.model, "head": view.chosen.head, "probe_set": fact.probe_set, "fact": fact.fact_id},
     )  # fmt: skip
 
 
 #: Fields that would hide a fact that a link leads to.
 NO_FILTERS: dict[str, Any] = {
     "relation": "", "text": "", "known": "any", "known_at": None, "first_known": None, "last_known": None, "at_layer": None, "at_rank": 1,
-    "exposures": (), "in_subject": "any", "order": "fact", "sheet": 1,
+    "exposures": (), "in_subject": "any", "order": "layers known", "sheet": 1,
 }  # fmt: skip
 
 

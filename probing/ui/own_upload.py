@@ -36,7 +36,9 @@ def show(view: View) -> None:
     left, right = st.columns(2)
     with left:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = st.selectbox("Model to ask", list(offered), index=list(offered).index(name), format_func=offered.__getitem__, key="own.model")
+        model = st.selectbox(
+            "Model to ask", list(offered), index=list(offered).index(name), format_func=offered.__getitem__, key="own.model"
+        )
     with right:
         head = st.selectbox("Head", live_models.HEADS, key="own.head")
     if file is None:

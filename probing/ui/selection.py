@@ -16,7 +16,7 @@ RANKS = (1, 10, 100)
 CURVE_METRICS = ("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1")
 EXPOSURES = ("stated", "evidence", "held out", "unseen", "unknown")
 IN_SUBJECT = ("any", "no", "yes")
-ORDERS = ("fact", "first layer", "last layer", "layers known", "best rank", "last rank", "worst last rank")
+ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
 SCALES = ("rank", "probability")
 MAX_TEXT = 4000
@@ -60,7 +60,7 @@ class Selection:
     last_known: int | None = None
     at_layer: int | None = None
     at_rank: int = 1
-    order: str = "fact"
+    order: str = "layers known"
     sheet: int = 1
     fact: str = ""
     live_model: str = ""

@@ -12,8 +12,8 @@ from probing.models.head_files import head_path, load_head, read_identity, valid
 from probing.models.head_training import HeadRecipe, masked_states, text_sha256, train_head, train_heads, validation_loss
 
 #: A text with a rule: what is asked is always answered by the same word.
-TRAIN = [f"the capital of {land} is {city} ." for land, city in (("france", "paris"), ("italy", "rome"))] * 40
-VALID = TRAIN[:30]
+TRAIN = [f"the capital of {land} is {city} ." for land, city in (("france", "paris"), ("italy", "rome"))] * 120
+VALID = TRAIN[:80]
 
 
 def recipe(kind="tied", **more):
@@ -104,10 +104,7 @@ def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
     _, valid = states(recipe())
     ours = validation_loss(bert.head, valid.states[1], valid.labels, bert.device, batch=7)
     logits = bert.head(torch.from_numpy(np.array(valid.states[1]))).tolist()
-    slow = [
-        math.log(sum(math.exp(score) for score in row)) - row[label]
-        for row, label in zip(logits, valid.labels.tolist(), strict=True)
-    ]
+    slow = [math.log(sum(math.exp(score) for score in row)) - row[label] for row, label in zip(logits, valid.labels.tolist(), strict=True)]
     assert ours == pytest.approx(sum(slow) / len(slow), abs=1e-4)
 
 

@@ -1,0 +1,93 @@
+"""A stranger's way through the app, on the shipped snapshot, in a real browser."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import settle
+
+pytestmark = pytest.mark.browser
+PAGES = {"Home": "/", "Layer curves": "/Layer_curves", "Facts": "/Facts", "Live": "/Live", "Methods and data": "/Methods_and_data"}
+
+
+def shoot(page, name: str, tmp_path: Path) -> None:
+    """A screenshot, kept in ``$PROBING_SCREENSHOTS`` where that is set; a blank page makes a tiny file."""
+    folder = Path(os.environ.get("PROBING_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.png"
+    page.screenshot(path=path)
+    assert path.stat().st_size > 15_000, f"{name} looks blank"
+
+
+def no_trouble(page) -> None:
+    """No exception box, no traceback, no page wider than the window."""
+    assert page.locator('[data-testid="stException"]').count() == 0
+    assert "Traceback" not in page.inner_text("body")
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 1, f"the page is {wide} pixels wider than the window"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_has_content_in_light_and_dark_at_both_widths(visit, tmp_path, name, width, dark):
+    page = visit(PAGES[name], width=width, dark=dark)
+    no_trouble(page)
+    assert len(page.inner_text('[data-testid="stMain"]')) > 400
+    if name in ("Home", "Layer curves", "Live"):
+        page.wait_for_selector(".js-plotly-plot .main-svg")
+    shoot(page, f"{name.lower().replace(' ', '-')}-{width}-{'dark' if dark else 'light'}", tmp_path)
+
+
+def test_from_home_to_rocky_balboa_by_clicks(visit):
+    page = visit("/")
+    page.get_by_role("link", name="Facts").first.click()
+    page.wait_for_url(re.compile("Facts"))
+    settle(page)
+    page.get_by_text("Rocky Balboa", exact=False).first.click()
+    settle(page)
+    page.wait_for_selector("text=Philadelphia")
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    no_trouble(page)
+
+
+def test_a_typed_sentence_is_answered_at_every_layer(visit):
+    page = visit("/Live")
+    box = page.get_by_role("textbox").first
+    box.fill("The capital of France is [MASK].")
+    box.press("Control+Enter")
+    settle(page)
+    page.wait_for_selector("text=The last layer says")
+    assert "9 layers at once" in page.inner_text("body")
+    assert "prompt=" in page.url
+    no_trouble(page)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("Paris is a city.", "MASK"),
+        ("[MASK] is in [MASK].", "gap"),
+        ("word " * 600 + "[MASK].", "word pieces"),
+        ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "The last layer says"),
+    ],
+    ids=["no mask", "two masks", "too long", "emoji and markup"],
+)
+def test_odd_sentences_get_a_helpful_answer(visit, typed, expected):
+    page = visit("/Live")
+    box = page.get_by_role("textbox").first
+    box.fill(typed)
+    box.press("Control+Enter")
+    settle(page)
+    page.wait_for_timeout(1500)
+    assert expected in page.inner_text('[data-testid="stMain"]')
+    no_trouble(page)
+
+
+def test_a_copied_link_opens_the_same_view(visit):
+    page = visit("/Layer_curves?metric=p_at_10")
+    first = page.inner_text('[data-testid="stMain"]')
+    again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
+    assert again.inner_text('[data-testid="stMain"]') == first
