@@ -35,7 +35,10 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
     wide = 14 if columns <= 5 else 10
     figure.add_scatter(
         x=tokens["place"], y=tokens["layer"], mode="text", showlegend=False,
-        text=[f"{theme.plain(theme.shorten(one.token, wide))}<br><span style="font-size:10px">{percent(one.probability)}</span>" for one in tokens.itertuples()],
+        text=[
+            f"{theme.plain(theme.shorten(one.token, wide))}<br><span style='font-size:10px'>{percent(one.probability)}</span>"
+            for one in tokens.itertuples()
+        ],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate="layer %{y}, place %{x}<br><b>%{customdata[0]}</b><br>probability %{customdata[1]:.4f}<extra></extra>",
         textfont={"size": 12},

@@ -166,7 +166,7 @@ def test_a_folder_that_is_not_there_is_a_model_error(tmp_path):
 def test_a_tokenizer_of_the_wrong_size_is_refused(bert_copy):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris"]
     BertTokenizer(vocab={token: n for n, token in enumerate(tokens)}).save_pretrained(bert_copy)
-    with pytest.raises(ModelError, match="the tokenizer of .* has 6 tokens"):
+    with pytest.raises(ModelError, match=r"the tokenizer of .* has 6 tokens"):
         load_encoder(bert_copy, device="cpu")
 
 

@@ -27,10 +27,11 @@ from transformers import (
     RobertaTokenizer,
 )
 
-WORDS = (
-    "paris berlin rome london madrid france germany italy england spain the capital of is was born in a city and it to "
-    "rocky balboa philadelphia boston music jazz plays red green blue sun moon one two three four"
-).split()
+TEXT = """
+paris berlin rome london madrid france germany italy england spain the capital of is was born in a city and it to
+rocky balboa philadelphia boston music jazz plays red green blue sun moon one two three four
+"""
+WORDS = TEXT.split()
 LETTERS = list("abcdefghijklmnopqrstuvwxyz0123456789.,?!'-<>/=\"():;")
 LAYERS = 3
 HIDDEN = 16

@@ -173,12 +173,12 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL) -> Path:
         vocabulary = {"tokenizer": [TOKENIZER] * len(TOKENS), "id": list(range(len(TOKENS))), "token": list(TOKENS)}
         write_table("vocabulary", vocabulary, folder / f"vocabulary-{TOKENIZER}.parquet")
         exposure = planted_exposure()
-        columns = {
+        rows_of_exposure = {
             "model": ["nesia-mini"] * len(exposure),
             "fact_key": list(exposure),
             "exposure": list(exposure.values()),
         }
-        write_table("exposure", columns, folder / "exposure-nesia-mini.parquet")
+        write_table("exposure", rows_of_exposure, folder / "exposure-nesia-mini.parquet")
         relations = [
             {"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()
         ]

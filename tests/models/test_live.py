@@ -1,0 +1,232 @@
+import math
+
+import pytest
+import tiny_models
+import torch
+from transformers import AutoModelForMaskedLM
+
+from probing.core.errors import HeadError, PromptError
+from probing.models.encoders import load_encoder
+from probing.models.heads import DecodingHead
+from probing.models.live import NoMask, SeveralMasks, TooLong, UnknownWord, load_live, shown
+
+PROMPT = "Rocky Balboa was born in [MASK]."
+
+
+@pytest.fixture()
+def live(bert):
+    """The tiny BERT, read by its own head at every layer."""
+    return load_live(bert, "lens", None)
+
+
+def logits_at(live, prompt, layer, position):
+    """Logits of one layer, part by part."""
+    row = live.encoder.tokenizer(prompt)["input_ids"]
+    with torch.inference_mode():
+        hidden = live.encoder.body(input_ids=torch.tensor([row]), output_hidden_states=True).hidden_states
+        return live.heads[layer](hidden[layer][0, position]).tolist()
+
+
+def softmax(scores):
+    top = max(scores)
+    powers = [math.exp(score - top) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
+def test_every_layer_answers_as_a_slow_version_does(live):
+    answer = live.ask(PROMPT, top=7, watch=("Philadelphia", "boston"))
+    assert [layer.layer for layer in answer.layers] == list(range(live.encoder.layers + 1))
+    tokenizer = live.encoder.tokenizer
+    for layer in answer.layers:
+        chances = softmax(logits_at(live, PROMPT, layer.layer, answer.mask_position))
+        best = sorted(range(len(chances)), key=lambda n: -chances[n])[:7]
+        assert [token.id for token in layer.tokens] == best
+        assert [token.token for token in layer.tokens] == [tokenizer.convert_ids_to_tokens(n) for n in best]
+        assert [token.probability for token in layer.tokens] == pytest.approx([chances[n] for n in best], abs=1e-5)
+        assert [token.log_probability for token in layer.tokens] == pytest.approx([math.log(chances[n]) for n in best], abs=1e-3)
+        assert layer.entropy == pytest.approx(-sum(p * math.log(p) for p in chances if p > 0), abs=1e-4)
+        for watched, word in zip(layer.watched, ("philadelphia", "boston"), strict=True):
+            own = tokenizer.convert_tokens_to_ids(word)
+            assert watched.rank == sum(chance >= chances[own] for chance in chances)
+            assert watched.probability == pytest.approx(chances[own], abs=1e-5)
+
+
+def test_probabilities_of_the_whole_vocabulary_sum_to_one(live):
+    answer = live.ask(PROMPT, top=len(live.encoder.tokenizer))
+    for layer in answer.layers:
+        assert sum(token.probability for token in layer.tokens) == pytest.approx(1, abs=1e-5)
+        assert sorted(token.id for token in layer.tokens) == list(range(len(live.encoder.tokenizer)))
+        assert 0 <= layer.entropy <= math.log(len(layer.tokens))
+
+
+def test_the_last_layer_is_transformers_fill_mask(architecture, folder_of, encoder_of):
+    encoder = encoder_of(architecture)
+    answer = load_live(encoder, "lens", None).ask(PROMPT, top=5, watch=["Philadelphia"])
+    model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture)).eval()
+    row = encoder.tokenizer(PROMPT.replace("[MASK]", encoder.tokenizer.mask_token))["input_ids"]
+    with torch.inference_mode():
+        wanted = model(input_ids=torch.tensor([row])).logits[0, answer.mask_position].softmax(0)
+    assert [token.id for token in answer.layers[-1].tokens] == wanted.topk(5).indices.tolist()
+    assert [token.probability for token in answer.layers[-1].tokens] == pytest.approx(wanted.topk(5).values.tolist(), abs=1e-5)
+    assert len(answer.layers) == encoder.layers + 1
+
+
+def test_float64_models_answer(encoder_of):
+    encoder = encoder_of("bert", torch.float64)
+    assert load_live(encoder, "lens", None).ask(PROMPT).layers[-1].tokens
+
+
+def test_an_answer_says_what_was_read_where_and_how_long_it_took(live):
+    answer = live.ask(PROMPT)
+    assert answer.pieces == ("[CLS]", "rocky", "balboa", "was", "born", "in", "[MASK]", ".", "[SEP]")
+    assert list(answer.pieces) == live.pieces(PROMPT)
+    assert answer.pieces[answer.mask_position] == "[MASK]"
+    assert (answer.model, answer.head, answer.device, answer.prompt) == ("tiny-bert", "lens", "cpu", PROMPT)
+    assert 0 < answer.seconds < 10
+    assert [len(layer.tokens) for layer in answer.layers] == [10] * 4
+
+
+def test_the_models_own_mask_is_understood_too(encoder_of):
+    live = load_live(encoder_of("roberta"), "lens", None)
+    ours, own = live.ask("It is [MASK]."), live.ask("It is <mask>.")
+    assert ours.layers == own.layers
+
+
+@pytest.mark.parametrize("prompt", ["Rocky was born in Boston.", "[mask]", "MASK", "", "  \n"])
+def test_a_prompt_without_a_mask_is_told_so(prompt, live):
+    with pytest.raises(NoMask, match="mask|MASK"):
+        live.ask(prompt)
+    with pytest.raises(NoMask):
+        live.fill_left_to_right(prompt)
+
+
+def test_several_masks_are_named_with_their_positions(live):
+    with pytest.raises(SeveralMasks, match="2 masks") as caught:
+        live.ask("[MASK] was born in [MASK].")
+    assert caught.value.positions == (1, 5)
+
+
+def test_one_of_several_masks_is_read_while_the_others_stay(live):
+    prompt = "[MASK] was born in [MASK]."
+    answer = live.ask(prompt, top=1, mask_index=1)
+    assert answer.mask_position == 5 and answer.pieces.count("[MASK]") == 2
+    scores = logits_at(live, prompt, 3, 5)
+    assert answer.layers[3].tokens[0].id == scores.index(max(scores))
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_a_mask_that_is_not_there_cannot_be_chosen(index, live):
+    with pytest.raises(PromptError, match="the prompt has 2"):
+        live.ask("[MASK] was born in [MASK].", mask_index=index)
+
+
+def test_six_hundred_tokens_are_too_long_and_both_numbers_are_told(live):
+    with pytest.raises(TooLong, match="takes 48") as caught:
+        live.ask("it " * 600 + "[MASK]")
+    assert (caught.value.pieces, caught.value.limit) == (603, 48)
+    with pytest.raises(TooLong):
+        live.fill_left_to_right("it " * 600 + "[MASK]")
+    assert live.ask("it " * 45 + "[MASK]").mask_position == 46
+
+
+@pytest.mark.parametrize("word", ["Zanzibar", "new york", "", "☃", "paris."])
+def test_a_watched_word_that_is_not_one_token_is_named(word, live):
+    with pytest.raises(UnknownWord, match="not one token"):
+        live.ask(PROMPT, watch=[word])
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "albert", "modernbert"])
+def test_a_watched_word_is_taken_as_it_stands_in_a_sentence(name, encoder_of):
+    live = load_live(encoder_of(name), "lens", None)
+    watched = live.ask("It is [MASK].", watch=(" Berlin ",)).layers[0].watched[0]
+    assert shown(live.encoder.tokenizer, live.watched_id("Berlin")).lower() == "berlin"
+    assert watched.token == " Berlin " and 1 <= watched.rank
+
+
+@pytest.mark.parametrize("top", [0, -3, 10_000])
+def test_a_senseless_number_of_tokens_is_refused(top, live):
+    with pytest.raises(PromptError, match="top is"):
+        live.ask(PROMPT, top=top)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "I 💛 [MASK] 🎉.",
+        "👩‍👩‍👧 is [MASK]",
+        "<script>alert('x')</script> [MASK] <b>&amp;</b>",
+        "[SEP] [CLS] [PAD] [MASK] [UNK]",
+        "$x^2$ **[MASK]** `code`\n\n# title",
+        "\x00\u200b[MASK]\u202e",
+        "[[MASK]]",
+    ],
+)
+def test_emoji_and_markup_are_asked_like_any_text(prompt, architecture, encoder_of):
+    answer = load_live(encoder_of(architecture), "lens", None).ask(prompt, top=3)
+    assert all(len(layer.tokens) == 3 for layer in answer.layers)
+    assert not any(math.isnan(layer.entropy) for layer in answer.layers)
+
+
+def test_half_a_character_is_a_prompt_error(live):
+    with pytest.raises(PromptError, match="no character"):
+        live.ask("\ud83d is [MASK]")
+
+
+def test_filling_from_the_left_keeps_every_answer(live):
+    text, answers = live.fill_left_to_right("[MASK] was born in [MASK].", top=2, watch=["paris"])
+    assert [answer.mask_position for answer in answers] == [1, 5]
+    assert "[MASK]" not in text and text.endswith(".") and " was born in " in text
+    assert answers[0].pieces.count("[MASK]") == 2 and answers[1].pieces.count("[MASK]") == 1
+    # The first mask holds the last layer's best token when the second is asked.
+    specials = live.encoder.tokenizer.all_special_tokens
+    best = [token.token for token in live.ask("[MASK] was born in [MASK].", 10, mask_index=0).layers[-1].tokens]
+    assert answers[1].pieces[1] == next(token for token in best if token not in specials)
+    assert all(layer.watched[0].rank >= 1 for answer in answers for layer in answer.layers)
+
+
+def test_filling_one_mask_asks_once(live):
+    text, answers = live.fill_left_to_right(PROMPT)
+    assert len(answers) == 1 and answers[0].layers == live.ask(PROMPT).layers
+    assert text.startswith("Rocky Balboa was born in ")
+
+
+def test_filling_ends_although_the_model_wants_another_mask(bert):
+    head = DecodingHead(bert.head.dense, bert.head.activation, bert.head.norm, torch.nn.Linear(16, len(bert.tokenizer)))
+    with torch.no_grad():
+        head.vocabulary.weight.zero_()
+        head.vocabulary.bias.zero_()
+        for place, token in enumerate(("[MASK]", "[SEP]", "##s", "paris")):
+            head.vocabulary.bias[bert.tokenizer.convert_tokens_to_ids(token)] = 9.0 - place
+    live = load_live(bert, "lens", None)
+    live.heads = [head] * 4
+    text, answers = live.fill_left_to_right("[MASK] is [MASK].")
+    assert text == "##s is ##s."
+    assert [answer.layers[-1].tokens[0].token for answer in answers] == ["[MASK]", "[MASK]"]
+    # The word piece went in as one token, not as the text "##s".
+    assert answers[1].pieces == ("[CLS]", "##s", "is", "[MASK]", ".", "[SEP]")
+
+
+def test_tokens_are_shown_as_a_reader_writes_them(encoder_of):
+    def text(name, token):
+        tokenizer = encoder_of(name).tokenizer
+        return shown(tokenizer, tokenizer.convert_tokens_to_ids(token))
+
+    assert text("roberta", "ĠBerlin") == text("modernbert", "ĠBerlin") == "Berlin"
+    assert text("albert", "▁berlin") == "berlin"
+    assert text("roberta", "Ġ") == text("albert", "▁") == "␣"
+    assert text("bert", "##s") == "##s"
+    # Half of a letter in UTF-8 is shown as the tokenizer names it.
+    assert text("roberta", "Ã") == "Ã"
+
+
+def test_rows_of_the_vocabulary_matrix_without_a_token_are_shown_by_number(tmp_path):
+    encoder = load_encoder(tiny_models.save("bert", tmp_path / "padded", padded=8), device="cpu")
+    size = len(encoder.tokenizer)
+    assert encoder.head.vocabulary.out_features == size + 8
+    answer = load_live(encoder, "lens", None).ask(PROMPT, top=size)
+    assert any(token.token == f"unused {size}" for layer in answer.layers for token in layer.tokens)
+
+
+def test_heads_that_are_not_there_are_a_head_error(bert, tmp_path):
+    with pytest.raises(HeadError, match="train-heads"):
+        load_live(bert, "tied", tmp_path)

@@ -1,0 +1,244 @@
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM
+
+from probing.core.errors import ModelError
+from probing.core.facts import Fact, fill
+from probing.models import probing as probing_module
+from probing.models.answers import answer_ids
+from probing.models.head_files import load_heads
+from probing.models.probing import RunConfig, facts_sha256, is_lent, lenders, probe, thread_count
+
+LANDS = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome", "England": "London", "Spain": "Madrid"}
+CAPITAL = "The capital of [X] is [Y]."
+BORN = "[X] was born in [Y] and plays music."
+
+
+def fact(relation, subject, answer, template):
+    return Fact("trex", relation, subject, answer, template, fill(template, subject))
+
+
+FACTS = [
+    *(fact("P36", land, city, CAPITAL) for land, city in LANDS.items()),
+    *(fact("P19", name, city, BORN) for name, city in (("Rocky", "Philadelphia"), ("Balboa", "Boston"), ("Rocky", "Rome"))),
+    fact("P101", "Rocky", "music", "[X] plays [Y]."),
+    Fact("trex", "P999", "", "blue", "The moon is [MASK].", "The moon is [MASK]."),
+]
+
+
+def config_for(encoder, facts, answers, **more):
+    settings = {
+        "model": encoder.name,
+        "weights": encoder.identity,
+        "model_revision": "local",
+        "base": "",
+        "objective": "mlm",
+        "head": "lens",
+        "head_recipe": "pre-trained",
+        "seed": 0,
+        "probe_set": "trex",
+        "template_set": "default",
+        "facts_sha256": facts_sha256(facts, answers),
+        "top_k": 5,
+        "dtype": "float32",
+        "threads": thread_count(),
+        "shard": 4,
+        "code_version": "0",
+    }
+    return RunConfig(**{**settings, **more})
+
+
+@pytest.fixture()
+def asked(tmp_path):
+    """Probes the facts above with the pre-trained head."""
+
+    def ask(encoder, work="work", states=None, facts=FACTS, **settings):
+        answers = answer_ids(facts, encoder)
+        assert all(isinstance(answer, int) for answer in answers)
+        config = config_for(encoder, facts, answers, **settings)
+        heads = load_heads(None, encoder, "lens")
+        return probe(encoder, heads, facts, answers, config, tmp_path / work, states and tmp_path / states)
+
+    return ask
+
+
+def single_logits(folder, encoder, prompt, dtype):
+    """Transformers' own logits at the mask, one sentence a pass."""
+    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=dtype).eval()
+    row = encoder.tokenizer(prompt.replace("[MASK]", encoder.tokenizer.mask_token))["input_ids"]
+    with torch.inference_mode():
+        return model(input_ids=torch.tensor([row])).logits[0, row.index(encoder.tokenizer.mask_token_id)]
+
+
+def slow_rank(scores, token):
+    return sum(score >= scores[token] for score in scores.tolist())
+
+
+def test_lens_at_the_last_layer_gives_transformers_ranks_exactly_in_float64(architecture, folder_of, encoder_of, asked):
+    encoder = encoder_of(architecture, torch.float64)
+    # One fact a shard is one sentence a pass.
+    result = asked(encoder, shard=1, dtype="float64")
+    for n, (one, token) in enumerate(zip(FACTS, answer_ids(FACTS, encoder), strict=True)):
+        scores = single_logits(folder_of(architecture), encoder, one.prompt, torch.float64)
+        assert result["gold_rank"][-1, n] == slow_rank(scores, token)
+        assert result["top_ids"][-1, n].tolist() == scores.argsort(descending=True, stable=True)[:5].tolist()
+        assert result["gold_logp"][-1, n] == pytest.approx(float(scores.log_softmax(0)[token]), abs=1e-5)
+
+
+def test_batched_float32_ranks_lie_within_what_a_ten_thousandth_of_a_logit_allows(architecture, folder_of, encoder_of, asked):
+    encoder = encoder_of(architecture)
+    result = asked(encoder, shard=100)
+    for n, (one, token) in enumerate(zip(FACTS, answer_ids(FACTS, encoder), strict=True)):
+        scores = single_logits(folder_of(architecture), encoder, one.prompt, torch.float32)
+        best, worst = (int((scores >= scores[token] + change).sum()) for change in (1e-4, -1e-4))
+        assert best <= result["gold_rank"][-1, n] <= worst
+
+
+def test_every_layer_and_fact_is_answered(bert, asked):
+    result = asked(bert)
+    layers = bert.layers + 1
+    for name in ("gold_rank", "answer_rank", "other_rank", "gold_logp"):
+        assert result[name].shape == (layers, len(FACTS))
+    assert result["top_ids"].shape == result["top_logp"].shape == (layers, len(FACTS), 5)
+    vocabulary = bert.head.vocabulary.out_features
+    assert result["gold_rank"].min() >= 1 and result["gold_rank"].max() <= vocabulary
+
+
+def test_rank_among_answers_is_the_place_among_the_relations_objects(bert, asked):
+    result = asked(bert)
+    answers = answer_ids(FACTS, bert)
+    states = probing_module.cached_states([one.prompt for one in FACTS], bert, None)
+    for layer in range(bert.layers + 1):
+        logits = bert.head(torch.from_numpy(states[layer]))
+        for n, one in enumerate(FACTS):
+            among = {answers[m] for m, other in enumerate(FACTS) if other.relation == one.relation}
+            wanted = sum(bool(logits[n, token] >= logits[n, answers[n]]) for token in among)
+            assert result["answer_rank"][layer, n] == wanted
+
+
+def test_other_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, encoder_of, asked):
+    encoder = encoder_of("bert", torch.float64)
+    result = asked(encoder, shard=3, dtype="float64")
+    answers, lender = answer_ids(FACTS, encoder), lenders(FACTS)
+    for n, one in enumerate(FACTS):
+        owner = FACTS[lender[n]]
+        if one.relation in ("P101", "P999"):
+            assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers + 1), "there is no other subject"
+        elif owner.subject != one.subject:
+            scores = single_logits(folder_of("bert"), encoder, owner.prompt, torch.float64)
+            assert result["other_rank"][-1, n] == slow_rank(scores, answers[n])
+
+
+def test_a_subject_with_most_of_the_facts_is_not_asked_against_itself(bert, asked):
+    facts = [fact("P19", "Rocky", city, BORN) for city in ("Paris", "Rome", "Boston")] + [fact("P19", "Balboa", "London", BORN)]
+    result, lender = asked(bert, facts=facts), lenders(facts)
+    for n, one in enumerate(facts):
+        assert (result["other_rank"][0, n] == 0) == (facts[lender[n]].subject == one.subject)
+    # Four facts, three of one subject: only two can change places with another subject.
+    assert int((result["other_rank"][0] == 0).sum()) == 2
+
+
+def test_lenders_are_a_permutation_that_stays_within_relation_and_template():
+    lender = lenders(FACTS)
+    assert sorted(lender) == list(range(len(FACTS)))
+    assert all(FACTS[here].relation == FACTS[there].relation for here, there in enumerate(lender))
+    assert all(FACTS[here].template == FACTS[there].template for here, there in enumerate(lender))
+
+
+def test_nobody_borrows_from_the_own_subject_where_that_can_be_helped():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        # No subject has more than half of the facts.
+        sizes = rng.integers(1, 5, 6).tolist()
+        facts = [fact("P37", f"land {s}", f"city {s} {n}", CAPITAL) for s, size in enumerate(sizes) for n in range(size)]
+        if 2 * max(sizes) > len(facts):
+            continue
+        lender = lenders(facts)
+        assert sorted(lender) == list(range(len(facts)))
+        assert all(is_lent(one, facts[lender[n]]) for n, one in enumerate(facts))
+
+
+def test_lenders_do_not_depend_on_the_order_of_the_facts():
+    def borrowed(facts):
+        return {facts[here].fact_id: facts[there].fact_id for here, there in enumerate(lenders(facts))}
+
+    assert borrowed(FACTS) == borrowed(FACTS[::-1])
+
+
+def test_a_prompt_without_a_template_is_not_asked_about_others():
+    owner = fact("P36", "France", "Paris", CAPITAL)
+    assert is_lent(fact("P36", "Italy", "Rome", CAPITAL), owner)
+    assert not is_lent(Fact("squad", "squad", "x", "Rome", "It is [MASK].", "It is [MASK]."), owner)
+
+
+@pytest.mark.parametrize("die_at", [1, 2, 3])
+def test_killed_in_the_middle_and_resumed_the_arrays_are_equal(die_at, bert, asked, monkeypatch):
+    whole = asked(bert, "whole")
+    real, calls = probing_module.cached_states, []
+
+    def killed(*arguments):
+        calls.append(1)
+        if len(calls) == die_at:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(probing_module, "cached_states", killed)
+        asked(bert, "killed")
+    calls.clear()
+    monkeypatch.setattr(probing_module, "cached_states", lambda *a: calls.append(1) or real(*a))
+    resumed = asked(bert, "killed")
+    # Ten facts in shards of four are three shards; those before the kill are not asked again.
+    assert len(calls) == 3 - (die_at - 1)
+    assert {name: array.tobytes() for name, array in resumed.items()} == {name: array.tobytes() for name, array in whole.items()}
+
+
+def test_a_torn_shard_is_asked_again(bert, asked, tmp_path):
+    whole = asked(bert)
+    shard = next((tmp_path / "work").rglob("shard-00001.safetensors"))
+    shard.write_bytes(shard.read_bytes()[:50])
+    again = asked(bert)
+    assert all(np.array_equal(whole[name], again[name]) for name in whole)
+
+
+def test_cached_states_change_nothing(bert, asked, tmp_path, monkeypatch):
+    without = asked(bert, "a")
+    first = asked(bert, "b", states="states")
+    monkeypatch.setattr("probing.models.states.states_at", lambda *_: pytest.fail("computed again"))
+    second = asked(bert, "c", states="states")
+    for name in without:
+        assert without[name].tobytes() == first[name].tobytes() == second[name].tobytes()
+
+
+def test_states_of_other_precision_or_thread_count_are_kept_apart(encoder_of, tmp_path, monkeypatch):
+    def path(encoder):
+        return probing_module._states_path(tmp_path, encoder, ["It is [MASK]."])
+
+    places = {path(encoder_of("bert")), path(encoder_of("bert", torch.float64)), path(encoder_of("albert"))}
+    monkeypatch.setattr(probing_module, "thread_count", lambda: 64)
+    places.add(path(encoder_of("bert")))
+    assert len(places) == 4
+
+
+def test_no_facts_or_too_few_heads_are_an_error(bert, tmp_path):
+    config = config_for(bert, [], [])
+    heads = load_heads(None, bert, "lens")
+    with pytest.raises(ModelError, match="got 0 facts"):
+        probe(bert, heads, [], [], config, tmp_path, None)
+    with pytest.raises(ModelError, match="2 heads, expected at least one fact and 4 heads"):
+        probe(bert, heads[:2], FACTS, answer_ids(FACTS, bert), config, tmp_path, None)
+
+
+def test_a_run_is_its_configuration(bert):
+    answers = answer_ids(FACTS, bert)
+    config = config_for(bert, FACTS, answers)
+    assert config.run_id == config_for(bert, FACTS, answers).run_id
+    assert len(config.run_id) == 16
+    changed = [
+        config_for(bert, FACTS, answers, seed=1),
+        config_for(bert, FACTS, answers, head="tied"),
+        config_for(bert, FACTS[:-1], answers[:-1]),
+        config_for(bert, FACTS, [*answers[:-1], 7]),
+    ]
+    assert len({config.run_id, *(other.run_id for other in changed)}) == 5

@@ -1,0 +1,98 @@
+"""What ships is whole, fits together and says what the card says."""
+
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from probing.core.facts import PROBE_SETS
+from probing.core.registry import REPOSITORY
+from probing.store.build import build_database
+from probing.store.check import check_store
+from probing.store.database import open_database
+from probing.store.parquet import read_table
+from probing.store.queries import aggregate, exposures, totals
+
+SNAPSHOT = REPOSITORY / "data" / "snapshot"
+SHIPPED_SETS = ("trex", "google_re", "common_sense", "questions")
+
+
+def shipped_runs() -> list[dict]:
+    return [row for path in sorted(SNAPSHOT.glob("runs-*.parquet")) for row in read_table(path, "runs").to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("database")
+    build_database([SNAPSHOT], folder)
+    with open_database(folder) as db:
+        yield db
+
+
+def test_the_snapshot_has_every_probe_set_with_every_head():
+    found = {(row["head"], row["probe_set"]) for row in shipped_runs() if row["template_set"] == "default"}
+    assert found == {(head, name) for head in ("tied", "lens", "full") for name in SHIPPED_SETS}
+    assert all(name in PROBE_SETS for name in SHIPPED_SETS)
+
+
+def test_the_snapshot_checks_out_and_every_count_adds_up():
+    assert check_store([SNAPSHOT]) == []
+    for row in shipped_runs():
+        assert row["n_read"] == row["n_probed"] + sum(json.loads(row["left_out"]).values())
+
+
+def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
+    (row,) = [row for row in shipped_runs() if row["head"] == "tied" and row["probe_set"] == "google_re" and row["template_set"] == "default"]
+    relation = {}
+    for path in SNAPSHOT.glob("facts-*.parquet"):
+        relation |= {fact["fact_id"]: fact["relation"] for fact in read_table(path, "facts").to_pylist()}
+    counts, known = defaultdict(lambda: [0, 0, 0]), defaultdict(set)
+    for p in read_table(SNAPSHOT / f"predictions-{row['run_id']}.parquet", "predictions").to_pylist():
+        cell = counts[p["layer"], relation[p["fact_id"]]]
+        cell[0] += 1
+        cell[1] += p["gold_rank"] <= 1
+        cell[2] += p["gold_rank"] <= 10
+        if p["layer"] > 0 and p["gold_rank"] <= 1:
+            known[relation[p["fact_id"]]].add(p["fact_id"])
+    table = aggregate(database, [row["run_id"]])
+    assert len(table) == len(counts) == 3 * row["layers"]
+    for got in table.itertuples():
+        assert [got.n, got.hits_1, got.hits_10] == counts[got.layer, got.relation]
+    for got in totals(database, [row["run_id"]]).itertuples():
+        assert got.any_1 == len(known[got.relation])
+
+
+def test_every_exposure_is_there_and_held_out_facts_are_few(database):
+    ids = [row["run_id"] for row in shipped_runs() if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["template_set"] == "default"]
+    table = exposures(database, ids)
+    assert set(table["exposure"]) == {"stated", "evidence", "held out", "unseen"}
+
+
+def test_ask_answers_for_the_shipped_model_at_all_layers_in_well_under_a_second():
+    from probing.models.catalogue import open_live
+
+    for head in ("tied", "lens"):
+        live = open_live("nesia-mini", head, Path("no-cache"), "cpu")
+        live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
+        started = time.perf_counter()
+        answer = live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
+        assert time.perf_counter() - started < 1
+        assert [layer.layer for layer in answer.layers] == list(range(9))
+        for layer in answer.layers:
+            assert 0 < sum(token.probability for token in layer.tokens) <= 1.0001
+            assert layer.watched[0].token == "philadelphia"
+
+
+def test_the_curve_rises_through_the_layers(database):
+    (run_id,) = [row["run_id"] for row in shipped_runs() if (row["head"], row["probe_set"], row["template_set"]) == ("tied", "trex", "default")]
+    table = aggregate(database, [run_id])
+    micro = table.groupby("layer")["hits_10"].sum() / table.groupby("layer")["n"].sum()
+    assert micro[8] > micro[5] > micro[1]
+
+
+def test_the_card_prints_the_gate():
+    card = (REPOSITORY / "data" / "models" / "nesia-mini" / "README.md").read_text(encoding="utf-8")
+    for words in ("demonstration", "held out", "P@10", "Gate", "2,883,584"):
+        assert words in card
