@@ -91,7 +91,8 @@ def test_committed_binaries_are_within_the_budget():
     sizes = {
         path: path.stat().st_size
         for path in ROOT.rglob("*")
-        if path.suffix in {".safetensors", ".parquet", ".png", ".duckdb"} and not {".venv", "cache", ".git"} & set(path.relative_to(ROOT).parts)
+        if path.suffix in {".safetensors", ".parquet", ".png", ".duckdb"}
+        and not {".venv", "cache", ".git"} & set(path.relative_to(ROOT).parts)
     }
     assert sum(sizes.values()) < 100_000_000
     assert not [path for path in sizes if path.suffix == ".duckdb"]

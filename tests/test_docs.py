@@ -12,7 +12,11 @@ from probing.core.registry import read_registry
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROSE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "data").rglob("*.md"))
+PROSE = (
+    [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    + sorted((ROOT / "docs").glob("*.md"))
+    + sorted((ROOT / "data").rglob("*.md"))
+)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

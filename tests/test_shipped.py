@@ -44,7 +44,9 @@ def test_the_snapshot_checks_out_and_every_count_adds_up():
 
 
 def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
-    (row,) = [row for row in shipped_runs() if row["head"] == "tied" and row["probe_set"] == "google_re" and row["template_set"] == "default"]
+    (row,) = [
+        row for row in shipped_runs() if row["head"] == "tied" and row["probe_set"] == "google_re" and row["template_set"] == "default"
+    ]
     relation = {}
     for path in SNAPSHOT.glob("facts-*.parquet"):
         relation |= {fact["fact_id"]: fact["relation"] for fact in read_table(path, "facts").to_pylist()}
@@ -65,7 +67,11 @@ def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
 
 
 def test_every_exposure_is_there_and_held_out_facts_are_few(database):
-    ids = [row["run_id"] for row in shipped_runs() if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["template_set"] == "default"]
+    ids = [
+        row["run_id"]
+        for row in shipped_runs()
+        if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["template_set"] == "default"
+    ]
     table = exposures(database, ids)
     assert set(table["exposure"]) == {"stated", "evidence", "held out", "unseen"}
 
@@ -86,7 +92,9 @@ def test_ask_answers_for_the_shipped_model_at_all_layers_in_well_under_a_second(
 
 
 def test_the_curve_rises_through_the_layers(database):
-    (run_id,) = [row["run_id"] for row in shipped_runs() if (row["head"], row["probe_set"], row["template_set"]) == ("tied", "trex", "default")]
+    (run_id,) = [
+        row["run_id"] for row in shipped_runs() if (row["head"], row["probe_set"], row["template_set"]) == ("tied", "trex", "default")
+    ]
     table = aggregate(database, [run_id])
     micro = table.groupby("layer")["hits_10"].sum() / table.groupby("layer")["n"].sum()
     assert micro[8] > micro[5] > micro[1]

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from probing.core.places import cache_folder, database_folder, runs_folder, snapshot_folder
 from probing.core.errors import ProbingError
 from probing.core.fact_sources import read_facts
+from probing.core.places import cache_folder, database_folder, runs_folder, snapshot_folder
 from probing.core.registry import file_sha256, read_registry
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import read_relations

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from probing.core.places import cache_folder
 from probing.core.errors import RegistryError
+from probing.core.places import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, file_sha256, read_registry
 
 
@@ -34,7 +34,7 @@ def fetch(
         if name in known:
             target = fetch_data(registry.data_set(name), source, cache_folder() / "downloads" / name)
         else:
-            target = fetch_model(registry.model(name), source)
+            target = Path(fetch_model(registry.model(name), source))
         typer.echo(f"{name}: {target}")
 
 
@@ -97,7 +97,7 @@ def _place(bring, file: DataFile, target: Path) -> None:
         got = file_sha256(temporary)
         if file.sha256 and got != file.sha256:
             raise RegistryError(f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another version")
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -125,4 +125,4 @@ def _unpack(entry: DataEntry, target: Path) -> None:
                 opened.extractall(Path(folder, "files"))
         except zipfile.BadZipFile as error:
             raise RegistryError(f"{entry.url} is not a zip archive: {error}") from error
-        os.replace(Path(folder, "files", entry.archive_root), target)
+        Path(folder, "files", entry.archive_root).replace(target)

@@ -64,7 +64,9 @@ def gate(
     for condition in conditions(everything[last], {name: layers.get(last, []) for name, layers in parts.items()}):
         typer.echo(f"- {'holds' if condition.holds else 'does not hold'}: {condition.name}: {condition.measured}")
     typer.echo(f"\nMacro shares in per cent, {head} heads, {len(everything[last])} relations with evidence, runs {', '.join(ids)}:\n")
-    typer.echo("| layer | P@1 | P@10 | other subject P@1 | rank 1 among answers | " + " | ".join(f"P@1 {name}" for name in EXPOSURES) + " |")
+    typer.echo(
+        "| layer | P@1 | P@10 | other subject P@1 | rank 1 among answers | " + " | ".join(f"P@1 {name}" for name in EXPOSURES) + " |"
+    )
     typer.echo("|---" * (5 + len(EXPOSURES)) + "|")
     for layer, rows in sorted(everything.items()):
         cells = [_share(rows, field) for field in ("hits_1", "hits_10", "other_1", "answer_hits")]

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from probing.core.places import cache_folder
 from probing.core.corpus import wikitext_sentences
 from probing.core.errors import FactsError
+from probing.core.places import cache_folder
 
 FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
 
@@ -24,6 +24,5 @@ def _fetched(part: str) -> Path:
         if found := sorted(folder.rglob(name)):
             return found[0]
     raise FactsError(
-        f"no {part} text for heads in {folder}; fetch it with: python -m probing fetch wikitext-2 "
-        f"(or name files: --text FILE --valid FILE)"
+        f"no {part} text for heads in {folder}; fetch it with: python -m probing fetch wikitext-2 (or name files: --text FILE --valid FILE)"
     )

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "fetch": fetch,
     "pretrain": pretrain,
     "train-heads": train_heads,

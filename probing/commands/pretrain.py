@@ -9,8 +9,8 @@ import typer
 
 from probing.core.corpus import fact_key, relations_with_evidence
 from probing.core.errors import ModelError
-from probing.core.facts import Fact
 from probing.core.fact_sources import read_facts
+from probing.core.facts import Fact
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import read_relations
 from probing.core.training_text import training_text, words_to_hold
@@ -39,7 +39,8 @@ def pretrain(
     import torch
     from transformers import AutoTokenizer, BertForMaskedLM
 
-    from probing.models.pretraining import PretrainRecipe, new_model, pretrain as train
+    from probing.models.pretraining import PretrainRecipe, new_model
+    from probing.models.pretraining import pretrain as train
     from probing.models.vocabulary import train_vocabulary
     from probing.store.parquet import write_table
 

@@ -9,17 +9,19 @@ from typing import Annotated
 import typer
 
 from probing import __version__
-from probing.core.places import cache_folder, runs_folder
 from probing.core.errors import FactsError, ProbingError
 from probing.core.fact_sources import read_facts
 from probing.core.facts import FactSet
+from probing.core.places import cache_folder, runs_folder
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import Relation, read_lama_relations, read_relations
 
 
 def probe(
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")],
-    facts: Annotated[str, typer.Option(help="trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.")] = "all",
+    facts: Annotated[
+        str, typer.Option(help="trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.")
+    ] = "all",
     head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
     templates: Annotated[str | None, typer.Option(help="Template set; none: a LAMA folder's own, else default.")] = None,
@@ -172,7 +174,7 @@ def _fact_row(fact, template_set: str) -> dict:
 def _write_relations(ours: dict[str, Relation], source: str, target: Path) -> None:
     from probing.store.parquet import write_table
 
-    rows = {name: relation for name, relation in ours.items()}
+    rows = dict(ours)
     theirs = Path(source) / "relations.jsonl"
     if theirs.is_file():
         rows = {**read_lama_relations(theirs), **rows}

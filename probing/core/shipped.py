@@ -15,7 +15,10 @@ FACTS_FOLDER = Path(__file__).resolve().parents[2] / "data" / "facts"
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """Triples of a folder with one ``RELATION.jsonl`` a relation and ``sub_label``, ``obj_label`` in every line."""
     return {
-        path.stem: [(row["sub_label"].strip(), row["obj_label"].strip()) for _, row in json_lines(path)]
+        path.stem: [
+            (text_at(row, "sub_label", path, number), text_at(row, "obj_label", path, number))
+            for number, row in json_lines(path)
+        ]
         for path in sorted(folder.glob("*.jsonl"))
     }
 

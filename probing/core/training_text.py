@@ -57,9 +57,7 @@ def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: 
     keys = {fact_key(fact) for fact, _ in stated}
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)
-    return TrainingText(
-        tuple(text), tuple(sentences), exposures(facts, text, set(), held), exposures(facts, text, keys, held)
-    )
+    return TrainingText(tuple(text), tuple(sentences), exposures(facts, text, set(), held), exposures(facts, text, keys, held))
 
 
 def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:

@@ -8,6 +8,9 @@ from plotly.subplots import make_subplots
 
 from probing.figures import layer_axis, theme
 
+#: Height of a panel, and the room between two for ticks and title, in pixels.
+_PANEL, _GAP = 290, 62
+
 
 def layer_curve(
     points: pd.DataFrame, *, title: str, unit: str, colours: Mapping[str, str], names: Mapping[str, str], panels: bool = False
@@ -31,8 +34,10 @@ def layer_curve(
         return theme.empty("No facts are left under these filters.")
     sets = list(dict.fromkeys(points["probe_set"]))
     panels = panels and len(sets) > 1
+    rows = len(sets) if panels else 1
+    height = _PANEL * rows + 60 if panels else 460
     figure = make_subplots(
-        rows=len(sets) if panels else 1, cols=1, shared_yaxes=True, vertical_spacing=0.16 / max(len(sets) - 1, 1),
+        rows=rows, cols=1, vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
         subplot_titles=[theme.plain(names.get(one, one)) for one in sets] if panels else None,
     )  # fmt: skip
     scale = 100 if unit == "share" else 1
@@ -40,9 +45,13 @@ def layer_curve(
     for number, (_, line) in enumerate(points.groupby("run_id", sort=False)):
         where = {"row": sets.index(line["probe_set"].iloc[0]) + 1 if panels else 1, "col": 1}
         _add_line(figure, line.sort_values("layer"), points, sets, colours, names, scale, where, first=number == 0)
-    theme.apply(figure, height=300 * len(sets) + 60 if panels else 460)
-    for row in range(1, (len(sets) if panels else 1) + 1):
+    theme.apply(figure, height=height)
+    for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)
+    if panels:
+        figure.update_layout(legend_y=1 + 28 / (height - 150))
+        for row in range(1, rows):
+            figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_yaxes(title_text=theme.plain(title), rangemode="tozero", ticksuffix=" %" if unit == "share" else "")
     return figure
 
@@ -96,7 +105,7 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, *, first
         for row in line.itertuples()
     ]
     figure.add_scatter(
-        **common, y=line["value"] * scale, mode="lines+markers", name=name, line={"color": colour, "width": 2.5},
+        **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name, line={"color": colour, "width": 2.5},
         marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
         customdata=[[group, int(layer)] for layer in line["layer"]], hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>", **where,

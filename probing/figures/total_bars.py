@@ -51,7 +51,7 @@ def total_bars(totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], name
         ],
     )  # fmt: skip
     theme.apply(figure, height=110 + len(totals) * (44 + 12 * len(several)))
-    figure.update_layout(barmode="stack", bargap=0.35)
+    figure.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
     figure.update_xaxes(title_text=f"facts with rank ≤ {k}, per cent", ticksuffix=" %", rangemode="tozero")
     figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure

@@ -30,7 +30,7 @@ EXAMPLES = (
 )
 
 
-def controls(view: View) -> tuple[str, str]:
+def controls(view: View) -> tuple[live_models.Choice, str]:
     """Sentence, examples, watched words, model and head; returns model and head."""
     page, chosen = view.page, selection.current()
     offered = live_models.choices()
@@ -53,7 +53,15 @@ def controls(view: View) -> tuple[str, str]:
         )  # fmt: skip
     with model:
         name = live_models.pick(chosen.live_model, offered)
-        selection.bound(st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=offered.get)
+        selection.bound(
+            st.selectbox,
+            "Model",
+            "live_model",
+            page,
+            value=name,
+            options=list(offered),
+            format_func=lambda one: offered[one].label,
+        )
     with head:
         kind = chosen.live_head if chosen.live_head in live_models.HEADS else live_models.HEADS[0]
         selection.bound(
@@ -61,20 +69,21 @@ def controls(view: View) -> tuple[str, str]:
             help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
             "full: everything trained per layer.",
         )  # fmt: skip
-    return name, kind
+    return offered[name], kind
 
 
-def answer(view: View, model: str, head: str) -> None:
+def answer(view: View, choice: live_models.Choice, head: str) -> None:
     """Asks, and draws what comes back."""
     chosen = selection.current()
     prompt = chosen.prompt or EXAMPLES[0][0]
     typed = chosen.watch if chosen.prompt else chosen.watch or EXAMPLES[0][1]
     words = tuple(dict.fromkeys(word.strip() for word in typed.split(",") if word.strip()))
+    model = choice.location
     if live_models.missing_shipped(model):
-        parts.missing(f"The files of {escape(model)} are not here.", "python -m probing pretrain && python -m probing train-heads")
+        parts.missing(f"The files of {escape(choice.name)} are not here.", "python -m probing pretrain && python -m probing train-heads")
         return
     try:
-        with st.spinner(f"Loading {escape(model)} …", show_time=True):
+        with st.spinner(f"Loading {escape(choice.name)} …", show_time=True):
             live_models.load(model, head)
     except ProbingError as error:
         parts.problem(error)

@@ -163,9 +163,10 @@ def facts_behind(view: View, table: pd.DataFrame) -> None:
         hits = view.results.read(
             "count_facts", run_id=run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject
         )
+        st.markdown(f"**{hits:,}** of {int(here['n']):,} facts have rank ≤ {k} at layer {layer}.")
         navigation.link(
             "facts",
-            f"Show the **{hits:,}** of {int(here['n']):,} facts with rank ≤ {k} at layer {layer}",
+            "Show these facts",
             model=row["model"], head=row["head"], probe_set=row["probe_set"], at_layer=layer, at_rank=k, relation="", text="",
             known_at=None, first_known=None, last_known=None, fact="", sheet=1,
         )  # fmt: skip

@@ -119,10 +119,11 @@ def _fact_link(view: View, fact, kind: str) -> None:
     else:
         words = f"right up to layer {fact.last_layer}, rank {fact.last_rank:,} at the end"
     before, _, after = fact.prompt.partition(MASK)
-    navigation.long_link(
-        "facts", f"{escape(before)} **{escape(fact.object)}**{escape(after)} :gray[({words})]", key=f"home.{kind}.{fact.fact_id}",
-        **{**NO_FILTERS, "model": view.chosen.model, "head": view.chosen.head, "probe_set": fact.probe_set, "fact": fact.fact_id},
-    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
+        st.markdown(f"{escape(before)}**{escape(fact.object)}**{escape(after)} :gray[{words}]", width="stretch")
+        navigation.link(
+            "facts", "Open", model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id, **NO_FILTERS
+        )  # fmt: skip
 
 
 #: Fields that would hide a fact that a link leads to.

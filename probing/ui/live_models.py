@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,32 +17,47 @@ if TYPE_CHECKING:
 HEADS = ("tied", "lens", "full")
 
 
-def choices() -> dict[str, str]:
-    """What the menu offers: what is asked for -> what a reader sees.
+@dataclass(frozen=True)
+class Choice:
+    """A model of the menu.
+
+    Attributes:
+        name: how results and links call it.
+        location: what to load: a name of the registry or a folder.
+        label: what a reader sees.
+    """
+
+    name: str
+    location: str
+    label: str
+
+
+def choices() -> dict[str, Choice]:
+    """What the menu offers, by name.
 
     The registry's models, folders below ``cache/models``, and the folders in ``PROBING_MODELS`` (separated like ``PATH``).
     Nothing else can be loaded from a page, whatever a link says.
     """
-    entries = read_registry().models
-    shipped = {entry.name: f"{entry.name} (shipped)" for entry in entries if entry.shipped}
-    local = {}
+    entries = {entry.name: entry for entry in read_registry().models}
+    shipped = [Choice(name, name, f"{name} (shipped)") for name, entry in entries.items() if entry.shipped]
     kept = cache_folder() / "models"
-    for folder in sorted(kept.iterdir()) if kept.is_dir() else []:
-        if (folder / "config.json").is_file():
-            known = any(entry.name == folder.name for entry in entries)
-            local[folder.name if known else str(folder)] = f"{folder.name} (local)"
-    for text in filter(None, os.environ.get("PROBING_MODELS", "").split(os.pathsep)):
-        if (Path(text) / "config.json").is_file():
-            local[text] = f"{Path(text).name} (local)"
-    hub = {entry.name: f"{entry.name} (hub)" for entry in entries if not entry.shipped and entry.name not in local}
-    return {**shipped, **local, **hub}
+    folders = sorted(kept.iterdir()) if kept.is_dir() else []
+    folders += [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    local = [
+        Choice(folder.name, folder.name if folder.name in entries else str(folder), f"{folder.name} (local)")
+        for folder in folders
+        if (folder / "config.json").is_file()
+    ]
+    hub = [Choice(name, name, f"{name} (hub)") for name, entry in entries.items() if not entry.shipped]
+    offered: dict[str, Choice] = {}
+    for choice in [*shipped, *local, *hub]:
+        offered.setdefault(choice.name, choice)
+    return offered
 
 
-def pick(name: str, offered: dict[str, str]) -> str:
-    """The offered model of that name: a run's model is called like its folder."""
-    if name in offered:
-        return name
-    return next((choice for choice in offered if name and Path(choice).name == name), next(iter(offered)))
+def pick(name: str, offered: dict[str, Choice]) -> str:
+    """That name if it is offered, else the first."""
+    return name if name in offered else next(iter(offered))
 
 
 def missing_shipped(model: str) -> bool:
@@ -72,7 +88,7 @@ def ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], ma
     """Every layer's answer at one mask.
 
     Args:
-        model: a key of ``choices``.
+        model: the ``location`` of a ``Choice``.
         head: one of ``HEADS``.
         prompt: the sentence.
         top: tokens a layer.

@@ -38,11 +38,3 @@ def link(page: str, label: str, *, icon: str | None = None, **changes: Any) -> N
     path, symbol = next((path, icon) for path, (name, _, icon) in PAGES.items() if name == page)
     query = selection.to_query(replace(selection.current(), **changes), page)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
-
-
-def long_link(page: str, label: str, *, key: str, **changes: Any) -> None:
-    """As ``link``, for words that need several lines on a telephone: a link of Streamlit has one line only."""
-    if st.button(label, key=key, type="tertiary", icon=":material/arrow_forward:", wrap=True):
-        path = next(path for path, (name, _, _) in PAGES.items() if name == page)
-        selection.update(**changes)
-        st.switch_page(path, query_params=selection.to_query(selection.current(), page))

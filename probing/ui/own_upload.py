@@ -37,7 +37,7 @@ def show(view: View) -> None:
     with left:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
         model = st.selectbox(
-            "Model to ask", list(offered), index=list(offered).index(name), format_func=offered.__getitem__, key="own.model"
+            "Model to ask", list(offered), index=list(offered).index(name), format_func=lambda one: offered[one].label, key="own.model"
         )
     with right:
         head = st.selectbox("Head", live_models.HEADS, key="own.head")
@@ -51,9 +51,9 @@ def show(view: View) -> None:
         return
     _summary(facts)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
-    if st.button(f"Ask {escape(offered[model])}", type="primary", disabled=not facts.facts, key="own.ask"):
+    if st.button(f"Ask {escape(model)}", type="primary", disabled=not facts.facts, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], model, head)
+            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model].location, head)
         except ProbingError as error:
             parts.problem(error)
     if key in st.session_state:
@@ -73,7 +73,7 @@ def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:
 
     Args:
         facts: the facts, in file order.
-        model: a key of ``live_models.choices``.
+        model: the ``location`` of a ``live_models.Choice``.
         head: kind of heads.
 
     Returns:

@@ -1,6 +1,7 @@
 """The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -86,7 +87,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         question: the page's heading.
         needs_results: False for pages that can work with an empty store.
     """
-    st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=":material/layers:", layout="wide")
+    st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
     ignored = selection.enter(page)
     with st.sidebar:
         st.markdown("### BERTnesia Explorer")

@@ -93,7 +93,7 @@ def problem(error: Exception) -> None:
 
 def small_model_note(models: list[str] | tuple[str, ...]) -> None:
     """Says plainly what nesia-mini is, wherever its numbers stand."""
-    if not set(models) - {"nesia-mini"}:
+    if all(model.startswith("nesia-mini") for model in models):
         st.caption(
             "**nesia-mini is a small demonstration model**, trained in hours on a text that is known whole. It shows how "
             "knowledge moves through layers; it does not know what BERT knows. To see BERT-base on these pages:"

@@ -7,7 +7,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
 
 def escape(text: str) -> str:
     """Text for a place that reads Markdown, such that it is shown as it stands, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return _SPECIAL.sub(r"\\\1", re.sub(r"\s+", " ", str(text)))
 
 
 def listing(words: list[str] | tuple[str, ...], most: int = 3) -> str:

@@ -7,10 +7,50 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-WORDS = (
-    "[PAD] [UNK] [CLS] [SEP] [MASK] paris berlin rome france germany italy the capital of is was born in a city . , and it to "
-    "rocky philadelphia boston jazz music plays sun moon red green blue water stone one two three four"
-).split()
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "paris",
+    "berlin",
+    "rome",
+    "france",
+    "germany",
+    "italy",
+    "the",
+    "capital",
+    "of",
+    "is",
+    "was",
+    "born",
+    "in",
+    "a",
+    "city",
+    ".",
+    ",",
+    "and",
+    "it",
+    "to",
+    "rocky",
+    "philadelphia",
+    "boston",
+    "jazz",
+    "music",
+    "plays",
+    "sun",
+    "moon",
+    "red",
+    "green",
+    "blue",
+    "water",
+    "stone",
+    "one",
+    "two",
+    "three",
+    "four",
+]
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,7 @@ def test_the_models_own_mask_is_understood_too(encoder_of):
 
 @pytest.mark.parametrize("prompt", ["Rocky was born in Boston.", "[mask]", "MASK", "", "  \n"])
 def test_a_prompt_without_a_mask_is_told_so(prompt, live):
-    with pytest.raises(NoMask, match="mask|MASK"):
+    with pytest.raises(NoMask, match=r"\[MASK\]"):
         live.ask(prompt)
     with pytest.raises(NoMask):
         live.fill_left_to_right(prompt)
@@ -140,7 +140,7 @@ def test_a_watched_word_is_taken_as_it_stands_in_a_sentence(name, encoder_of):
     live = load_live(encoder_of(name), "lens", None)
     watched = live.ask("It is [MASK].", watch=(" Berlin ",)).layers[0].watched[0]
     assert shown(live.encoder.tokenizer, live.watched_id("Berlin")).lower() == "berlin"
-    assert watched.token == " Berlin " and 1 <= watched.rank
+    assert watched.token == " Berlin " and watched.rank >= 1
 
 
 @pytest.mark.parametrize("top", [0, -3, 10_000])

@@ -1,0 +1,212 @@
+import json
+
+import pytest
+
+from probing.core.corpus import (
+    EXPOSURES,
+    PairIndex,
+    Sentence,
+    exposures,
+    fact_key,
+    google_re_evidence,
+    held_out_pairs,
+    hold_out,
+    merge,
+    pair,
+    share_of,
+    shuffled,
+    stated_facts,
+    trex_evidence,
+    wikitext_sentences,
+    word_counts,
+)
+from probing.core.errors import FactsError
+from probing.core.facts import Fact, contains_words, fill
+from probing.core.shipped import FACTS_FOLDER
+from probing.core.templates import Relation, read_relations
+from probing.core.training_text import training_text, words_to_hold
+
+BORN = Relation("P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth."))
+
+
+def fact(subject, answer, relation="P19"):
+    return Fact("trex", relation, subject, answer, "[X] was born in [Y].", fill("[X] was born in [Y].", subject))
+
+
+#: 600 facts: about twelve are held out, and about half of the others stated.
+MANY = [fact(f"Person{n}", f"City{n % 37}") for n in range(600)]
+
+
+def text(*sentences):
+    return [Sentence(sentence, (), "wikitext") for sentence in sentences]
+
+
+def write_lines(path, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture()
+def lama(tmp_path):
+    """A LAMA folder in which every one of the facts has an evidence sentence, and each place is also named alone."""
+    rows = [
+        {
+            "sub_label": one.subject,
+            "obj_label": one.object,
+            "evidences": [{"obj_surface": one.object, "masked_sentence": f"{one.subject} came from [MASK] in winter ."}],
+        }
+        for one in MANY[::2]
+    ]
+    write_lines(tmp_path / "lama" / "TREx" / "P19.jsonl", *rows)
+    return tmp_path / "lama"
+
+
+@pytest.fixture()
+def wikitext(tmp_path):
+    path = tmp_path / "wiki.tokens"
+    path.write_text(" = Heading = \n \n City1 is a large town . Person1 lives in City1 now .\n", encoding="utf-8")
+    return path
+
+
+def test_wikitext_gives_sentences_without_headings_marks_and_unknown_words(tmp_path):
+    path = tmp_path / "wiki"
+    path.write_text(
+        " = Title = \n\n A well @-@ known town of 1 @,@ 000 souls . It has a <unk> in it . Short one .\n", encoding="utf-8"
+    )
+    assert list(wikitext_sentences(path)) == ["A well-known town of 1,000 souls ."]
+
+
+def test_wikitext_cut_inside_a_letter_is_still_read(tmp_path):
+    path = tmp_path / "wiki"
+    path.write_bytes("A town in the caf\u00e9".encode()[:-1])
+    assert len(list(wikitext_sentences(path))) == 1
+
+
+def test_wikitext_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FactsError, match="cannot read"):
+        list(wikitext_sentences(tmp_path / "nowhere"))
+
+
+def test_evidence_has_its_answer_back_and_is_at_most_four_a_fact(tmp_path):
+    evidence = [{"obj_surface": "Paris", "masked_sentence": f"It is [MASK] number {n} ."} for n in range(6)]
+    long = {"obj_surface": "Paris", "masked_sentence": "word " * 70 + "[MASK]"}
+    write_lines(tmp_path / "P19.jsonl", {"evidences": [long, *evidence]}, {"sub_label": "no evidence"})
+    found = list(trex_evidence(tmp_path))
+    assert [s.text for s in found] == [f"It is Paris number {n} ." for n in range(4)]
+    assert {s.answers for s in found} == {("Paris",)}
+
+
+def test_google_res_considered_sentences_are_evidence_for_their_object(tmp_path):
+    row = {"obj_label": "Rome", "evidences": [{"considered_sentences": ["He was born in Rome .", "He died ."]}]}
+    write_lines(tmp_path / "place_of_birth_test.jsonl", row)
+    found = list(google_re_evidence(tmp_path))
+    assert [(s.text, s.answers) for s in found] == [("He was born in Rome .", ("Rome",)), ("He died .", ("Rome",))]
+
+
+def test_a_sentence_that_is_evidence_twice_is_kept_once_with_both_answers():
+    one, two = Sentence("a b", ("a",), "evidence"), Sentence("a b", ("b",), "evidence")
+    assert merge([one, two, one]) == [Sentence("a b", ("a", "b"), "evidence")]
+
+
+def test_shares_depend_on_salt_and_key_only_and_are_even():
+    shares = [share_of("x", str(n)) for n in range(2000)]
+    assert shares[7] == share_of("x", "7") != share_of("y", "7")
+    assert 0 <= min(shares) and max(shares) < 1
+    assert sum(shares) / 2000 == pytest.approx(0.5, abs=0.03)
+
+
+def test_about_two_per_cent_are_held_out_and_half_of_the_rest_stated():
+    held = held_out_pairs(MANY)
+    assert 4 <= len(held) <= 24
+    stated = {fact_key(one) for one, _ in stated_facts(MANY, {"P19": BORN}, held)}
+    assert len(stated) / (600 - len(held)) == pytest.approx(0.5, abs=0.08)
+    assert not stated & {fact_key(one) for one in MANY if pair(one) in held}
+
+
+def test_stated_facts_are_said_in_every_training_template_with_the_object_as_answer():
+    one, sentences = MANY[0], list(stated_facts(MANY, {"P19": BORN}, set()))
+    keys = [fact_key(found) for found, _ in sentences]
+    assert all(keys.count(key) == len(BORN.training) for key in keys)
+    for found, sentence in sentences:
+        assert sentence.answers == (found.object,) and sentence.source == "stated"
+        assert found.subject in sentence.text and found.object in sentence.text
+    assert not list(stated_facts([one], {}, set())), "relations without training templates are never stated"
+
+
+def test_a_stated_sentence_is_never_a_probe_prompt():
+    for _, sentence in stated_facts(MANY, {"P19": BORN}, set()):
+        assert not sentence.text.endswith(".") or "was born in" not in sentence.text
+
+
+def test_no_training_template_of_the_shipped_relations_equals_a_probe_template():
+    def plain(template):
+        return " ".join(template.casefold().replace(".", " ").split())
+
+    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    asked = {plain(template) for relation in relations.values() for template in relation.templates.values()}
+    stated = {plain(template) for relation in relations.values() for template in relation.training}
+    assert asked and stated
+    assert not asked & stated
+
+
+def test_pairs_are_found_as_whole_words_whatever_case_and_punctuation():
+    index = PairIndex(["PARIS, in France!", "Parish in France.", "New  York is big", "York is new in France"])
+    assert index.sentences("paris", "france") == [0]
+    assert index.sentences("new york", "big") == [2]
+    assert index.sentences("nowhere", "france") == index.sentences("", "") == []
+
+
+def test_held_out_pairs_are_in_no_sentence_that_is_left():
+    sentences = text("Rocky comes from Philadelphia .", "philadelphia loves ROCKY !", "Rocky runs .", "Philadelphia is big .")
+    left = hold_out(sentences, {("rocky", "philadelphia")})
+    assert [s.text for s in left] == ["Rocky runs .", "Philadelphia is big ."]
+
+
+def test_exposures_are_held_out_before_stated_before_evidence_before_unseen():
+    facts = [fact("Ann", "Rome"), fact("Ben", "Rome"), fact("Cid", "Rome"), fact("Dan", "Rome")]
+    sentences = text("Ann saw Rome .", "Ben saw Rome .", "Cid saw Rome .", "Dan runs .")
+    found = exposures(facts, sentences, {fact_key(facts[0]), fact_key(facts[1])}, {pair(facts[0])})
+    assert [found[fact_key(one)] for one in facts] == ["held out", "stated", "evidence", "unseen"]
+    assert set(found.values()) == set(EXPOSURES)
+
+
+def test_held_out_facts_are_in_no_sentence_of_either_stage(lama, wikitext):
+    found = training_text(lama, wikitext, MANY, {"P19": BORN})
+    held = [one for one in MANY if pair(one) in held_out_pairs(MANY)]
+    assert held and len(found.text) > 200 and len(found.stated) > 200
+    for one in held:
+        assert found.exposure_of_text[fact_key(one)] == found.exposure_of_all[fact_key(one)] == "held out"
+        for sentence in (*found.text, *found.stated):
+            assert not (contains_words(sentence.text, one.subject) and contains_words(sentence.text, one.object))
+
+
+def test_exposure_says_what_each_stages_text_holds(lama, wikitext):
+    found = training_text(lama, wikitext, MANY, {"P19": BORN})
+    assert set(found.exposure_of_text) == set(found.exposure_of_all) == {fact_key(one) for one in MANY}
+    assert set(found.exposure_of_text.values()) == {"held out", "evidence", "unseen"}
+    assert set(found.exposure_of_all.values()) == set(EXPOSURES)
+    said = [f" {s.text} " for s in found.stated]
+    for one in MANY:
+        key = fact_key(one)
+        assert (found.exposure_of_all[key] == "stated") == any(
+            contains_words(s, one.subject) and contains_words(s, one.object) for s in said
+        )
+        if found.exposure_of_all[key] != "stated":
+            assert found.exposure_of_all[key] == found.exposure_of_text[key]
+
+
+def test_training_text_is_the_same_every_time(lama, wikitext):
+    assert training_text(lama, wikitext, MANY, {"P19": BORN}) == training_text(lama, wikitext, MANY, {"P19": BORN})
+
+
+def test_words_to_hold_are_frequent_one_word_answers_without_accents():
+    sentences = text(*["Orléans is a town and Paris too ."] * 5, *["Rome is rare ."] * 4, *["New York is big ."] * 9)
+    facts = [fact("a", answer) for answer in ("Orléans", "Paris", "Rome", "New York", "St.")]
+    assert words_to_hold(facts, sentences) == ["orleans", "paris", "philadelphia"]
+    assert word_counts(sentences)["paris"] == 5
+
+
+def test_shuffling_is_fixed_by_the_seed_and_leaves_the_original_alone():
+    items = list(range(30))
+    assert shuffled(items, 1) == shuffled(items, 1) != shuffled(items, 2)
+    assert items == sorted(shuffled(items, 1)) == list(range(30))
