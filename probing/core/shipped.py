@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from probing.core.errors import FactsError
 from probing.core.facts import Fact
 from probing.core.lama import json_lines, read_lama
 from probing.core.templates import Relation
@@ -15,12 +16,16 @@ FACTS_FOLDER = Path(__file__).resolve().parents[2] / "data" / "facts"
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """Triples of a folder with one ``RELATION.jsonl`` a relation and ``sub_label``, ``obj_label`` in every line."""
     return {
-        path.stem: [
-            (text_at(row, "sub_label", path, number), text_at(row, "obj_label", path, number))
-            for number, row in json_lines(path)
-        ]
+        path.stem: [(_label(row, "sub_label", path, number), _label(row, "obj_label", path, number)) for number, row in json_lines(path)]
         for path in sorted(folder.glob("*.jsonl"))
     }
+
+
+def _label(row: dict, key: str, path: Path, number: int) -> str:
+    value = row.get(key)
+    if not isinstance(value, str):
+        raise FactsError(f"{path}, line {number}: {key!r} is {value!r}, expected text; keys are {sorted(row)}")
+    return value.strip()
 
 
 def write_shipped_triples(lama: Path, more_triples: Path | None, ours: dict[str, Relation], target: Path) -> dict[str, int]:

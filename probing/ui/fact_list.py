@@ -15,7 +15,8 @@ _SHOWN = {
     "best_rank": "best rank", "last_rank": "last rank", "exposure": "exposure", "prompt": "prompt",
 }  # fmt: skip
 _ORDER_WORDS = {
-    "layers known": "known at most layers first", "fact": "by name", "first layer": "known earliest first", "last layer": "known latest first",
+    "layers known": "known at most layers first", "fact": "by name", "first layer": "known earliest first",
+    "last layer": "known latest first",
     "best rank": "best rank first", "last rank": "best last rank first", "worst last rank": "worst last rank first",
 }  # fmt: skip
 _KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known at no layer"}
@@ -141,7 +142,8 @@ def listing(view: View) -> str:
 
     table = found[list(_SHOWN)].rename(columns=_SHOWN)
     st.dataframe(
-        table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row", placeholder="–",
+        table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
+        placeholder="–",
         column_config={"prompt": st.column_config.TextColumn(width="large")},
     )  # fmt: skip
     with st.expander("Download", icon=":material/download:"):

@@ -122,7 +122,8 @@ def provenance(view: View) -> None:
     assert view.results is not None
     shown = runs.assign(left_out=[left_out_text(text) for text in runs["left_out"]], probe_set=runs["probe_set"].map(set_name))
     columns = [
-        "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "model_revision", "objective", "role", "seed",
+        "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "model_revision", "objective", "role",
+        "seed",
         "layers", "dtype", "device", "code_version", "created",
     ]  # fmt: skip
     parts.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")

@@ -193,7 +193,8 @@ def _controls(view: View) -> None:
         )  # fmt: skip
     if "in_subject" in used:
         selection.bound(
-            st.segmented_control, "Answer stands in the subject", "in_subject", view.page, options=list(selection.IN_SUBJECT), required=True,
+            st.segmented_control, "Answer stands in the subject", "in_subject", view.page, options=list(selection.IN_SUBJECT),
+            required=True,
             help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
         )  # fmt: skip
 

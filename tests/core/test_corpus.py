@@ -26,7 +26,9 @@ from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import Relation, read_relations
 from probing.core.training_text import training_text, words_to_hold
 
-BORN = Relation("P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth."))
+BORN = Relation(
+    "P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth.")
+)
 
 
 def fact(subject, answer, relation="P19"):
@@ -70,9 +72,7 @@ def wikitext(tmp_path):
 
 def test_wikitext_gives_sentences_without_headings_marks_and_unknown_words(tmp_path):
     path = tmp_path / "wiki"
-    path.write_text(
-        " = Title = \n\n A well @-@ known town of 1 @,@ 000 souls . It has a <unk> in it . Short one .\n", encoding="utf-8"
-    )
+    path.write_text(" = Title = \n\n A well @-@ known town of 1 @,@ 000 souls . It has a <unk> in it . Short one .\n", encoding="utf-8")
     assert list(wikitext_sentences(path)) == ["A well-known town of 1,000 souls ."]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tiny_models
+from tests.models import tiny_models
 import torch
 
 from probing.models.encoders import Encoder, load_encoder

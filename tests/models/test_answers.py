@@ -1,5 +1,5 @@
 import pytest
-import tiny_models
+from tests.models import tiny_models
 from transformers import RobertaTokenizer
 
 from probing.core.facts import NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, select

@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-import tiny_models
+from tests.models import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer

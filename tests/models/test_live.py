@@ -1,7 +1,7 @@
 import math
 
 import pytest
-import tiny_models
+from tests.models import tiny_models
 import torch
 from transformers import AutoModelForMaskedLM
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-import tiny_models
+from tests.models import tiny_models
 import torch
 
 from probing.core.corpus import Sentence
