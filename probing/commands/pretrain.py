@@ -52,7 +52,9 @@ def pretrain(
         # A run that goes on must go on with the vocabulary that it began with.
         kept = work / out.name / "tokenizer"
         if not kept.is_dir():
-            train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text)).save_pretrained(kept)
+            half_written = kept.with_suffix(".tmp")
+            train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text)).save_pretrained(half_written)
+            half_written.replace(kept)
         tokenizer = AutoTokenizer.from_pretrained(kept)
         model = new_model(recipe, len(tokenizer))
     else:

@@ -175,7 +175,7 @@ def exposures(facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[
 
     Args:
         facts: the facts to classify.
-        sentences: the training sentences other than the stated ones.
+        sentences: all training sentences; a sentence that states one fact can be evidence for another.
         stated: ``fact_key`` of every fact stated in training templates.
         held_out: as from ``held_out_pairs``.
 

@@ -54,10 +54,12 @@ def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: 
     held = held_out_pairs(learnable)
     text = hold_out(read_corpus(lama, wikitext), held)
     stated = list(stated_facts(learnable, relations, held))
-    keys = {fact_key(fact) for fact, _ in stated}
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)
-    return TrainingText(tuple(text), tuple(sentences), exposures(facts, text, set(), held), exposures(facts, text, keys, held))
+    kept = {sentence.text for sentence in sentences}
+    keys = {fact_key(fact) for fact, sentence in stated if sentence.text in kept}
+    of_text = exposures(facts, text, set(), held)
+    return TrainingText(tuple(text), tuple(sentences), of_text, exposures(facts, [*text, *sentences], keys, held))
 
 
 def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:

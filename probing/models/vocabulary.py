@@ -13,7 +13,9 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) -> PreTrainedTokenizerBase:
-    """An uncased WordPiece tokenizer of exactly ``size`` tokens in which every word of ``must_hold`` is one token.
+    """An uncased WordPiece tokenizer of at most ``size`` tokens in which every word of ``must_hold`` is one token.
+
+    The order of tokens, and which of equally frequent pieces are learnt, can differ from call to call: keep the result.
 
     The learnt part is made smaller by the number of words that it lacks, until both together fit.
 

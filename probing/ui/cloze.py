@@ -38,12 +38,7 @@ def controls(view: View) -> tuple[live_models.Choice, str]:
         st.text_area, f"A sentence with a gap, written {escape(MASK)}", "prompt", page, value=chosen.prompt or EXAMPLES[0][0], height=80,
         max_chars=selection.MAX_TEXT,
     )  # fmt: skip
-    with st.container(horizontal=True, gap="xsmall"):
-        for number, (prompt, watch) in enumerate(EXAMPLES):
-            st.button(
-                escape(prompt), key=f"live.example.{number}", type="tertiary", on_click=selection.update,
-                kwargs={"prompt": prompt, "watch": watch, "mask": 1},
-            )  # fmt: skip
+    st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
     watched, model, head = st.columns([3, 2, 1])
     with watched:
         words = chosen.watch if chosen.prompt else chosen.watch or EXAMPLES[0][1]
@@ -70,6 +65,14 @@ def controls(view: View) -> tuple[live_models.Choice, str]:
             "full: everything trained per layer.",
         )  # fmt: skip
     return offered[name], kind
+
+
+def _take_example() -> None:
+    prompt = st.session_state["live.examples"]
+    if prompt:
+        selection.update(prompt=prompt, watch=dict(EXAMPLES)[prompt], mask=1)
+    # A pill is a button here: pressed again it works again.
+    st.session_state["live.examples"] = None
 
 
 def answer(view: View, choice: live_models.Choice, head: str) -> None:

@@ -83,7 +83,7 @@ def table_with_download(table: pd.DataFrame, *, stamp: Stamp, name: str, **optio
 def missing(what: str, command: str) -> None:
     """Says what is not there and which command makes it."""
     st.info(f"{what} This command makes it:", icon=":material/info:")
-    st.code(command, language="shell")
+    st.code(command, language="shell", wrap_lines=True)
 
 
 def problem(error: Exception) -> None:
@@ -98,4 +98,4 @@ def small_model_note(models: list[str] | tuple[str, ...]) -> None:
             "**nesia-mini is a small demonstration model**, trained in hours on a text that is known whole. It shows how "
             "knowledge moves through layers; it does not know what BERT knows. To see BERT-base on these pages:"
         )
-        st.code(BERT_COMMAND, language="shell")
+        st.code(BERT_COMMAND, language="shell", wrap_lines=True)

@@ -1,5 +1,6 @@
 """Stored results for pages: the database is made when first needed, every read is cached by the data's fingerprint."""
 
+import atexit
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,7 @@ def _open(sources: tuple[str, ...], target: str, state: tuple) -> Results:
     folder = Path(target)
     build_database([Path(source) for source in sources], folder)
     database = open_database(folder)
+    atexit.register(database.close)
     return Results(database, database.data_version)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.models import tiny_models
 import torch
 
 from probing.models.encoders import Encoder, load_encoder
 from probing.models.heads import PARTS
+from tests.models import tiny_models
 
 torch.set_num_threads(1)
 

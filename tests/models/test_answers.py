@@ -1,10 +1,10 @@
 import pytest
-from tests.models import tiny_models
 from transformers import RobertaTokenizer
 
 from probing.core.facts import NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, select
 from probing.models.answers import answer_ids, askable, one_token_ids
 from probing.models.encoders import load_encoder
+from tests.models import tiny_models
 
 
 def fact(prompt, answer):

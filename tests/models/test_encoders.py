@@ -2,7 +2,6 @@ import json
 import shutil
 
 import pytest
-from tests.models import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
@@ -10,6 +9,7 @@ from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 from probing.core.errors import HeadError, ModelError
 from probing.models.encoders import load_encoder, weights_identity
 from probing.models.states import all_hidden_states, tokenize
+from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK]."
 

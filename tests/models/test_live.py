@@ -1,7 +1,6 @@
 import math
 
 import pytest
-from tests.models import tiny_models
 import torch
 from transformers import AutoModelForMaskedLM
 
@@ -9,6 +8,7 @@ from probing.core.errors import HeadError, PromptError
 from probing.models.encoders import load_encoder
 from probing.models.heads import DecodingHead
 from probing.models.live import NoMask, SeveralMasks, TooLong, UnknownWord, load_live, shown
+from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."
 

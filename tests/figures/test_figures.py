@@ -1,0 +1,166 @@
+"""Figures: what is drawn is what the table says, and strangers' tokens are text."""
+
+import json
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from probing.figures import layer_axis, theme
+from probing.figures.entropy import entropy_by_layer
+from probing.figures.layer_curve import layer_curve
+from probing.figures.rank_lines import probability_lines, rank_lines
+from probing.figures.token_grid import bare, token_grid
+from probing.figures.total_bars import total_bars
+
+COLOURS = theme.model_colours(["nesia-mini", "other-bert"])
+NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
+
+
+def curve_points(models=("nesia-mini",), sets=("trex",), heads=("tied",), layers=3) -> pd.DataFrame:
+    rows = [
+        {
+            "run_id": f"{model}-{head}-{probe_set}", "model": model, "head": head, "probe_set": probe_set, "layer": layer, "value": layer / 10,
+            "low": layer / 10 - 0.01, "high": layer / 10 + 0.01, "n": 50, "relations": 3, "majority": 0.24, "other": layer / 20,
+        }
+        for model in models for head in heads for probe_set in sets for layer in range(layers)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def curve(points: pd.DataFrame, **more) -> go.Figure:
+    return layer_curve(points, **{"title": "P@1, macro", "unit": "share", "colours": COLOURS, "names": NAMES} | more)
+
+
+def lines(figure: go.Figure) -> list:
+    return [trace for trace in figure.data if trace.customdata is not None]
+
+
+def test_a_curve_shows_shares_in_per_cent_with_its_run_and_layer_behind_every_point():
+    (line,) = lines(curve(curve_points()))
+    assert list(line.y) == pytest.approx([0, 10, 20])
+    assert [list(point) for point in line.customdata] == [["nesia-mini-tied-trex", 0], ["nesia-mini-tied-trex", 1], ["nesia-mini-tied-trex", 2]]
+
+
+def test_a_mean_reciprocal_rank_is_no_percentage():
+    (line,) = lines(curve(curve_points(), unit="mean of 1 / rank"))
+    assert list(line.y) == pytest.approx([0, 0.1, 0.2])
+
+
+def test_baselines_are_dashed_and_dotted_and_left_out_where_not_defined():
+    dashes = {trace.line.dash for trace in curve(curve_points()).data}
+    assert {"dash", "dot"} <= dashes
+    bare_points = curve_points().assign(majority=float("nan"), other=float("nan"))
+    assert not {"dash", "dot"} & {trace.line.dash for trace in curve(bare_points).data}
+
+
+def test_models_keep_their_colour_and_probe_sets_get_theirs_only_when_there_is_one_model():
+    both = curve(curve_points(models=("nesia-mini", "other-bert"), sets=("trex", "common_sense")))
+    assert {line.line.color for line in lines(both)} == set(COLOURS.values())
+    one = curve(curve_points(sets=("trex", "common_sense")))
+    assert [line.line.color for line in lines(one)] == [theme.probe_set_colour("trex"), theme.probe_set_colour("common_sense")]
+
+
+def test_panels_give_each_probe_set_its_own_axes():
+    figure = curve(curve_points(sets=("trex", "common_sense")), panels=True)
+    assert {line.xaxis for line in lines(figure)} == {"x", "x2"}
+    assert {note.text for note in figure.layout.annotations} >= {"T-REx", "common sense (ours)"}
+
+
+def test_layer_zero_is_marked_on_every_layer_axis():
+    figures = [
+        curve(curve_points()),
+        rank_lines(pd.DataFrame({"name": ["a"] * 3, "layer": range(3), "rank": [9.0, 5.0, 1.0]})),
+        entropy_by_layer(pd.DataFrame({"layer": range(3), "entropy": [3.0, 2.0, 1.0]})),
+    ]
+    for figure in figures:
+        assert figure.layout.xaxis.title.text == layer_axis.TITLE
+        assert any(note.text == "embeddings" for note in figure.layout.annotations)
+
+
+@pytest.mark.parametrize("last", [2, 12, 13, 24, 36])
+def test_layer_ticks_hold_first_and_last_and_fit(last):
+    ticks = layer_axis.horizontal(go.Figure(), last).layout.xaxis.tickvals
+    assert ticks[0] == 0 and ticks[-1] == last and len(ticks) <= 16
+
+
+def test_total_bars_stack_to_the_total():
+    table = pd.DataFrame(
+        {"model": ["nesia-mini"], "head": ["tied"], "probe_set": ["trex"], "last": [0.1], "total": [0.25], "total_low": [0.2], "total_high": [0.3],
+         "intermediate": [0.6], "n": [100]}
+    )  # fmt: skip
+    last, inner = total_bars(table, k=1, colours=COLOURS, names=NAMES).data
+    assert last.x[0] + inner.x[0] == pytest.approx(25)
+
+
+def test_ranks_have_the_best_on_top_of_a_logarithmic_axis():
+    axis = rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})).layout.yaxis
+    assert axis.type == "log" and axis.range[0] >= math.log10(5000) and axis.range[1] < 0
+
+
+def test_probabilities_are_drawn_in_per_cent():
+    (line,) = probability_lines(pd.DataFrame({"name": ["a"], "layer": [1], "probability": [0.25]})).data
+    assert list(line.y) == [25]
+
+
+def tokens(*words: str) -> pd.DataFrame:
+    return pd.DataFrame({"layer": 0, "place": range(1, len(words) + 1), "token": words, "probability": [0.5 / (n + 1) for n in range(len(words))]})
+
+
+def test_the_right_answer_is_framed_wherever_it_stands():
+    figure = token_grid(tokens("rome", "Ġparis", "Berlin"), marked=["Paris"])
+    (frame,) = figure.layout.shapes
+    assert (frame.x0 + frame.x1) / 2 == 2
+
+
+def test_tokens_that_look_like_markup_are_shown_as_they_stand():
+    figure = token_grid(tokens("<b>", "&amp;", "<a href='x'>y"))
+    text = figure.data[1].text
+    assert text[0].startswith("&lt;b&gt;") and text[1].startswith("&amp;amp;")
+    assert "<a" not in json.dumps(figure.to_plotly_json()["data"][1]["text"].tolist() if hasattr(text, "tolist") else list(text))
+
+
+@pytest.mark.parametrize(("token", "expected"), [("Ġparis", "paris"), ("▁Paris", "paris"), ("paris", "paris"), ("##s", "##s")])
+def test_a_token_is_compared_without_its_mark_of_a_leading_space(token, expected):
+    assert bare(token) == expected
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: curve(curve_points().assign(value=float("nan"))),
+        lambda: token_grid(tokens()),
+        lambda: rank_lines(pd.DataFrame({"name": [], "layer": [], "rank": []})),
+        lambda: probability_lines(pd.DataFrame({"name": [], "layer": [], "probability": []})),
+        lambda: entropy_by_layer(pd.DataFrame({"layer": [], "entropy": []})),
+        lambda: total_bars(pd.DataFrame({"last": [None], "total": [None], "model": ["a"], "head": ["b"]}), k=1, colours={}, names={}),
+    ],
+)
+def test_a_figure_without_data_says_so_in_words(figure):
+    assert any(note.text for note in figure().layout.annotations)
+
+
+def test_a_models_colour_does_not_depend_on_the_other_models_shown():
+    assert theme.model_colours(["nesia-mini"])["nesia-mini"] == theme.model_colours(["a", "nesia-mini", "z"])["nesia-mini"]
+    colours = theme.model_colours([f"model {n}" for n in range(4)] + ["nesia-mini", "bert-base-uncased"])
+    assert len(set(colours.values())) == 6
+
+
+def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
+    figure = curve(curve_points())
+    before = len(figure.layout.annotations)
+    stamped = theme.stamp(figure, "filters <b> · data 1a2b")
+    assert len(figure.layout.annotations) == before
+    (note,) = [note for note in stamped.layout.annotations if note.name == "stamp"]
+    assert note.text == "filters &lt;b&gt; · data 1a2b"
+
+
+def test_colours_are_distinct_and_none_is_close_to_white_or_black():
+    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values()}:
+        red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+        # Relative luminance as in WCAG, without the gamma's linear foot.
+        light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+        assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
+        assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"
+    assert len(set(theme.PALETTE)) == len(theme.PALETTE)

@@ -1,0 +1,43 @@
+"""Which runs a page shows, and what it does with names that are not there."""
+
+import pandas as pd
+
+from probing.ui.page import fit, one_run_each
+from probing.ui.selection import Selection
+
+
+def runs(*rows: tuple) -> pd.DataFrame:
+    columns = ["run_id", "model", "head", "probe_set", "role", "template_set", "created"]
+    defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01")
+    return pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
+
+
+def test_replicates_other_templates_and_older_runs_stand_back():
+    table = runs(
+        ("replicate", "m", "tied", "trex", "replicate"),
+        ("paraphrase", "m", "tied", "trex", "primary", "paraphrase", "2026-03-01"),
+        ("old", "m", "tied", "trex", "primary", "default", "2026-01-01"),
+        ("new", "m", "tied", "trex", "primary", "default", "2026-02-01"),
+        ("lama", "m", "tied", "squad", "primary", "lama"),
+    )
+    assert sorted(one_run_each(table)["run_id"]) == ["lama", "new"]
+
+
+def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
+    table = runs(("1", "zeta", "lens"), ("2", "nesia-mini", "tied", "questions"), ("3", "nesia-mini", "tied", "trex"), ("4", "nesia-mini", "lens"))
+    chosen, unknown = fit(Selection(), table)
+    assert unknown == {}
+    assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "zeta"), ("tied",), ("trex", "questions"))
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
+
+
+def test_the_single_run_exists_whatever_was_chosen():
+    table = runs(("1", "a", "lens", "trex"), ("2", "b", "tied", "questions"))
+    chosen, _ = fit(Selection(model="a", head="tied", probe_set="questions"), table)
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("a", "lens", "trex")
+
+
+def test_names_that_are_not_stored_are_taken_out_and_named():
+    chosen, unknown = fit(Selection(models=("gone", "m"), probe_sets=("nothing",)), runs(("1",)))
+    assert chosen.models == ("m",) and chosen.probe_sets == ("trex",)
+    assert unknown == {"models": ["gone"], "probe_sets": ["nothing"]}
