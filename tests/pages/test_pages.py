@@ -1,0 +1,176 @@
+"""Every page with an empty, a one-model and a full store, and the ways between them."""
+
+import json
+import sys
+
+import pytest
+
+from tests.pages.conftest import PAGES, words
+
+NEEDS_RESULTS = ("home", "layer_curves", "facts")
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+@pytest.mark.parametrize("store", ["empty", "one model", "several"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
+def test_a_page_opens_without_an_error(visit, page, store):
+    app = visit(page, store)
+    assert not app.exception
+    assert app.title[0].value
+    if store != "empty" and page in NEEDS_RESULTS:
+        assert charts(app)
+
+
+@pytest.mark.parametrize("page", NEEDS_RESULTS)
+def test_an_empty_store_names_the_command_that_fills_it(visit, page):
+    app = visit(page, "empty")
+    assert "python -m probing probe --model nesia-mini" in words(app)
+
+
+@pytest.mark.parametrize("page", NEEDS_RESULTS)
+def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot, monkeypatch, page):
+    broken = next(own_snapshot.rglob("predictions-*.parquet"))
+    broken.write_bytes(broken.read_bytes()[:100])
+    app = visit(page, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(own_snapshot))
+    app.run()
+    assert not app.exception
+    assert "predictions" in app.warning[0].value
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
+def test_a_page_that_asks_no_model_does_not_load_torch(visit, page):
+    before = "torch" in sys.modules
+    visit(page)
+    assert before or "torch" not in sys.modules
+
+
+@pytest.mark.parametrize("page", NEEDS_RESULTS)
+def test_every_figure_has_a_table_downloads_and_a_stamp(visit, page):
+    app = visit(page)
+    figures = charts(app)
+    version = [note["text"] for figure in figures for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
+    assert len(version) == len(figures) and all("data" in text for text in version)
+    labels = [button.proto.label for button in app.get("download_button")]
+    assert labels.count("HTML") == len(figures) and labels.count("CSV") >= len(figures)
+    assert len(app.dataframe) >= len(figures)
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "field"),
+    [
+        ("layer_curves", {"metric": "mrr", "average": "micro", "panels": "1"}, None),
+        ("layer_curves", {"models": "other-bert", "heads": "lens", "probe_sets": "trex", "in_subject": "no"}, None),
+        ("facts", {"model": "nesia-mini-qa", "head": "lens", "text": "paris", "order": "fact"}, None),
+        ("facts", {"at_layer": "2", "at_rank": "10", "relation": "P19"}, None),
+        ("home", {"k": "10", "exposures": "stated"}, None),
+    ],
+)
+def test_a_link_opens_its_view_and_stays_as_it_was(visit, page, query, field):
+    app = visit(page, "several", query)
+    assert not app.exception and not app.info
+    assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
+
+
+def test_senseless_values_in_a_link_are_left_aside_with_a_note(visit):
+    app = visit("layer_curves", query={"metric": "p_at_7", "models": "<b>gone</b>"})
+    assert not app.exception
+    assert any("metric" in note.value for note in app.info)
+    assert any("gone" in note.value and "<b>" not in note.value for note in app.info)
+    assert "metric" not in app.query_params
+
+
+def test_a_choice_is_written_to_the_link_and_survives_a_change_of_page(visit):
+    app = visit("layer_curves", "several")
+    app.multiselect(key="layer_curves.models").set_value(["other-bert"]).run()
+    assert app.query_params["models"] == ["other-bert"]
+    app.switch_page(PAGES["facts"]).run()
+    app.switch_page(PAGES["layer_curves"])
+    app.query_params.clear()
+    app.run()
+    assert app.multiselect(key="layer_curves.models").value == ["other-bert"]
+
+
+def test_the_curve_page_counts_what_the_store_holds(visit):
+    app = visit("layer_curves", query={"average": "micro"})
+    (figure,) = charts(app)
+    (line,) = [trace for trace in figure["data"] if trace.get("customdata")]
+    # planted_rank: of the ten T-REx facts at layer 3, numbers 0, 4 and 8 are lost; the others have max(1, x // 82).
+    ranks = [26 if n % 4 == 0 else max(1, (n * 37 + 11) % 300 // 82) for n in range(10)]
+    shares = app.dataframe[0].value
+    assert shares.loc[shares["layer"] == 3, "value"].iloc[0] == pytest.approx(sum(rank == 1 for rank in ranks) / 10)
+    assert len(line["x"]) == 4 or "bdata" in line["x"]
+
+
+def test_the_facts_behind_a_point_are_one_link_away(visit):
+    app = visit("layer_curves")
+    app.select_slider(key="layer_curves.layer").set_value(1).run()
+    assert "at layer 1" in words(app)
+    links = [link.proto for link in app.get("page_link")]
+    assert any(link.label == "Show these facts" and "at_layer=1" in link.query_string for link in links)
+
+
+def test_filters_that_keep_no_fact_say_so(visit):
+    app = visit("layer_curves", query={"probe_sets": "trex", "exposures": "held out", "in_subject": "yes"})
+    assert not app.exception
+    assert any("No facts are left" in note.value for note in app.info)
+
+
+def test_a_fact_is_found_by_search_and_leafed_through(visit):
+    app = visit("facts", query={"text": "Germany"})
+    assert "1 fact" in words(app) and r"The capital of Germany is \[MASK\]" in words(app)
+    app.text_input(key="facts.text").set_value("").run()
+    first = [text.value for text in app.markdown if text.value.startswith("### ")]
+    next(button for button in app.button if button.label == "Next").click().run()
+    assert app.query_params["fact"]
+    assert [text.value for text in app.markdown if text.value.startswith("### ")] != first
+
+
+def test_rocky_balboa_is_one_click_away(visit):
+    app = visit("facts", "several", {"probe_set": "questions", "text": "bank"})
+    next(button for button in app.button if button.label == "Rocky Balboa").click().run()
+    assert not app.exception
+    assert r"Rocky Balboa was born in \[MASK\]" in words(app)
+    assert len(charts(app)) == 2
+
+
+def test_a_random_fact_is_shown(visit):
+    app = visit("facts")
+    next(button for button in app.button if button.label == "Random").click().run()
+    assert not app.exception and app.query_params["fact"]
+
+
+def test_a_search_without_result_offers_to_clear_the_filters(visit):
+    app = visit("facts", query={"text": "no such words"})
+    assert any("No fact passes" in note.value for note in app.info)
+    next(button for button in app.button if button.label == "Clear all filters").click().run()
+    assert "10 facts" in words(app)
+
+
+def test_an_unknown_fact_in_a_link_is_a_note(visit):
+    app = visit("facts", query={"fact": "feedfacefeedface"})
+    assert not app.exception and any("not in these results" in note.value for note in app.info)
+
+
+def test_names_that_look_like_markup_are_text(visit):
+    app = visit("facts", query={"text": "Zola"})
+    assert r"Emile \[Zola\] \<b\>" in words(app)
+
+
+def test_home_shows_rocky_balboa_as_he_is_and_where_to_go(visit):
+    app = visit("home")
+    assert "Rocky Balboa" in words(app) and "small demonstration model" in words(app)
+    assert "python -m probing probe --model bert-base-uncased --facts all --head tied" in words(app)
+    assert {link.proto.label.split("**")[1] for link in app.get("page_link") if "**" in link.proto.label} >= {"Layer curves", "Facts", "Live"}
+
+
+def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit):
+    from probing.core.metrics import METRICS
+    from probing.ui.text import escape
+
+    app = visit("methods")
+    assert all(f"**{escape(metric.label)}**" in words(app) for metric in METRICS.values())
+    assert any("left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe)
