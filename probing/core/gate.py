@@ -68,7 +68,7 @@ def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[L
 
     def pooled(names: Sequence[str]) -> Estimate:
         rows = [c for name in names for c in by_exposure.get(name, ())]
-        return micro([RelationCounts(c.relation, c.n, c.hits_1) for c in rows])
+        return micro([RelationCounts("all", sum(c.n for c in rows), sum(c.hits_1 for c in rows))])
 
     seen, held = pooled(("stated", "evidence")), pooled(("held out",))
     found = [

@@ -5,11 +5,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 
 TITLE = "layer (0 = embeddings)"
-
-
-def layer_labels(last: int) -> list[str]:
-    """Names of layers 0 to ``last`` where there is room for words."""
-    return ["0 (embeddings)" if layer == 0 else str(layer) for layer in range(last + 1)]
+ZERO = "emb."
 
 
 def _ticks(last: int) -> list[int]:
@@ -18,7 +14,7 @@ def _ticks(last: int) -> list[int]:
 
 
 def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
-    """Layers from left to right, layer 0 on a shaded band with its name.
+    """Layers from left to right, layer 0 on a shaded band and with its name.
 
     Args:
         figure: changed in place and returned.
@@ -27,14 +23,10 @@ def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
     """
     ticks = _ticks(last)
     figure.update_xaxes(
-        title_text=TITLE, tickmode="array", tickvals=ticks, ticktext=[str(tick) for tick in ticks],
+        title_text=TITLE, tickmode="array", tickvals=ticks, ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
         range=[-0.5, last + 0.5], showgrid=False, **where,
     )  # fmt: skip
-    figure.add_vrect(
-        x0=-0.5, x1=0.5, fillcolor=theme.NEUTRAL, opacity=0.13, line_width=0, layer="below",
-        annotation={"text": "embeddings", "textangle": -90, "font": {"size": 10, "color": theme.NEUTRAL}},
-        annotation_position="top left", **where,
-    )  # fmt: skip
+    figure.add_vrect(x0=-0.5, x1=0.5, fillcolor=theme.NEUTRAL, opacity=0.13, line_width=0, layer="below", **where)
     return figure
 
 
@@ -42,7 +34,7 @@ def vertical(figure: go.Figure, last: int) -> go.Figure:
     """Layers from bottom to top, as the model computes them."""
     figure.update_yaxes(
         title_text="layer", tickmode="array", tickvals=list(range(last + 1)),
-        ticktext=["0 (emb.)" if layer == 0 else str(layer) for layer in range(last + 1)],
+        ticktext=[f"{ZERO} 0" if layer == 0 else str(layer) for layer in range(last + 1)],
         range=[-0.5, last + 0.5], showgrid=False,
     )  # fmt: skip
     return figure

@@ -22,6 +22,8 @@ HEAD_SUFFIX = {"tied": "", "lens": "-open", "full": "-dot"}
 NEUTRAL = "#808890"
 ACCENT = "#E69F00"
 GRID = "rgba(128,136,144,0.22)"
+#: Text on light and on dark pages: strong for what is read, soft for axes.
+INK = {False: ("#1F2933", "#46525E"), True: ("#EDF1F5", "#B8C2CC")}
 
 #: The models that ship, so that their colours never depend on what else was probed.
 FIRST_MODELS = ("nesia-mini", "bert-base-uncased")
@@ -119,6 +121,17 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
         font={"size": 9, "color": NEUTRAL},
     )
     return copy
+
+
+def ink(figure: go.Figure, dark: bool = False) -> go.Figure:
+    """Colours all text for a light or a dark page, in place; a figure without it takes the page's own, paler, grey."""
+    strong, soft = INK[dark]
+    figure.update_layout(font_color=soft, legend_font_color=soft)
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(tickfont_color=soft, title_font_color=soft)
+    figure.update_traces(textfont_color=strong, selector={"mode": "text"})
+    figure.update_annotations(font_color=soft)
+    return figure
 
 
 def empty(message: str) -> go.Figure:

@@ -30,18 +30,18 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
         z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
         # Transparent tints, so that the page's own text colour stays readable on light and on dark.
         colorscale=[[share, theme.faint(BLUE, opacity)] for share, opacity in _TINTS],
-        colorbar={"title": {"text": "probability", "side": "right"}, "thickness": 10, "len": 0.9, "tickformat": ".0%"},
+        # Every cell says its probability, and a telephone needs the room.
+        showscale=False,
     )  # fmt: skip
-    wide = 14 if columns <= 5 else 10
     figure.add_scatter(
         x=tokens["place"], y=tokens["layer"], mode="text", showlegend=False,
         text=[
-            f"{theme.plain(theme.shorten(one.token, wide))}<br><span style='font-size:10px'>{percent(one.probability)}</span>"
+            f"{_lines(one.token)}<br><span style='font-size:10px'>{percent(one.probability)}</span>"
             for one in tokens.itertuples()
         ],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate="layer %{y}, place %{x}<br><b>%{customdata[0]}</b><br>probability %{customdata[1]:.4f}<extra></extra>",
-        textfont={"size": 12},
+        textfont={"size": 12}, cliponaxis=False,
     )  # fmt: skip
     wanted = {word.casefold() for word in marked}
     for one in tokens.itertuples():
@@ -50,10 +50,17 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
                 type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
                 line={"color": theme.ACCENT, "width": 2.5}, layer="above",
             )  # fmt: skip
-    theme.apply(figure, height=70 + 42 * (last + 1))
+    theme.apply(figure, height=70 + 46 * (last + 1))
     layer_axis.vertical(figure, last)
     figure.update_xaxes(title_text="place in the layer's list", dtick=1, range=[0.5, columns + 0.5], showgrid=False)
     return figure
+
+
+def _lines(token: str, width: int = 10) -> str:
+    """A token on one line or, if it is long, on two: a column on a telephone holds ten letters."""
+    if len(token) <= width:
+        return theme.plain(token)
+    return f"{theme.plain(token[: width - 1])}-<br>{theme.plain(theme.shorten(token[width - 1 :], width))}"
 
 
 def percent(probability: float) -> str:

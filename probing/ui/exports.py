@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from probing.figures import theme
+
 #: Cells that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -54,6 +56,7 @@ def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
 
 def html_bytes(figure: go.Figure, stamp: Stamp) -> bytes:
     """The figure as one interactive HTML file that needs no network."""
+    figure = theme.ink(go.Figure(figure))
     body = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
     # "--" would end a comment early.
     comment = html.escape(f"{stamp.text} · {stamp.data_version} {' '.join(stamp.run_ids)}").replace("--", "&#45;&#45;")

@@ -44,11 +44,6 @@ class Results:
         """All runs."""
         return self.read("runs")
 
-    def relation_labels(self) -> dict[str, str]:
-        """Relation -> what a reader sees."""
-        table = self.read("relations")
-        return dict(zip(table["relation"], table["label"], strict=True))
-
 
 def open_results() -> Results:
     """Opens the database, building it first if a results file is new.
@@ -57,13 +52,17 @@ def open_results() -> Results:
         StoreError: if a results file or the database cannot be used; the message says what to do.
     """
     sources = [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]
-    state = tuple(
-        (str(path), stat.st_size, stat.st_mtime_ns)
-        for folder in sources
-        for path in sorted(folder.rglob("*.parquet"))
-        for stat in (path.stat(),)
-    )
+    state = tuple(entry for folder in sources for path in sorted(folder.rglob("*.parquet")) if (entry := _state(path)))
     return _open(tuple(map(str, sources)), str(database_folder()), state)
+
+
+def _state(path: Path) -> tuple[str, int, int] | None:
+    """What tells a file from its next version; None if it vanished while the folder was read."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return str(path), stat.st_size, stat.st_mtime_ns
 
 
 @st.cache_resource(max_entries=3, show_spinner="Making the database from the stored results (once) …")
@@ -71,10 +70,13 @@ def _open(sources: tuple[str, ...], target: str, state: tuple) -> Results:
     folder = Path(target)
     build_database([Path(source) for source in sources], folder)
     database = open_database(folder)
-    atexit.register(database.close)
     return Results(database, database.data_version)
 
 
 @st.cache_data(max_entries=400, show_spinner=False)
 def _read(data_version: str, query: str, parameters: tuple, _database: Database) -> Any:
     return _QUERIES[query](_database, **dict(parameters))
+
+
+# A database that is open when Python ends makes DuckDB print a page of warnings.
+atexit.register(_open.clear)

@@ -1,6 +1,5 @@
 """Figures: what is drawn is what the table says, and strangers' tokens are text."""
 
-import json
 import math
 
 import pandas as pd
@@ -21,7 +20,8 @@ NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
 def curve_points(models=("nesia-mini",), sets=("trex",), heads=("tied",), layers=3) -> pd.DataFrame:
     rows = [
         {
-            "run_id": f"{model}-{head}-{probe_set}", "model": model, "head": head, "probe_set": probe_set, "layer": layer, "value": layer / 10,
+            "run_id": f"{model}-{head}-{probe_set}", "model": model, "head": head, "probe_set": probe_set, "layer": layer,
+            "value": layer / 10,
             "low": layer / 10 - 0.01, "high": layer / 10 + 0.01, "n": 50, "relations": 3, "majority": 0.24, "other": layer / 20,
         }
         for model in models for head in heads for probe_set in sets for layer in range(layers)
@@ -40,7 +40,11 @@ def lines(figure: go.Figure) -> list:
 def test_a_curve_shows_shares_in_per_cent_with_its_run_and_layer_behind_every_point():
     (line,) = lines(curve(curve_points()))
     assert list(line.y) == pytest.approx([0, 10, 20])
-    assert [list(point) for point in line.customdata] == [["nesia-mini-tied-trex", 0], ["nesia-mini-tied-trex", 1], ["nesia-mini-tied-trex", 2]]
+    assert [list(point) for point in line.customdata] == [
+        ["nesia-mini-tied-trex", 0],
+        ["nesia-mini-tied-trex", 1],
+        ["nesia-mini-tied-trex", 2],
+    ]
 
 
 def test_a_mean_reciprocal_rank_is_no_percentage():
@@ -76,7 +80,8 @@ def test_layer_zero_is_marked_on_every_layer_axis():
     ]
     for figure in figures:
         assert figure.layout.xaxis.title.text == layer_axis.TITLE
-        assert any(note.text == "embeddings" for note in figure.layout.annotations)
+        assert figure.layout.xaxis.ticktext[0] == "0<br>emb."
+        assert any(shape.x0 == -0.5 and shape.x1 == 0.5 for shape in figure.layout.shapes)
 
 
 @pytest.mark.parametrize("last", [2, 12, 13, 24, 36])
@@ -87,7 +92,8 @@ def test_layer_ticks_hold_first_and_last_and_fit(last):
 
 def test_total_bars_stack_to_the_total():
     table = pd.DataFrame(
-        {"model": ["nesia-mini"], "head": ["tied"], "probe_set": ["trex"], "last": [0.1], "total": [0.25], "total_low": [0.2], "total_high": [0.3],
+        {"model": ["nesia-mini"], "head": ["tied"], "probe_set": ["trex"], "last": [0.1], "total": [0.25], "total_low": [0.2],
+         "total_high": [0.3],
          "intermediate": [0.6], "n": [100]}
     )  # fmt: skip
     last, inner = total_bars(table, k=1, colours=COLOURS, names=NAMES).data
@@ -105,7 +111,9 @@ def test_probabilities_are_drawn_in_per_cent():
 
 
 def tokens(*words: str) -> pd.DataFrame:
-    return pd.DataFrame({"layer": 0, "place": range(1, len(words) + 1), "token": words, "probability": [0.5 / (n + 1) for n in range(len(words))]})
+    return pd.DataFrame(
+        {"layer": 0, "place": range(1, len(words) + 1), "token": words, "probability": [0.5 / (n + 1) for n in range(len(words))]}
+    )
 
 
 def test_the_right_answer_is_framed_wherever_it_stands():
@@ -118,7 +126,7 @@ def test_tokens_that_look_like_markup_are_shown_as_they_stand():
     figure = token_grid(tokens("<b>", "&amp;", "<a href='x'>y"))
     text = figure.data[1].text
     assert text[0].startswith("&lt;b&gt;") and text[1].startswith("&amp;amp;")
-    assert "<a" not in json.dumps(figure.to_plotly_json()["data"][1]["text"].tolist() if hasattr(text, "tolist") else list(text))
+    assert "<a" not in "".join(text)
 
 
 @pytest.mark.parametrize(("token", "expected"), [("Ġparis", "paris"), ("▁Paris", "paris"), ("paris", "paris"), ("##s", "##s")])
@@ -164,3 +172,18 @@ def test_colours_are_distinct_and_none_is_close_to_white_or_black():
         assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
         assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"
     assert len(set(theme.PALETTE)) == len(theme.PALETTE)
+
+
+def test_a_long_token_takes_two_lines_and_stays_whole_in_the_hover():
+    figure = token_grid(tokens("philadelphia"))
+    assert figure.data[1].text[0].startswith("philadelp-<br>hia<br>")
+    assert figure.data[1].customdata[0][0] == "philadelphia"
+
+
+@pytest.mark.parametrize("dark", [True, False])
+def test_ink_colours_every_text_for_its_page(dark):
+    strong, soft = theme.INK[dark]
+    figure = theme.ink(theme.stamp(token_grid(tokens("rome")), "stamp"), dark=dark)
+    assert figure.data[1].textfont.color == strong
+    assert {note.font.color for note in figure.layout.annotations} == {soft}
+    assert figure.layout.xaxis.tickfont.color == soft

@@ -1,11 +1,13 @@
 """Every page with an empty, a one-model and a full store, and the ways between them."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
 
-from tests.pages.conftest import PAGES, words
+from tests.pages.conftest import PAGES, ROOT, words
 
 NEEDS_RESULTS = ("home", "layer_curves", "facts")
 
@@ -41,11 +43,21 @@ def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot
     assert "predictions" in app.warning[0].value
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
-def test_a_page_that_asks_no_model_does_not_load_torch(visit, page):
-    before = "torch" in sys.modules
-    visit(page)
-    assert before or "torch" not in sys.modules
+def test_pages_that_ask_no_model_do_not_load_torch(planted_snapshots, tmp_path):
+    code = f"""
+import sys
+from streamlit.testing.v1 import AppTest
+for page in {[PAGES[page] for page in PAGES if page != "live"]!r}:
+    app = AppTest.from_file("app.py", default_timeout=120)
+    if page != "app.py":
+        app.switch_page(page)
+    app.run()
+    assert not app.exception and len(app.title) == 1, page
+print(sorted({{"torch", "transformers"}} & set(sys.modules)))
+"""
+    places = {"PROBING_SNAPSHOT": str(planted_snapshots["one model"]), "PROBING_CACHE": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | places)
+    assert run.stdout.strip().splitlines()[-1:] == ["[]"], run.stderr
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)
@@ -86,7 +98,7 @@ def test_senseless_values_in_a_link_are_left_aside_with_a_note(visit):
 def test_a_choice_is_written_to_the_link_and_survives_a_change_of_page(visit):
     app = visit("layer_curves", "several")
     app.multiselect(key="layer_curves.models").set_value(["other-bert"]).run()
-    assert app.query_params["models"] == ["other-bert"]
+    assert app.query_params["models"] == "other-bert"
     app.switch_page(PAGES["facts"]).run()
     app.switch_page(PAGES["layer_curves"])
     app.query_params.clear()
@@ -164,7 +176,11 @@ def test_home_shows_rocky_balboa_as_he_is_and_where_to_go(visit):
     app = visit("home")
     assert "Rocky Balboa" in words(app) and "small demonstration model" in words(app)
     assert "python -m probing probe --model bert-base-uncased --facts all --head tied" in words(app)
-    assert {link.proto.label.split("**")[1] for link in app.get("page_link") if "**" in link.proto.label} >= {"Layer curves", "Facts", "Live"}
+    assert {link.proto.label.split("**")[1] for link in app.get("page_link") if "**" in link.proto.label} >= {
+        "Layer curves",
+        "Facts",
+        "Live",
+    }
 
 
 def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit):
@@ -173,4 +189,6 @@ def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit)
 
     app = visit("methods")
     assert all(f"**{escape(metric.label)}**" in words(app) for metric in METRICS.values())
-    assert any("left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe)
+    assert any(
+        "left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe
+    )

@@ -39,9 +39,7 @@ def test_a_stamp_names_filters_data_and_runs():
 
 
 def test_markdown_of_strangers_is_escaped():
-    assert escape("**x** [a](b) <i> $y$ :red[z] `c`") == (
-        r"\*\*x\*\* \[a\]\(b\) \<i\> \$y\$ \:red\[z\] \`c\`"
-    )
+    assert escape("**x** [a](b) <i> $y$ :red[z] `c`") == (r"\*\*x\*\* \[a\]\(b\) \<i\> \$y\$ \:red\[z\] \`c\`")
     assert escape("a\n\n# b") == r"a \# b"
 
 

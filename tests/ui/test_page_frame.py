@@ -24,7 +24,9 @@ def test_replicates_other_templates_and_older_runs_stand_back():
 
 
 def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
-    table = runs(("1", "zeta", "lens"), ("2", "nesia-mini", "tied", "questions"), ("3", "nesia-mini", "tied", "trex"), ("4", "nesia-mini", "lens"))
+    table = runs(
+        ("1", "zeta", "lens"), ("2", "nesia-mini", "tied", "questions"), ("3", "nesia-mini", "tied", "trex"), ("4", "nesia-mini", "lens")
+    )
     chosen, unknown = fit(Selection(), table)
     assert unknown == {}
     assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "zeta"), ("tied",), ("trex", "questions"))

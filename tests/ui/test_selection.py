@@ -47,7 +47,9 @@ def test_values_that_make_no_sense_are_ignored_by_name(name, value):
     assert read == Selection()
 
 
-@pytest.mark.parametrize(("name", "value"), [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("sheet", "9" * 30), ("known_at", "300")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("sheet", "9" * 30), ("known_at", "300")]
+)
 def test_numbers_out_of_range_are_ignored_by_name(name, value):
     assert from_query({name: [value]}, "facts")[1] == [name]
 
