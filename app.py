@@ -7,7 +7,7 @@ from probing.ui import home, page, parts
 view = page.open_page("home", "Home", "What does each layer of a language model know?")
 st.markdown(
     "A language model computes its answer layer by layer. This explorer asks **every layer** to fill the gap in sentences like "
-    "*The capital of Germany is \\[MASK\\]*, over whole sets of facts, and shows where knowledge appears, and where it is lost "
+    "*The capital of France is \\[MASK\\]*, over whole sets of facts, and shows where knowledge appears, and where it is lost "
     "again. It rebuilds and extends the experiments of *BERTnesia: Investigating the capture and forgetting of knowledge in BERT* "
     "(Wallat, Singh and Anand 2020)."
 )

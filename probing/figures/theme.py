@@ -104,7 +104,7 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
     lines.append(line)
     copy = go.Figure(figure)
     room = 14 * len(lines)
-    bottom = 70 + room
+    bottom = 90 + room
     copy.update_layout(margin_b=bottom, height=(figure.layout.height or 420) + room + 10)
     copy.add_annotation(
         name="stamp",
@@ -113,7 +113,7 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
         yref="paper",
         x=0,
         y=0,
-        yshift=-58,
+        yshift=-76,
         xanchor="left",
         yanchor="top",
         align="left",

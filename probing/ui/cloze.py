@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 MOST_WATCHED = 6
 EXAMPLES = (
-    ("The capital of Germany is [MASK].", "berlin"),
-    ("The official language of Brazil is [MASK].", "portuguese, spanish"),
+    ("The capital of France is [MASK].", "paris, lyon"),
+    ("Windows Media Player is a product made by [MASK].", "microsoft, apple"),
     ("Rocky Balboa was born in [MASK].", "philadelphia"),
-    ("Mozart plays the [MASK].", "piano, violin"),
+    ("In San Marino, official documents are written in [MASK].", "italian, english"),
     ("Fresh snow is [MASK].", "white, black"),
     ("A robin is not a [MASK].", "bird"),
     ("[MASK] is the capital of [MASK].", "paris, france"),

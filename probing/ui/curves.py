@@ -7,7 +7,8 @@ from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, 
 from probing.core.metrics import METRICS
 from probing.figures.layer_curve import layer_curve, series_name
 from probing.ui import navigation, parts, selection
-from probing.ui.page import View, set_name
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
 from probing.ui.results import Results
 
 #: Metric -> (column with its count or sum, column of the squared sum, columns of the other-subject baseline, rank it counts).

@@ -8,7 +8,8 @@ import streamlit as st
 from probing.figures.rank_lines import rank_lines
 from probing.figures.token_grid import token_grid
 from probing.ui import fact_list, navigation, parts, selection
-from probing.ui.page import View, set_name
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
 from probing.ui.text import escape
 
 #: More lines than this cannot be told apart.

@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.ui import home, navigation, parts, selection
-from probing.ui.page import View, set_name
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
 from probing.ui.text import count, escape
 
 ROWS = 50

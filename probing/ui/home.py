@@ -9,7 +9,8 @@ from probing.core.facts import MASK
 from probing.core.knowledge import KnowledgeCounts, knowledge
 from probing.figures.total_bars import total_bars
 from probing.ui import navigation, parts, selection
-from probing.ui.page import View, set_name
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
 from probing.ui.text import count, escape
 
 ROCKY = "Rocky Balboa was born in [MASK]."

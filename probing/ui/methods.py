@@ -8,7 +8,8 @@ import streamlit as st
 from probing.core.metrics import METRICS, Metric
 from probing.core.registry import read_registry
 from probing.ui import parts
-from probing.ui.page import View, set_name
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
 from probing.ui.text import escape
 
 HOW = """
@@ -25,12 +26,13 @@ place of the object in that order is the fact's **rank** at that layer.
 | `tied` | transform, LayerNorm and bias; the vocabulary matrix is shared and frozen | the pre-trained head |
 | `lens` | nothing: the pre-trained head reads every layer | |
 
-Heads learn by masked language modelling (15 %, of which 80 % masked, 10 % random, 10 % unchanged) on text that states none of the probed
-facts on purpose; the checkpoint with the lowest validation loss is probed, the start included. The encoder never changes.
+Heads learn by masked language modelling (15 %, of which 80 % masked, 10 % random, 10 % unchanged) on plain encyclopaedic text, WikiText,
+never on the sentences that the facts come from; the checkpoint with the lowest validation loss is probed, the start included. The
+encoder never changes.
 
 **Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure says which. The paper's curves are macro.
 
-**Intervals** are 95 %: Wilson's for micro, a bootstrap of facts within each relation for macro.
+**Intervals** are 95 %: Wilson's for micro, a bootstrap of facts within each relation for macro; for MRR those of a mean (Student, normal).
 
 **Baselines.** *Majority answer*: always giving the relation's most frequent object. *Another subject*: the same facts, but the model is
 asked about another subject of the relation; only what lies above it comes from knowing the subject.

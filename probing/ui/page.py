@@ -1,22 +1,19 @@
 """The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.errors import StoreError
-from probing.core.facts import PROBE_SETS
 from probing.figures.theme import model_colours
 from probing.ui import navigation, parts, results, selection
+from probing.ui.chosen_runs import HEADS, fit, one_run_each, set_name, set_order
 from probing.ui.exports import Stamp
 from probing.ui.results import Results
 from probing.ui.selection import Selection
 from probing.ui.text import escape, listing
-
-HEADS = ("tied", "lens", "full")
-MOST_DEFAULT_MODELS = 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class View:
         """The runs of the chosen models, heads and probe sets."""
         chosen, runs = self.chosen, self.runs
         kept = runs["model"].isin(chosen.models) & runs["head"].isin(chosen.heads) & runs["probe_set"].isin(chosen.probe_sets)
-        order = runs[kept].assign(_set=runs["probe_set"].map(_set_order))
+        order = runs[kept].assign(_set=runs["probe_set"].map(set_order))
         return order.sort_values(["_set", "model", "head"]).drop(columns="_set")
 
     @property
@@ -67,15 +64,6 @@ class View:
         words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []
         words += {"any": [], "no": ["answer not in subject"], "yes": ["answer in subject"]}[self.chosen.in_subject]
         return ", ".join(words) or "all facts"
-
-
-def set_name(probe_set: str) -> str:
-    """A probe set as a reader sees it."""
-    return PROBE_SETS.get(probe_set, probe_set)
-
-
-def _set_order(probe_set: str) -> int:
-    return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
 def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
@@ -121,58 +109,12 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     return view
 
 
-def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
-    """Primary runs of the default template set: for each model, head and probe set the one made last."""
-    if runs.empty:
-        return runs
-    primary = runs[runs["role"] == "primary"]
-    ranked = primary.assign(_default=primary["template_set"].eq("default"), _when=primary["created"].fillna("").astype(str))
-    ranked = ranked.sort_values(["_default", "_when", "run_id"], ascending=[False, False, True])
-    return ranked.drop_duplicates(["model", "head", "probe_set"]).drop(columns=["_default", "_when"]).reset_index(drop=True)
-
-
-def fit(chosen: Selection, runs: pd.DataFrame) -> tuple[Selection, dict[str, list[str]]]:
-    """Fills in defaults and takes out names that the store does not have.
-
-    Returns:
-        The fitted selection, and field -> the names taken out.
-    """
-    if runs.empty:
-        return chosen, {}
-    unknown: dict[str, list[str]] = {}
-
-    def keep(field: str, there: list[str], default: list[str]) -> tuple[str, ...]:
-        wanted = getattr(chosen, field)
-        wanted = (wanted,) if isinstance(wanted, str) and wanted else wanted
-        if gone := [name for name in wanted if name not in there]:
-            unknown[field] = gone
-        return tuple(name for name in wanted if name in there) or tuple(default)
-
-    models = list(model_colours(runs["model"]))
-    heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
-    sets = sorted(runs["probe_set"].unique(), key=lambda name: (_set_order(name), name))
-    fitted = replace(
-        chosen, models=keep("models", models, models[:MOST_DEFAULT_MODELS]), heads=keep("heads", heads, heads[:1]),
-        probe_sets=keep("probe_sets", sets, sets),
-    )  # fmt: skip
-    # One run for the pages that read a single one: each choice narrows the next.
-    first = [name for name in fitted.models if name in models]
-    model = keep("model", models, first)[0]
-    of_model = runs[runs["model"] == model]
-    its_heads = [name for name in heads if name in set(of_model["head"])]
-    head = keep("head", its_heads, its_heads)[0]
-    of_head = of_model[of_model["head"] == head]
-    its_sets = [name for name in sets if name in set(of_head["probe_set"])]
-    probe_set = keep("probe_set", its_sets, its_sets)[0]
-    return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
-
-
 def _controls(view: View) -> None:
     used, chosen, runs = selection.PAGE_FIELDS[view.page], view.chosen, view.runs
     if "models" in used:
         _several("Models", "models", view, list(model_colours(runs["model"])))
         _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
-        _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=_set_order), format_func=set_name)
+        _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
     if "probe_set" in used:
         anew = {"fact": "", "sheet": 1}
         selection.bound(
@@ -180,7 +122,7 @@ def _controls(view: View) -> None:
         )
         of_model = runs[runs["model"] == chosen.model]
         selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
-        sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=_set_order)
+        sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=set_order)
         selection.bound(
             st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
             resets={"relation": "", **anew},

@@ -2,7 +2,8 @@
 
 A widget of Streamlit forgets its value when the page changes, so widgets are never the memory. ``Selection`` is; a widget
 is given its value before it is drawn and hands a change back through a callback. The link is read when a page is
-entered, and written back whenever the selection differs from it, so that a copied link opens the same view.
+entered and when the visitor goes back, and is written whenever the selection differs from it, so that a copied link opens
+the same view.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +91,7 @@ _CHOICES: dict[str, Sequence] = {
     "scale": SCALES, "top": (3, 5, 10),
 }  # fmt: skip
 _DEFAULTS = Selection()
-_KEY, _PAGE = "probing.selection", "probing.page"
+_KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
 
 
 def _parse(name: str, values: Sequence[str]) -> Any:
@@ -161,32 +162,39 @@ def current() -> Selection:
 def update(**changes: Any) -> None:
     """Changes the selection; for callbacks of buttons."""
     st.session_state[_KEY] = replace(current(), **changes)
+    st.session_state[_CHANGED] = True
 
 
 def enter(page: str) -> list[str]:
-    """Reads the link if a page is entered by one.
+    """Reads the link when a page is entered by one, or when the browser's "back" has changed it.
 
-    Later runs of the same page leave the link unread: it may lag behind a visitor who clicks fast.
+    After a widget's change the link is left unread: it lags behind until it is written.
 
     Returns:
         Names of values in the link that were ignored.
     """
-    entered = st.session_state.get(_PAGE) != page
-    st.session_state[_PAGE] = page
-    query = {name: st.query_params.get_all(name) for name in st.query_params}
-    if not entered or not set(query) & {field.name for field in fields(Selection)}:
-        return []
-    chosen, ignored = from_query(query, page, current())
-    st.session_state[_KEY] = chosen
-    return ignored
+    state = st.session_state
+    entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
+    state[_PAGE] = page
+    query = _link()
+    ours = bool(set(query) & {field.name for field in fields(Selection)})
+    if ours if entered else (not changed and query != state.get(_WRITTEN)):
+        state[_KEY], ignored = from_query(query, page, current())
+        return ignored
+    return []
 
 
 def write_back(page: str) -> None:
     """Makes the link say what is shown."""
     wanted = to_query(current(), page)
-    there = {name: st.query_params.get_all(name) for name in st.query_params}
-    if {name: value if isinstance(value, list) else [value] for name, value in wanted.items()} != there:
+    listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
+    if listed != _link():
         st.query_params.from_dict(wanted)
+    st.session_state[_WRITTEN], st.session_state[_CHANGED] = listed, False
+
+
+def _link() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
 def bound(

@@ -35,9 +35,9 @@ def no_trouble(page) -> None:
 def test_every_page_has_content_in_light_and_dark_at_both_widths(visit, tmp_path, name, width, dark):
     page = visit(PAGES[name], width=width, dark=dark)
     no_trouble(page)
-    assert len(page.inner_text('[data-testid="stMain"]')) > 400
     if name in ("Home", "Layer curves", "Live"):
         page.wait_for_selector(".js-plotly-plot .main-svg")
+    assert len(page.inner_text('[data-testid="stMain"]')) > 400
     shoot(page, f"{name.lower().replace(' ', '-')}-{width}-{'dark' if dark else 'light'}", tmp_path)
 
 
@@ -56,10 +56,10 @@ def test_from_home_to_rocky_balboa_by_clicks(visit):
 def test_a_typed_sentence_is_answered_at_every_layer(visit):
     page = visit("/Live")
     box = page.get_by_role("textbox").first
-    box.fill("The capital of France is [MASK].")
+    box.fill("The capital of Spain is [MASK].")
     box.press("Control+Enter")
     settle(page)
-    page.wait_for_selector("text=The last layer says")
+    page.get_by_text("The last layer says").first.wait_for()
     assert "9 layers at once" in page.inner_text("body")
     assert "prompt=" in page.url
     no_trouble(page)

@@ -192,3 +192,13 @@ def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit)
     assert any(
         "left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe
     )
+
+
+def test_going_back_in_the_browser_goes_back_to_the_former_view(visit):
+    app = visit("facts", query={"text": "Germany"})
+    app.text_input(key="facts.text").set_value("Italy").run()
+    assert r"The capital of Italy is \[MASK\]" in words(app)
+    app.query_params["text"] = "Germany"
+    app.run()
+    assert r"The capital of Germany is \[MASK\]" in words(app)
+    assert app.text_input(key="facts.text").value == "Germany"

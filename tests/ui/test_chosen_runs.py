@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.ui.page import fit, one_run_each
+from probing.ui.chosen_runs import fit, one_run_each
 from probing.ui.selection import Selection
 
 

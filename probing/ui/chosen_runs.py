@@ -1,0 +1,68 @@
+"""Which runs a page shows: what was chosen, brought together with what is stored."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from probing.core.facts import PROBE_SETS
+from probing.figures.theme import model_colours
+from probing.ui.selection import Selection
+
+HEADS = ("tied", "lens", "full")
+MOST_DEFAULT_MODELS = 4
+
+
+def set_name(probe_set: str) -> str:
+    """A probe set as a reader sees it."""
+    return PROBE_SETS.get(probe_set, probe_set)
+
+
+def set_order(probe_set: str) -> int:
+    """Place of a probe set in lists; own sets come last."""
+    return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
+
+
+def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
+    """Primary runs of the default template set: for each model, head and probe set the one made last."""
+    if runs.empty:
+        return runs
+    primary = runs[runs["role"] == "primary"]
+    ranked = primary.assign(_default=primary["template_set"].eq("default"), _when=primary["created"].fillna("").astype(str))
+    ranked = ranked.sort_values(["_default", "_when", "run_id"], ascending=[False, False, True])
+    return ranked.drop_duplicates(["model", "head", "probe_set"]).drop(columns=["_default", "_when"]).reset_index(drop=True)
+
+
+def fit(chosen: Selection, runs: pd.DataFrame) -> tuple[Selection, dict[str, list[str]]]:
+    """Fills in defaults and takes out names that the store does not have.
+
+    Returns:
+        The fitted selection, and field -> the names taken out.
+    """
+    if runs.empty:
+        return chosen, {}
+    unknown: dict[str, list[str]] = {}
+
+    def keep(field: str, there: list[str], default: list[str]) -> tuple[str, ...]:
+        wanted = getattr(chosen, field)
+        wanted = (wanted,) if isinstance(wanted, str) and wanted else wanted
+        if gone := [name for name in wanted if name not in there]:
+            unknown[field] = gone
+        return tuple(name for name in wanted if name in there) or tuple(default)
+
+    models = list(model_colours(runs["model"]))
+    heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
+    sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
+    fitted = replace(
+        chosen, models=keep("models", models, models[:MOST_DEFAULT_MODELS]), heads=keep("heads", heads, heads[:1]),
+        probe_sets=keep("probe_sets", sets, sets),
+    )  # fmt: skip
+    # One run for the pages that read a single one: each choice narrows the next.
+    first = [name for name in fitted.models if name in models]
+    model = keep("model", models, first)[0]
+    of_model = runs[runs["model"] == model]
+    its_heads = [name for name in heads if name in set(of_model["head"])]
+    head = keep("head", its_heads, its_heads)[0]
+    of_head = of_model[of_model["head"] == head]
+    its_sets = [name for name in sets if name in set(of_head["probe_set"])]
+    probe_set = keep("probe_set", its_sets, its_sets)[0]
+    return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
