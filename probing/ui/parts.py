@@ -11,7 +11,7 @@ from probing.ui import exports
 from probing.ui.exports import Stamp
 from probing.ui.text import escape
 
-BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head tied"
+BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head lens"
 BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FETCH_COMMAND = "python -m probing fetch"
