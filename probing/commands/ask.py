@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from probing.core.errors import PromptError
 from probing.core.places import cache_folder
 
 
@@ -22,7 +23,12 @@ def ask(
     """Ask every layer to fill the mask of a sentence."""
     from probing.models.catalogue import open_live
 
-    answer = open_live(model, head, cache_folder(), device, base).ask(prompt, top, tuple(watch or ()), mask)
+    try:
+        answer = open_live(model, head, cache_folder(), device, base).ask(prompt, top, tuple(watch or ()), mask)
+    except PromptError as error:
+        if getattr(error, "positions", None):
+            raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
+        raise
     if as_json:
         layers = [
             {

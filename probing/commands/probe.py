@@ -53,6 +53,7 @@ def probe(
         left = ", ".join(f"{count:,} {reason}" for reason, count in sorted(kept.left_out.items())) or "none"
         typer.echo(f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out ({left})")
         if not kept.facts:
+            typer.echo("  nothing is left to probe, so no run is stored")
             continue
         config = RunConfig(
             model=encoder.name,
@@ -85,28 +86,25 @@ def probe(
 
 def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: Path) -> None:
     from probing.models.probing import probe as ask_all
-    from probing.store.parquet import read_table, write_table
+    from probing.store.parquet import write_table
 
     run_id, layers = config.run_id, encoder.layers + 1
     predictions, run = target / f"predictions-{run_id}.parquet", target / f"runs-{run_id}.parquet"
-    if run.is_file():
-        try:
-            rows = read_table(predictions, "predictions").num_rows
-            if rows == layers * len(kept.facts):
-                typer.echo(f"  {run_id} is there already: {predictions}")
-                return
-        except ProbingError as error:
-            typer.echo(f"  {error}; it is made again")
-    work = cache_folder() / "shards"
     order = sorted(range(len(kept.facts)), key=lambda n: (kept.facts[n].relation, n))
     facts = [kept.facts[n] for n in order]
-    columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states")
-    write_table("predictions", _prediction_columns(run_id, facts, columns, layers), predictions)
     tokenizer = f"{encoder.base}-{len(encoder.tokenizer)}"
-    write_table("facts", [_fact_row(fact, config.template_set) for fact in facts], target / f"facts-{config.facts_sha256[:16]}.parquet")
-    vocabulary = target / f"vocabulary-{tokenizer}.parquet"
     tokens = encoder.tokenizer.convert_ids_to_tokens(range(len(encoder.tokenizer)))
-    write_table("vocabulary", [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)], vocabulary)
+    # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
+    _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
+    vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
+    _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary)
+    work = cache_folder() / "shards"
+    if _rows("predictions", predictions) == layers * len(facts):
+        done = True
+    else:
+        done = False
+        columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states")
+        write_table("predictions", _prediction_columns(run_id, facts, columns, layers), predictions)
     row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard"}) | {
         "run_id": run_id,
         "role": "primary" if config.seed == 0 else "replicate",
@@ -115,14 +113,43 @@ def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: 
         "n_probed": len(facts),
         "left_out": json.dumps(kept.left_out, sort_keys=True),
         "tokenizer": tokenizer,
-        "device": str(encoder.device),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "config": config.canonical(),
     }
-    # Written last: a run exists once its row does.
-    write_table("runs", [row], run)
+    # Written last: a run exists once its row does. What was read and left out may change while the kept facts stay.
+    if not (done and _same_row(run, row)):
+        now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        write_table("runs", [row | now], run)
     shutil.rmtree(work / run_id, ignore_errors=True)
-    typer.echo(f"  {run_id}: {predictions}")
+    typer.echo(f"  {run_id} is there already: {predictions}" if done else f"  {run_id}: {predictions}")
+
+
+def _rows(table: str, path: Path) -> int | None:
+    """Rows of a readable file, None where there is none; a torn one is named and made again."""
+    from probing.store.parquet import read_table
+
+    if not path.is_file():
+        return None
+    try:
+        return read_table(path, table).num_rows
+    except ProbingError as error:
+        typer.echo(f"  {error}; it is made again")
+        return None
+
+
+def _whole(table: str, path: Path, rows: list[dict]) -> None:
+    from probing.store.parquet import write_table
+
+    if _rows(table, path) != len(rows):
+        write_table(table, rows, path)
+
+
+def _same_row(path: Path, row: dict) -> bool:
+    from probing.store.parquet import read_table
+
+    if _rows("runs", path) != 1:
+        return False
+    (stored,) = read_table(path, "runs").to_pylist()
+    return all(stored[key] == value for key, value in row.items())
 
 
 def _stored_logp(values):

@@ -43,6 +43,11 @@ def parse_json_lines(text: str, where: str) -> Iterator[tuple[int, dict]]:
             raise FactsError(f"{where}, line {number}: not JSON ({error}); expected one JSON object a line") from error
         if not isinstance(row, dict):
             raise FactsError(f"{where}, line {number}: got {type(row).__name__}, expected a JSON object")
+        if "\\ud" in line.lower():
+            try:
+                json.dumps(row, ensure_ascii=False).encode()
+            except UnicodeEncodeError as error:
+                raise FactsError(f"{where}, line {number}: holds half a character ({error.reason}); expected whole Unicode text") from error
         yield number, row
 
 
@@ -89,6 +94,8 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
             found.append(_read_masked_sentences(folder, name))
     if not found:
         raise FactsError(f"{root} holds none of LAMA's parts; expected one of {', '.join(n for n, *_ in FOLDERS.values())}")
+    if not any(part.n_read for part in found):
+        raise FactsError(f"{root} has LAMA's folders but no fact in them; was a copy interrupted?")
     return found
 
 
@@ -139,7 +146,7 @@ def _votes(row: dict, path: Path, number: int) -> Counter:
     votes = row.get("judgments") or []
     if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
         raise FactsError(f"{path}, line {number}: judgments is {votes!r}, expected a list of objects with judgment")
-    return Counter(vote.get("judgment") for vote in votes)
+    return Counter(str(vote.get("judgment")) for vote in votes)
 
 
 def _read_masked_sentences(folder: Path, probe_set: str) -> FactSet:

@@ -113,6 +113,9 @@ def load_heads(folder: Path | None, encoder: Encoder, kind: str) -> list[Decodin
     if folder is None:
         command = f"python -m probing train-heads --model {encoder.name} --head {kind}"
         raise HeadError(f"no {kind} heads are known for {encoder.name}; train them with: {command}")
+    recipes = {read_identity(head_path(folder, layer)).recipe for layer in range(encoder.layers + 1)}
+    if len(recipes) != 1:
+        raise HeadError(f"the heads in {folder} come from {len(recipes)} recipes, expected one; delete the folder and train them again")
     return [load_head(folder, encoder, layer, kind) for layer in range(encoder.layers + 1)]
 
 

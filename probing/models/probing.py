@@ -153,6 +153,8 @@ def probe(
                 for layer, head in enumerate(heads)
             ]
             part = {name: np.stack([getattr(layer, name) for layer in layers]) for name in COLUMNS}
+            # Another process with the same run may have finished it and tidied the folder away.
+            folder.mkdir(parents=True, exist_ok=True)
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             save_file(part, temporary)
             temporary.replace(path)

@@ -78,13 +78,18 @@ def visit(browser, address):
     assert not errors
 
 
+BUSY = ('[data-testid="stApp"][data-test-script-state="running"]', '[data-testid="stSkeleton"]', '[data-testid="stSpinner"]')
+
+
 def settle(page, seconds: float = 90) -> None:
     """Waits until the app has run: nothing runs, no placeholder is left and the text has stood still for a second."""
     page.wait_for_selector("h1")
     still, before, until = 0, "", time.monotonic() + seconds
     while still < 4 and time.monotonic() < until:
         page.wait_for_timeout(250)
-        running = page.locator('[data-testid="stApp"][data-test-script-state="running"], [data-testid="stSkeleton"], [data-testid="stSpinner"]')
+        running = page.locator(
+            '[data-testid="stApp"][data-test-script-state="running"], [data-testid="stSkeleton"], [data-testid="stSpinner"]'
+        )
         now = page.inner_text('[data-testid="stMain"]')
         still = still + 1 if now == before and running.count() == 0 else 0
         before = now

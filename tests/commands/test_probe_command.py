@@ -118,3 +118,18 @@ def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", kind)
     answer = run("ask", "The capital of France is [MASK].", "--model", tiny_model, "--head", kind, "--json", "--top", 3)
     assert [layer["layer"] for layer in json.loads(answer.stdout)["layers"]] == [0, 1, 2]
+
+
+def test_torn_or_missing_side_files_are_made_again_and_new_counts_are_recorded(run, cache, tiny_model, facts_file):
+    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run(*arguments)
+    path, _ = predictions(cache / "runs")
+    before = path.stat().st_mtime_ns
+    for torn in [*(cache / "runs").glob("facts-*"), *(cache / "runs").glob("vocabulary-*")]:
+        torn.write_bytes(torn.read_bytes()[:50])
+    facts_file.write_text(facts_file.read_text() + facts_file.read_text().splitlines()[0] + "\n")
+    run(*arguments)
+    assert path.stat().st_mtime_ns == before
+    (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
+    assert (row["n_read"], json.loads(row["left_out"])["duplicate"]) == (7, 1)
+    assert "ok  runs and database" in run("check").output
