@@ -21,8 +21,8 @@ def check(
 
     problems: list[str] = []
     folders = [folder for folder in (runs or [snapshot_folder(), runs_folder()]) if folder.is_dir()]
-    # A database that was never built is no fault: it is derived.
-    database = database_folder() if database_folder().is_dir() else None
+    # A database that was never built is no fault: it is derived. It is built from the usual folders, not from named ones.
+    database = database_folder() if database_folder().is_dir() and not runs else None
     for title, look in (
         ("registry and shipped facts", _facts_problems),
         ("fetched data", _data_problems),

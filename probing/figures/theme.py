@@ -20,10 +20,9 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star"
 HEAD_SUFFIX = {"tied": "", "lens": "-open", "full": "-dot"}
 #: Readable on white and on near-black; used for baselines, grid marks and stamps.
 NEUTRAL = "#808890"
-ACCENT = "#E69F00"
 GRID = "rgba(128,136,144,0.22)"
-#: Text on light and on dark pages: strong for what is read, soft for axes.
-INK = {False: ("#1F2933", "#46525E"), True: ("#EDF1F5", "#B8C2CC")}
+#: Text on white paper.
+INK = "#46525E"
 
 #: The models that ship, so that their colours never depend on what else was probed.
 FIRST_MODELS = ("nesia-mini", "bert-base-uncased")
@@ -123,14 +122,15 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
     return copy
 
 
-def ink(figure: go.Figure, dark: bool = False) -> go.Figure:
-    """Colours all text for a light or a dark page, in place; a figure without it takes the page's own, paler, grey."""
-    strong, soft = INK[dark]
-    figure.update_layout(font_color=soft, legend_font_color=soft)
+def ink(figure: go.Figure) -> go.Figure:
+    """Colours the text that is left to the page's theme for white paper, in place.
+
+    On a page such text must have no colour of its own: Streamlit then recolours it when the visitor switches between light
+    and dark, which the server is not told.
+    """
+    figure.update_layout(font_color=INK, legend_font_color=INK)
     for axes in (figure.update_xaxes, figure.update_yaxes):
-        axes(tickfont_color=soft, title_font_color=soft)
-    figure.update_traces(textfont_color=strong, selector={"mode": "text"})
-    figure.update_annotations(font_color=soft)
+        axes(tickfont_color=INK, title_font_color=INK)
     return figure
 
 

@@ -7,9 +7,10 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-BLUE = "#0072B2"
-#: Probability -> opacity; steep at first, as most tokens have a few per cent.
-_TINTS = ((0, 0.04), (0.02, 0.1), (0.1, 0.26), (0.3, 0.42), (1, 0.75))
+#: Probability -> tint; steep at first, as most tokens have a few per cent. Light on every page, so that one dark ink
+#: is readable on all of them in light and dark mode alike.
+_TINTS = ((0, "#DFE8EE"), (0.02, "#D3E2ED"), (0.1, "#BBD9EC"), (0.3, "#93C6E6"), (1, "#4AA3D9"))
+_INK, _FRAME = "#14212B", "#D55E00"
 
 
 def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5) -> go.Figure:
@@ -28,8 +29,7 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
     figure = go.Figure()
     figure.add_heatmap(
         z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
-        # Transparent tints, so that the page's own text colour stays readable on light and on dark.
-        colorscale=[[share, theme.faint(BLUE, opacity)] for share, opacity in _TINTS],
+        colorscale=[list(tint) for tint in _TINTS],
         # Every cell says its probability, and a telephone needs the room.
         showscale=False,
     )  # fmt: skip
@@ -41,14 +41,14 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
         ],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate="layer %{y}, place %{x}<br><b>%{customdata[0]}</b><br>probability %{customdata[1]:.4f}<extra></extra>",
-        textfont={"size": 12}, cliponaxis=False,
+        textfont={"size": 12, "color": _INK}, cliponaxis=False,
     )  # fmt: skip
     wanted = {word.casefold() for word in marked}
     for one in tokens.itertuples():
         if bare(one.token) in wanted:
             figure.add_shape(
                 type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
-                line={"color": theme.ACCENT, "width": 2.5}, layer="above",
+                line={"color": _FRAME, "width": 2.5}, layer="above",
             )  # fmt: skip
     theme.apply(figure, height=70 + 46 * (last + 1))
     layer_axis.vertical(figure, last)

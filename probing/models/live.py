@@ -219,7 +219,7 @@ class LiveModel:
 
     def _position(self, row: list[int], mask_index: int | None) -> int:
         masks = tuple(i for i, token in enumerate(row) if token == self.encoder.tokenizer.mask_token_id)
-        if not masks and "[mask]" in self.encoder.tokenizer.decode(row).replace(" ", "").lower():
+        if not masks and "[mask]" in str(self.encoder.tokenizer.decode(row)).replace(" ", "").lower():
             raise NoMask(f"the gap must be written in capitals: {MASK}")
         if not masks:
             raise NoMask(f"the prompt has no {MASK}; put one where the answer belongs, as in 'Paris is the capital of {MASK}.'")

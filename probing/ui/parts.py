@@ -33,7 +33,7 @@ def figure(
         alt: what a screen reader says.
         on_point: called with the ``customdata`` of a point that is clicked.
     """
-    stamped = theme.ink(theme.stamp(drawn, stamp.text), dark=st.context.theme.type == "dark")
+    stamped = theme.stamp(drawn, stamp.text)
     kind = st.session_state.get(f"{name}.image", "SVG")
     config = {
         "displaylogo": False,

@@ -17,6 +17,12 @@ COLOURS = theme.model_colours(["nesia-mini", "other-bert"])
 NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance as in WCAG, without the gamma's linear foot."""
+    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+
+
 def curve_points(models=("nesia-mini",), sets=("trex",), heads=("tied",), layers=3) -> pd.DataFrame:
     rows = [
         {
@@ -166,9 +172,7 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
 
 def test_colours_are_distinct_and_none_is_close_to_white_or_black():
     for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values()}:
-        red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
-        # Relative luminance as in WCAG, without the gamma's linear foot.
-        light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+        light = luminance(colour)
         assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
         assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"
     assert len(set(theme.PALETTE)) == len(theme.PALETTE)
@@ -180,10 +184,14 @@ def test_a_long_token_takes_two_lines_and_stays_whole_in_the_hover():
     assert figure.data[1].customdata[0][0] == "philadelphia"
 
 
-@pytest.mark.parametrize("dark", [True, False])
-def test_ink_colours_every_text_for_its_page(dark):
-    strong, soft = theme.INK[dark]
-    figure = theme.ink(theme.stamp(token_grid(tokens("rome")), "stamp"), dark=dark)
-    assert figure.data[1].textfont.color == strong
-    assert {note.font.color for note in figure.layout.annotations} == {soft}
-    assert figure.layout.xaxis.tickfont.color == soft
+def test_text_is_left_to_the_page_and_inked_for_white_paper():
+    figure = curve(curve_points())
+    assert figure.layout.font.color is None and figure.layout.xaxis.tickfont.color is None
+    inked = theme.ink(go.Figure(figure))
+    assert inked.layout.font.color == inked.layout.xaxis.tickfont.color == theme.INK
+
+
+def test_the_grid_writes_dark_on_light_tiles_on_every_page():
+    figure = token_grid(tokens("rome"))
+    ink = figure.data[1].textfont.color
+    assert all(luminance(tint) > 0.3 for _, tint in figure.data[0].colorscale) and luminance(ink) < 0.02
