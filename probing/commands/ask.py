@@ -22,13 +22,12 @@ def ask(
 ) -> None:
     """Ask every layer to fill the mask of a sentence."""
     from probing.models.catalogue import open_live
+    from probing.models.live import SeveralMasks
 
     try:
         answer = open_live(model, head, cache_folder(), device, base).ask(prompt, top, tuple(watch or ()), mask)
-    except PromptError as error:
-        if getattr(error, "positions", None):
-            raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
-        raise
+    except SeveralMasks as error:
+        raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
     if as_json:
         layers = [
             {

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.places import cache_folder, runs_folder, snapshot_folder
+from probing.core.places import database_folder, result_folders
 
 
 def build(
@@ -15,6 +15,6 @@ def build(
     """Build the database from Parquet runs; does nothing if it is up to date."""
     from probing.store.build import build_database
 
-    sources = runs or [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]
-    path = build_database(sources, out or cache_folder() / "database")
+    sources = runs or result_folders()
+    path = build_database(sources, out or database_folder())
     typer.echo(f"{path} from {', '.join(map(str, sources)) or 'nothing'}")

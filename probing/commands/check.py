@@ -7,7 +7,7 @@ import typer
 
 from probing.core.errors import ProbingError
 from probing.core.fact_sources import read_facts
-from probing.core.places import cache_folder, database_folder, runs_folder, snapshot_folder
+from probing.core.places import cache_folder, database_folder, result_folders
 from probing.core.registry import file_sha256, read_registry
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import read_relations
@@ -20,7 +20,7 @@ def check(
     from probing.store.check import check_store
 
     problems: list[str] = []
-    folders = [folder for folder in (runs or [snapshot_folder(), runs_folder()]) if folder.is_dir()]
+    folders = [folder for folder in runs if folder.is_dir()] if runs else result_folders()
     # A database that was never built is no fault: it is derived. It is built from the usual folders, not from named ones.
     database = database_folder() if database_folder().is_dir() and not runs else None
     for title, look in (

@@ -12,7 +12,7 @@ from probing import __version__
 from probing.core.errors import FactsError, ProbingError
 from probing.core.fact_sources import read_facts
 from probing.core.facts import FactSet
-from probing.core.places import cache_folder, runs_folder
+from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import Relation, read_lama_relations, read_relations
 
@@ -79,9 +79,7 @@ def probe(
         if exposure.is_file():
             shutil.copyfile(exposure, target / exposure.name)
     if out is None:
-        from probing.core.places import snapshot_folder
-
-        build_database([f for f in (snapshot_folder(), target) if f.is_dir()], cache_folder() / "database")
+        build_database(result_folders(), database_folder())
 
 
 def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: Path) -> None:
@@ -99,10 +97,8 @@ def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: 
     vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
     _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary)
     work = cache_folder() / "shards"
-    if _rows("predictions", predictions) == layers * len(facts):
-        done = True
-    else:
-        done = False
+    done = _rows("predictions", predictions) == layers * len(facts)
+    if not done:
         columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states")
         write_table("predictions", _prediction_columns(run_id, facts, columns, layers), predictions)
     row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard"}) | {
@@ -123,17 +119,22 @@ def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: 
     typer.echo(f"  {run_id} is there already: {predictions}" if done else f"  {run_id}: {predictions}")
 
 
-def _rows(table: str, path: Path) -> int | None:
-    """Rows of a readable file, None where there is none; a torn one is named and made again."""
+def _readable(table: str, path: Path):
+    """The table in a file, None where there is none; a torn one is named, for its caller makes it again."""
     from probing.store.parquet import read_table
 
     if not path.is_file():
         return None
     try:
-        return read_table(path, table).num_rows
+        return read_table(path, table)
     except ProbingError as error:
         typer.echo(f"  {error}; it is made again")
         return None
+
+
+def _rows(table: str, path: Path) -> int | None:
+    found = _readable(table, path)
+    return None if found is None else found.num_rows
 
 
 def _whole(table: str, path: Path, rows: list[dict]) -> None:
@@ -144,11 +145,10 @@ def _whole(table: str, path: Path, rows: list[dict]) -> None:
 
 
 def _same_row(path: Path, row: dict) -> bool:
-    from probing.store.parquet import read_table
-
-    if _rows("runs", path) != 1:
+    found = _readable("runs", path)
+    if found is None or found.num_rows != 1:
         return False
-    (stored,) = read_table(path, "runs").to_pylist()
+    (stored,) = found.to_pylist()
     return all(stored[key] == value for key, value in row.items())
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.places import runs_folder, snapshot_folder
+from probing.core.places import result_folders
 
 
 def runs(
@@ -17,7 +17,7 @@ def runs(
     from probing.store.parquet import read_table
 
     rows = []
-    for place in folder or [snapshot_folder(), runs_folder()]:
+    for place in folder or result_folders():
         for path in sorted(place.rglob("runs-*.parquet")):
             rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
     if as_json:

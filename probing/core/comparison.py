@@ -107,13 +107,26 @@ def paired_difference(counts: PairedCounts) -> Difference:
     if n == 0:
         return Difference(None, None, None, p, counts)
     first, second = counts.both + counts.first_only, counts.both + counts.second_only
-    share_1, share_2 = first / n, second / n
-    (low_1, high_1), (low_2, high_2) = wilson(first, n), wilson(second, n)
-    phi = _correlation(counts)
+    _, low, high = newcombe((first / n, *wilson(first, n)), (second / n, *wilson(second, n)), _correlation(counts))
     value = (counts.first_only - counts.second_only) / n
-    below = _joined(share_1 - low_1, high_2 - share_2, phi)
-    above = _joined(high_1 - share_1, share_2 - low_2, phi)
-    return Difference(value, max(value - below, -1.0), min(value + above, 1.0), p, counts)
+    return Difference(value, low, high, p, counts)
+
+
+def newcombe(first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0) -> tuple[float, float, float]:
+    """Difference of two shares and its interval, from the two Wilson intervals (method 10 of Newcombe 1998).
+
+    Args:
+        first, second: share, lower and upper end of its Wilson interval.
+        correlation: of the two, where they are paired; 0 for independent ones.
+
+    Returns:
+        Difference, lower and upper end, the ends within [-1, 1].
+    """
+    (share_1, low_1, high_1), (share_2, low_2, high_2) = first, second
+    value = share_1 - share_2
+    below = _joined(share_1 - low_1, high_2 - share_2, correlation)
+    above = _joined(high_1 - share_1, share_2 - low_2, correlation)
+    return value, max(value - below, -1.0), min(value + above, 1.0)
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:

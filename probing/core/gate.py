@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 
+from probing.core.comparison import newcombe
 from probing.core.estimates import Estimate, RelationCounts, macro, micro
 
 MIN_SUBJECT_POINTS = 0.05
@@ -49,10 +49,7 @@ def difference(seen: Estimate, unseen: Estimate) -> tuple[float, float, float]:
     if seen.value is None or unseen.value is None:
         raise ValueError("a difference needs facts on both sides")
     assert seen.low is not None and seen.high is not None and unseen.low is not None and unseen.high is not None
-    value = seen.value - unseen.value
-    low = value - sqrt((seen.value - seen.low) ** 2 + (unseen.high - unseen.value) ** 2)
-    high = value + sqrt((seen.high - seen.value) ** 2 + (unseen.value - unseen.low) ** 2)
-    return value, low, high
+    return newcombe((seen.value, seen.low, seen.high), (unseen.value, unseen.low, unseen.high))
 
 
 def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Condition]:

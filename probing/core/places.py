@@ -24,3 +24,8 @@ def runs_folder() -> Path:
 def database_folder() -> Path:
     """Where the database and the pointer to it lie."""
     return cache_folder() / "database"
+
+
+def result_folders() -> list[Path]:
+    """The folders that results are read from, as far as they are there; of a run in both, the snapshot's counts."""
+    return [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]

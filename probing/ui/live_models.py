@@ -10,11 +10,10 @@ import streamlit as st
 
 from probing.core.places import cache_folder
 from probing.core.registry import read_registry
+from probing.ui.chosen_runs import HEADS as HEADS
 
 if TYPE_CHECKING:
     from probing.models.live import Answer, LiveModel
-
-HEADS = ("tied", "lens", "full")
 
 
 @dataclass(frozen=True)

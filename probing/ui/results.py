@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.places import database_folder, runs_folder, snapshot_folder
+from probing.core.places import database_folder, result_folders
 from probing.core.registry import REPOSITORY as ROOT
 from probing.store import fact_queries, one_fact, queries
 from probing.store.build import build_database
@@ -51,7 +51,7 @@ def open_results() -> Results:
     Raises:
         StoreError: if a results file or the database cannot be used; the message says what to do.
     """
-    sources = [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]
+    sources = result_folders()
     state = tuple(entry for folder in sources for path in sorted(folder.rglob("*.parquet")) if (entry := _state(path)))
     return _open(tuple(map(str, sources)), str(database_folder()), state)
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import streamlit as st
 
+from probing.core import corpus
+
 AVERAGES = ("macro", "micro")
 RANKS = (1, 10, 100)
 CURVE_METRICS = ("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1")
-EXPOSURES = ("stated", "evidence", "held out", "unseen", "unknown")
+EXPOSURES = (*corpus.EXPOSURES, "unknown")
 IN_SUBJECT = ("any", "no", "yes")
 ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
