@@ -2,19 +2,20 @@
 
 import streamlit as st
 
-from probing.ui import home, page, parts
+from probing.ui import home, home_forgetting, page, parts
 
-view = page.open_page("home", "Home", "What does each layer of a language model know?")
+view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
 st.markdown(
     "A language model computes its answer layer by layer. This explorer asks **every layer** to fill the gap in sentences like "
-    "*The capital of France is \\[MASK\\]*, over whole sets of facts, and shows where knowledge appears, and where it is lost "
-    "again. It rebuilds and extends the experiments of *BERTnesia: Investigating the capture and forgetting of knowledge in BERT* "
-    "(Wallat, Singh and Anand 2020)."
+    "*The capital of France is \\[MASK\\]*, over whole sets of facts, and shows where knowledge appears, where it is lost again, and "
+    "which single facts a fine-tuned model no longer gives. It rebuilds and extends the experiments of *BERTnesia: Investigating the "
+    "capture and forgetting of knowledge in BERT* (Wallat, Singh and Anand 2020)."
 )
 parts.small_model_note(view.chosen.models)
 st.markdown("### Total knowledge against the last layer")
 home.controls(view)
 home.draw(view)
+home_forgetting.draw(view)
 st.markdown("### Facts worth looking at")
 home.notable(view)
 home.rocky_card(view)

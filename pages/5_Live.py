@@ -6,6 +6,6 @@ from probing.ui import cloze, page, parts
 
 view = page.open_page("live", "Live", "Ask every layer", needs_results=False)
 st.markdown("Type a sentence with a gap. Every layer fills it at once, each through its own decoding head.")
-model, head = cloze.controls(view)
-cloze.answer(view, model, head)
-parts.small_model_note([model.name])
+models, head = cloze.controls(view)
+cloze.answer(view, models, head)
+parts.small_model_note([model.name for model in models])

@@ -16,8 +16,9 @@ ALLOWED = {
     "models": {"core"},
     "store": {"core"},
     "figures": {"core"},
-    "ui": {"core", "models", "store", "figures"},
-    "commands": {"core", "models", "store", "figures"},
+    "reports": {"core", "store"},
+    "ui": {"core", "models", "store", "figures", "reports"},
+    "commands": {"core", "models", "store", "figures", "reports"},
 }
 #: library -> rooms that may import it.
 HEAVY = {

@@ -17,6 +17,12 @@ from probing.store.queries import aggregate, exposures, totals
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 SHIPPED_SETS = ("trex", "google_re", "common_sense", "questions")
+#: Model -> its base and objective.
+FAMILY = {"nesia-mini": ("", "pre-training")} | {
+    f"nesia-mini-{name.lower()}": ("nesia-mini", name)
+    for name in ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", "control")
+}
+FULL = ("nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-rank-msmarco")
 
 
 def shipped_runs() -> list[dict]:
@@ -31,10 +37,39 @@ def database(tmp_path_factory):
         yield db
 
 
-def test_the_snapshot_has_every_probe_set_with_every_head():
-    found = {(row["head"], row["probe_set"]) for row in shipped_runs() if row["template_set"] == "default"}
-    assert found == {(head, name) for head in ("tied", "lens", "full") for name in SHIPPED_SETS}
+def test_the_snapshot_has_every_model_with_every_probe_set():
+    runs = shipped_runs()
+    found = {(row["model"], row["head"], row["probe_set"]) for row in runs if row["role"] == "primary"}
+    wanted = {(model, head, name) for model in FAMILY for head in ("tied", "lens") for name in SHIPPED_SETS}
+    wanted |= {(model, "full", name) for model in FULL for name in SHIPPED_SETS}
+    assert found == wanted
     assert all(name in PROBE_SETS for name in SHIPPED_SETS)
+    assert {row["template_set"] for row in runs} == {"default"}
+
+
+def test_as_many_last_layer_heads_as_layers_are_shipped_for_the_base():
+    seeds = {(row["seed"], row["probe_set"]) for row in shipped_runs() if (row["model"], row["head"]) == ("nesia-mini", "tied")}
+    assert seeds == {(seed, name) for seed in range(8) for name in SHIPPED_SETS}
+
+
+def test_every_fine_tuned_model_names_its_base_objective_task_scores_and_drift():
+    objective = {row["model"]: (row["base"], row["objective"]) for row in shipped_runs()}
+    assert objective == FAMILY
+    for model in FAMILY.keys() - {"nesia-mini"}:
+        scores = read_table(SNAPSHOT / f"tasks-{model}.parquet", "tasks").to_pylist()
+        assert all(row["chance"] is not None and row["n"] > 0 for row in scores)
+        drift = read_table(SNAPSHOT / f"weight_drift-{model}.parquet", "weight_drift").to_pylist()
+        assert [row["layer"] for row in drift] == list(range(9)) and all(row["drift"] > 0 for row in drift[1:])
+
+
+def test_the_family_had_the_same_steps_and_schedule():
+    recipes = []
+    for model in FAMILY.keys() - {"nesia-mini"}:
+        record = json.loads((REPOSITORY / "data" / "models" / model / "finetuning.json").read_text(encoding="utf-8"))
+        own = ("objective", "data_sha256", "epochs", "batch", "stride")
+        recipes.append({name: value for name, value in record["recipe"].items() if name not in own} | {"done": record["steps"]})
+    assert all(recipe == recipes[0] for recipe in recipes)
+    assert (recipes[0]["done"], recipes[0]["freeze_embeddings"]) == (600, True)
 
 
 def test_the_snapshot_checks_out_and_every_count_adds_up():
@@ -45,7 +80,9 @@ def test_the_snapshot_checks_out_and_every_count_adds_up():
 
 def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
     (row,) = [
-        row for row in shipped_runs() if row["head"] == "tied" and row["probe_set"] == "google_re" and row["template_set"] == "default"
+        row
+        for row in shipped_runs()
+        if (row["model"], row["head"], row["probe_set"], row["seed"]) == ("nesia-mini", "tied", "google_re", 0)
     ]
     relation = {}
     for path in SNAPSHOT.glob("facts-*.parquet"):
@@ -70,17 +107,18 @@ def test_every_exposure_is_there_and_held_out_facts_are_few(database):
     ids = [
         row["run_id"]
         for row in shipped_runs()
-        if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["template_set"] == "default"
+        if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["role"] == "primary"
     ]
     table = exposures(database, ids)
     assert set(table["exposure"]) == {"stated", "evidence", "held out", "unseen"}
 
 
-def test_ask_answers_for_the_shipped_model_at_all_layers_in_well_under_a_second():
+@pytest.mark.parametrize("model", FAMILY)
+def test_ask_answers_for_every_shipped_model_at_all_layers_in_well_under_a_second(model):
     from probing.models.catalogue import open_live
 
     for head in ("tied", "lens"):
-        live = open_live("nesia-mini", head, Path("no-cache"), "cpu")
+        live = open_live(model, head, Path("no-cache"), "cpu")
         live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
         started = time.perf_counter()
         answer = live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
@@ -93,7 +131,9 @@ def test_ask_answers_for_the_shipped_model_at_all_layers_in_well_under_a_second(
 
 def test_the_curve_rises_through_the_layers(database):
     (run_id,) = [
-        row["run_id"] for row in shipped_runs() if (row["head"], row["probe_set"], row["template_set"]) == ("tied", "trex", "default")
+        row["run_id"]
+        for row in shipped_runs()
+        if (row["model"], row["head"], row["probe_set"], row["seed"]) == ("nesia-mini", "tied", "trex", 0)
     ]
     table = aggregate(database, [run_id])
     micro = table.groupby("layer")["hits_10"].sum() / table.groupby("layer")["n"].sum()

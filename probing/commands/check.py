@@ -63,15 +63,19 @@ def _data_problems() -> list[str]:
 
 
 def _head_problems() -> list[str]:
-    from probing.models.encoders import weights_identity
+    from probing.models.encoders import joint_identity, weights_identity
     from probing.models.head_files import read_identity
 
     problems = []
-    for entry in read_registry().models:
+    registry = read_registry()
+    for entry in registry.models:
         if not entry.shipped:
             continue
         try:
-            identity = weights_identity(entry.location, None)
+            identity = weights_identity(entry.location)
+            if entry.base:
+                # What ships with a base is stored as a difference from it.
+                identity = joint_identity(identity, weights_identity(registry.model(entry.base).location))
             for path in sorted(Path(entry.location, "heads").glob("*/layer-*.safetensors")):
                 if read_identity(path).weights != identity:
                     problems.append(f"{path} belongs to other weights than {entry.name}'s")

@@ -2,19 +2,20 @@
 
 import os
 import shutil
+import tarfile
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 from tqdm import tqdm
 
 from probing.core.errors import RegistryError
 from probing.core.places import cache_folder
-from probing.core.registry import DataEntry, DataFile, ModelEntry, file_sha256, read_registry
+from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, file_sha256, read_registry
 
 
 def fetch(
@@ -54,6 +55,8 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         missing = [file.path for file in entry.files if not (folder / file.path).is_file() and file.sha256]
         if missing:
             raise RegistryError(f"{folder} lacks {len(missing)} files of {entry.name}, such as {missing[0]}")
+        if not any((folder / file.path).is_file() for file in entry.files):
+            raise RegistryError(f"{folder} has no file of {entry.name}, such as {entry.files[0].path}")
         for file in entry.files:
             if (folder / file.path).is_file():
                 _place(lambda temporary, file=file: shutil.copyfile(folder / file.path, temporary), file, target)  # type: ignore[misc]
@@ -61,8 +64,25 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
     if entry.url and not target.is_dir():
         _unpack(entry, target)
     for file in tqdm(entry.files, unit="file", desc=entry.name, disable=not entry.files):
-        _place(lambda temporary, file=file: _download(file.url, temporary), file, target)  # type: ignore[misc]
+        _place(lambda temporary, file=file: _download(file.url, temporary, file.path), file, target)  # type: ignore[misc]
     return target
+
+
+def fetch_or_stand_in(registry: Registry, name: str, source: Path | None) -> Path:
+    """Brings a data set, or from local copies that lack it the first one that stands in for it; gives the folder.
+
+    Raises:
+        RegistryError: as ``fetch_data``; for the data set itself where nothing stands in.
+    """
+    entry = registry.data_set(name)
+    downloads = cache_folder() / "downloads"
+    try:
+        return fetch_data(entry, source, downloads / entry.name)
+    except RegistryError:
+        for other in registry.data if source is not None else ():
+            if other.stands_in_for == name:
+                return fetch_data(other, source, downloads / other.name)
+        raise
 
 
 def fetch_model(entry: ModelEntry, source: Path | None) -> str:
@@ -74,7 +94,13 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
         if folder is None:
             raise RegistryError(f"no folder {source / entry.name}; a local copy of {entry.name} is expected there")
         target = cache_folder() / "models" / entry.name
-        shutil.copytree(folder, target, dirs_exist_ok=True)
+        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        try:
+            shutil.copytree(folder, temporary)
+            shutil.rmtree(target, ignore_errors=True)
+            temporary.replace(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
         return str(target)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
@@ -88,7 +114,8 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
 
 def _place(bring, file: DataFile, target: Path) -> None:
     path = target / file.path
-    if path.is_file() and file.sha256 and file_sha256(path) == file.sha256:
+    # A file without a recorded sum is taken as it is: it came under its final name only once it was whole.
+    if path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -102,14 +129,31 @@ def _place(bring, file: DataFile, target: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _download(url: str, target: Path) -> None:
+def _download(url: str, target: Path, member: str = "") -> None:
     if not url:
         raise RegistryError(f"no address is known for {target.name}; give local copies: --from FOLDER")
     try:
         with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as stream:
-            shutil.copyfileobj(response, stream)
+            if url.endswith(".tar.gz"):
+                _copy_member(response, member, stream, url)
+            else:
+                shutil.copyfileobj(response, stream)
+    except (tarfile.TarError, EOFError) as error:
+        raise RegistryError(f"{url} is not a tar archive: {error}") from error
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         raise RegistryError(f"cannot download {url}: {error}; check the connection or give local copies: --from FOLDER") from error
+
+
+def _copy_member(archive: IO[bytes], name: str, target: IO[bytes], url: str) -> None:
+    """Copies one file out of a stream, so that an archive of many GB is never stored."""
+    with tarfile.open(fileobj=archive, mode="r|gz") as opened:
+        for found in opened:
+            if found.isfile() and PurePosixPath(found.name).name == PurePosixPath(name).name:
+                extracted = opened.extractfile(found)
+                assert extracted is not None
+                shutil.copyfileobj(extracted, target)
+                return
+    raise RegistryError(f"{url} has no member {name}")
 
 
 def _unpack(entry: DataEntry, target: Path) -> None:

@@ -12,9 +12,12 @@ from probing.commands.build import build
 from probing.commands.check import check
 from probing.commands.facts import facts
 from probing.commands.fetch import fetch
+from probing.commands.finetune import finetune
 from probing.commands.gate import gate
 from probing.commands.pretrain import pretrain
 from probing.commands.probe import probe
+from probing.commands.report import report
+from probing.commands.reproduce import reproduce
 from probing.commands.runs import runs
 from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
@@ -30,10 +33,13 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "fetch": fetch,
     "pretrain": pretrain,
+    "finetune": finetune,
     "train-heads": train_heads,
     "probe": probe,
     "build": build,
     "ask": ask,
+    "report": report,
+    "reproduce": reproduce,
     "runs": runs,
     "check": check,
     "gate": gate,

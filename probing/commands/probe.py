@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from probing import __version__
-from probing.core.errors import FactsError, ProbingError
+from probing.core.errors import FactsError, HeadError, ProbingError
 from probing.core.fact_sources import read_facts
 from probing.core.facts import FactSet
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
@@ -26,11 +26,12 @@ def probe(
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
     templates: Annotated[str | None, typer.Option(help="Template set; none: a LAMA folder's own, else default.")] = None,
     top: Annotated[int, typer.Option(help="Best tokens to keep for each fact and layer.", min=1)] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the heads.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the heads; from 1 on a replicate, of the last layer only.", min=0)] = 0,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
     shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses at most one.", min=1)] = 2048,
+    compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no other subject.")] = False,
 ) -> None:
     """Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes."""
     import torch
@@ -41,13 +42,21 @@ def probe(
     from probing.models.probing import RunConfig, facts_sha256, thread_count
     from probing.store.build import build_database
 
+    if head == "lens" and seed:
+        raise HeadError(f"got seed {seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
     relations = read_relations(FACTS_FOLDER / "relations.toml")
     sets = read_facts(facts, relations, templates)
     target = out or runs_folder()
     encoder = open_encoder(model, base, device, torch.float64 if double else torch.float32)
     entry = find_entry(model, base)
-    folder = None if head == "lens" else heads_folder(model, encoder, head, cache_folder(), seed)
-    heads = load_heads(folder, encoder, head)
+    layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
+    folder = None if head == "lens" else heads_folder(model, encoder, head, cache_folder(), seed, layers)
+    if folder is None and seed:
+        command = f"python -m probing train-heads --model {model} --head {head} --seed {seed}"
+        raise HeadError(f"no {head} heads of seed {seed} are known for {encoder.name}; train them with: {command}")
+    heads = load_heads(folder, encoder, head, layers)
+    # By name, as the base's own runs are called, also where a folder was named.
+    family = find_entry(entry.base).name if entry.base else encoder.base if encoder.base != encoder.name else ""
     for found in sets:
         kept, answers = askable(found, encoder)
         left = ", ".join(f"{count:,} {reason}" for reason, count in sorted(kept.left_out.items())) or "none"
@@ -59,52 +68,57 @@ def probe(
             model=encoder.name,
             weights=encoder.identity,
             model_revision=encoder.revision,
-            base=encoder.base if encoder.base != encoder.name else "",
+            base=family,
             objective=entry.objective,
             head=head,
-            head_recipe=heads_fingerprint(folder, encoder, head),
+            head_recipe=heads_fingerprint(folder, encoder, head, layers[0]),
             seed=seed,
             probe_set=found.probe_set,
             template_set=found.template_set,
             facts_sha256=facts_sha256(kept.facts, answers),
-            top_k=top,
+            top_k=1 if compact else top,
             dtype="float64" if double else "float32",
             threads=thread_count(),
             shard=shard,
             code_version=__version__,
+            compact=compact,
         )
-        _one_set(encoder, heads, kept, answers, config, target)
+        _one_set(encoder, heads, kept, answers, config, target, layers)
         _write_relations(relations, facts, target)
-        exposure = Path(entry.location) / f"exposure-{encoder.name}.parquet"
-        if exposure.is_file():
-            shutil.copyfile(exposure, target / exposure.name)
+        for beside in (f"exposure-{encoder.name}.parquet", f"tasks-{encoder.name}.parquet"):
+            if (Path(entry.location) / beside).is_file():
+                shutil.copyfile(Path(entry.location) / beside, target / beside)
+    if family and seed == 0:
+        _write_drift(encoder, entry.base or family, family, target)
     if out is None:
         build_database(result_folders(), database_folder())
 
 
-def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: Path) -> None:
+def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: Path, layers: list[int]) -> None:
+    from probing.commands.stored_predictions import prediction_columns
     from probing.models.probing import probe as ask_all
     from probing.store.parquet import write_table
 
-    run_id, layers = config.run_id, encoder.layers + 1
+    run_id = config.run_id
     predictions, run = target / f"predictions-{run_id}.parquet", target / f"runs-{run_id}.parquet"
     order = sorted(range(len(kept.facts)), key=lambda n: (kept.facts[n].relation, n))
     facts = [kept.facts[n] for n in order]
-    tokenizer = f"{encoder.base}-{len(encoder.tokenizer)}"
+    # A fine-tuned model has its base's tokenizer, stored once.
+    tokenizer = f"{config.base or encoder.base}-{len(encoder.tokenizer)}"
     tokens = encoder.tokenizer.convert_ids_to_tokens(range(len(encoder.tokenizer)))
     # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
     _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
     vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
     _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary)
     work = cache_folder() / "shards"
-    done = _rows("predictions", predictions) == layers * len(facts)
+    done = _rows("predictions", predictions) == len(layers) * len(facts)
     if not done:
-        columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states")
-        write_table("predictions", _prediction_columns(run_id, facts, columns, layers), predictions)
-    row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard"}) | {
+        columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states", layers)
+        write_table("predictions", prediction_columns(run_id, facts, columns, layers, config.compact), predictions)
+    row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact"}) | {
         "run_id": run_id,
         "role": "primary" if config.seed == 0 else "replicate",
-        "layers": layers,
+        "layers": encoder.layers + 1,
         "n_read": kept.n_read,
         "n_probed": len(facts),
         "left_out": json.dumps(kept.left_out, sort_keys=True),
@@ -152,37 +166,6 @@ def _same_row(path: Path, row: dict) -> bool:
     return all(stored[key] == value for key, value in row.items())
 
 
-def _stored_logp(values):
-    """Log-probabilities in steps of 1/256 nat, which makes runs a third smaller; the error is at most 0.2 per cent."""
-    import numpy as np
-
-    return (np.round(values.reshape(-1) * np.float32(256)) / np.float32(256)).astype(np.float32)
-
-
-def _prediction_columns(run_id: str, facts, columns: dict, layers: int) -> dict:
-    import numpy as np
-    import pyarrow as pa
-
-    n = len(facts)
-    other = columns["other_rank"].reshape(-1)
-    k = columns["top_ids"].shape[2]
-
-    def lists(values):
-        return pa.ListArray.from_arrays(pa.array(np.arange(0, layers * n * k + 1, k, dtype=np.int32)), pa.array(values.reshape(-1)))
-
-    return {
-        "run_id": pa.array([run_id] * (layers * n)),
-        "fact_id": pa.array([fact.fact_id for fact in facts] * layers),
-        "layer": pa.array(np.repeat(np.arange(layers, dtype=np.uint8), n)),
-        "gold_rank": pa.array(columns["gold_rank"].reshape(-1)),
-        "answer_rank": pa.array(columns["answer_rank"].reshape(-1)),
-        "other_rank": pa.array(other, mask=other == 0),
-        "gold_logp": pa.array(_stored_logp(columns["gold_logp"])),
-        "top_ids": lists(columns["top_ids"]),
-        "top_logp": lists(_stored_logp(columns["top_logp"])),
-    }
-
-
 def _fact_row(fact, template_set: str) -> dict:
     return {
         "fact_id": fact.fact_id,
@@ -196,6 +179,25 @@ def _fact_row(fact, template_set: str) -> dict:
         "answer_in_subject": fact.answer_in_subject,
         "pred": fact.pred,
     }
+
+
+def _write_drift(encoder, source: str, family: str, target: Path) -> None:
+    """How far each layer's weights are from the base's; left out where the base is not at hand or of another shape."""
+    from probing.models.catalogue import open_encoder
+    from probing.models.weight_drift import weight_drift
+    from probing.store.parquet import write_table
+
+    try:
+        base = open_encoder(source, None, "cpu")
+    except ProbingError as error:
+        typer.echo(f"  no weight drift is stored: {error}")
+        return
+    rows = weight_drift(dict(base.body.named_parameters()), dict(encoder.body.to("cpu").named_parameters()))
+    if not rows:
+        typer.echo(f"  no weight drift is stored: {encoder.name} and its base {family} share no weights by name")
+        return
+    named = [{"model": encoder.name, "base": family} | row for row in rows]
+    write_table("weight_drift", named, target / f"weight_drift-{encoder.name}.parquet")
 
 
 def _write_relations(ours: dict[str, Relation], source: str, target: Path) -> None:

@@ -19,12 +19,15 @@ def train_heads(
     epochs: Annotated[int, typer.Option(help="Passes over them.", min=1)] = 3,
     batch: Annotated[int, typer.Option(help="Positions a step.", min=1)] = 256,
     rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
-    seed: Annotated[int, typer.Option(help="Seed of the order.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the order; from 1 on a replicate, of the last layer only.", min=0)] = 0,
     start: Annotated[str, typer.Option(help="pre-trained or random.")] = "pre-trained",
     half: Annotated[bool, typer.Option("--half", help="Store weights in float16.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
-    """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on."""
+    """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
+
+    Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
+    """
     from probing.commands.head_text import head_text
     from probing.models.catalogue import open_encoder, trained_heads_folder
     from probing.models.head_files import validation_losses
@@ -46,7 +49,9 @@ def train_heads(
     folder = out or trained_heads_folder(encoder, head, seed, cache_folder())
     import torch
 
-    train(encoder, train_text, valid_text, recipe, folder, cache_folder() / "head-states", torch.float16 if half else torch.float32)
+    layers = range(encoder.layers + 1) if seed == 0 else [encoder.layers]
+    dtype = torch.float16 if half else torch.float32
+    train(encoder, train_text, valid_text, recipe, folder, cache_folder() / "head-states", dtype, layers)
     typer.echo(f"{head} heads of {encoder.name} in {folder}; validation loss in nats:")
-    for row in validation_losses(folder, encoder.layers):
+    for row in validation_losses(folder, layers):
         typer.echo(f"  layer {row['layer']:2}: {row['start']:.3f} at the start, {row['best']:.3f} at step {row['best_step']}")

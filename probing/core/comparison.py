@@ -87,12 +87,28 @@ def mcnemar_exact(first_only: int, second_only: int) -> float:
         second_only: facts that only the second side knows.
 
     Returns:
-        p in (0, 1]; 1 where the sides agree on every fact.
+        p in [0, 1]; 1 where the sides agree on every fact, 0 where it is below the smallest floating-point number.
     """
-    if min(first_only, second_only) < 0:
-        raise ValueError(f"counts of facts are {first_only} and {second_only}, expected none below 0")
-    differing = int(first_only) + int(second_only)
-    return float(stats.binomtest(int(first_only), differing, 0.5).pvalue) if differing else 1.0
+    return float(mcnemar_exact_many([first_only], [second_only])[0])
+
+
+def mcnemar_exact_many(first_only: ArrayLike, second_only: ArrayLike) -> NDArray[np.float64]:
+    """``mcnemar_exact`` of many pairs of counts.
+
+    At probability 1/2 the binomial is symmetric, so that the two-sided p-value is twice the smaller tail, at most 1.
+
+    Args:
+        first_only: (tests,) facts that only the first side knows.
+        second_only: (tests,) facts that only the second side knows.
+
+    Returns:
+        (tests,) p in [0, 1]; 0 where it is below the smallest floating-point number.
+    """
+    first, second = np.asarray(first_only, dtype=np.int64), np.asarray(second_only, dtype=np.int64)
+    if first.size and min(first.min(), second.min()) < 0:
+        raise ValueError(f"counts of facts reach down to {first.min()} and {second.min()}, expected none below 0")
+    tail = stats.binom.cdf(np.minimum(first, second), first + second, 0.5)
+    return np.minimum(2 * tail, 1.0)
 
 
 def paired_difference(counts: PairedCounts) -> Difference:

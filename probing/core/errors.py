@@ -27,3 +27,7 @@ class StoreError(ProbingError):
 
 class RegistryError(ProbingError):
     """A name is not in the registry, or a file does not match its recorded sha256."""
+
+
+class PublishedError(ProbingError):
+    """A file of published numbers is missing or malformed, or a figure is not in it."""

@@ -1,10 +1,12 @@
 """Models and data sets are data: reads ``registry.toml`` and finds what a name means."""
 
 import hashlib
+import os
 import tomllib
 from pathlib import Path
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from probing.core.errors import RegistryError
 
@@ -56,7 +58,14 @@ class DataFile(BaseModel):
 
 
 class DataEntry(BaseModel):
-    """A data set that can be fetched; ``folder`` is its name in a folder of local copies."""
+    """A data set that can be fetched.
+
+    Attributes:
+        folder: its name in a folder of local copies.
+        files: where none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address ends
+            in ``.tar.gz`` is the member of that name in the archive.
+        stands_in_for: the data set that ``reproduce`` replaces by this one where only this one is to be had.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -68,7 +77,46 @@ class DataEntry(BaseModel):
     homepage: str = ""
     url: str = ""
     archive_root: str = ""
+    stands_in_for: str = ""
     files: tuple[DataFile, ...] = ()
+
+
+class FamilyMember(BaseModel):
+    """One fine-tuned model of a family.
+
+    Attributes:
+        objective: as ``runs.objective`` calls it.
+        model: its name; for ``finetune`` what the model will be called.
+        base: what it was fine-tuned from, where that is not the family's base (a cased model among uncased ones).
+        how: ``shipped``; ``hub``, a registry entry that the hub serves; ``finetune``, made here from the base.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    objective: str
+    model: str
+    base: str = ""
+    how: Literal["shipped", "hub", "finetune"]
+
+
+class FamilyEntry(BaseModel):
+    """A base with the models that were fine-tuned from it, one for each objective.
+
+    Attributes:
+        name: what ``reproduce --family`` takes.
+        title: for readers.
+        base: name of the base model.
+        members: the fine-tuned models.
+        same_steps: whether all of them took the same number of steps, so that the amount of data is no difference.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    base: str
+    members: tuple[FamilyMember, ...]
+    same_steps: bool = False
 
 
 class Registry(BaseModel):
@@ -78,6 +126,16 @@ class Registry(BaseModel):
 
     models: tuple[ModelEntry, ...]
     data: tuple[DataEntry, ...]
+    families: tuple[FamilyEntry, ...] = ()
+
+    @model_validator(mode="after")
+    def _families_name_models(self) -> "Registry":
+        names = {entry.name for entry in self.models}
+        for family in self.families:
+            named = [family.base, *(m.base for m in family.members if m.base), *(m.model for m in family.members if m.how != "finetune")]
+            if missing := [name for name in named if name not in names]:
+                raise ValueError(f"the family {family.name} names {missing}, which are no models of the registry")
+        return self
 
     def model(self, name: str) -> ModelEntry:
         """The entry of that name.
@@ -101,13 +159,25 @@ class Registry(BaseModel):
                 return entry
         raise RegistryError(f"no data set {name!r} in the registry; it has {', '.join(e.name for e in self.data)}")
 
+    def family(self, name: str) -> FamilyEntry:
+        """The family of that name.
 
-def read_registry(path: Path = REGISTRY) -> Registry:
-    """Reads and checks the registry.
+        Raises:
+            RegistryError: naming what there is.
+        """
+        for entry in self.families:
+            if entry.name == name:
+                return entry
+        raise RegistryError(f"no family {name!r} in the registry; it has {', '.join(e.name for e in self.families)}")
+
+
+def read_registry(path: Path | None = None) -> Registry:
+    """Reads and checks the registry; ``PROBING_REGISTRY`` names another one than that of the program.
 
     Raises:
         RegistryError: if it is missing or malformed.
     """
+    path = path or Path(os.environ.get("PROBING_REGISTRY", REGISTRY))
     try:
         return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:

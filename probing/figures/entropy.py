@@ -1,11 +1,13 @@
 """How undecided each layer is."""
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
+from probing.figures.layer_lines import layer_lines
 
 
 def entropy_by_layer(layers: pd.DataFrame, *, vocabulary: int | None = None) -> go.Figure:
@@ -30,5 +32,20 @@ def entropy_by_layer(layers: pd.DataFrame, *, vocabulary: int | None = None) -> 
             y=math.log(vocabulary), line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.2},
             annotation={"text": "blind guess", "font": {"size": 10, "color": theme.NEUTRAL}}, annotation_position="top right",
         )  # fmt: skip
+    figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")
+    return figure
+
+
+def entropy_lines(layers: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str] | None = None) -> go.Figure:
+    """Entropy by layer of several models, in nats.
+
+    Args:
+        layers: ``name, layer, entropy``.
+        colours, dashes: as in ``layer_lines``.
+    """
+    if layers.empty:
+        return theme.empty("Nothing has been asked yet.")
+    figure = layer_lines(layers, "entropy", "%{y:.2f} nats", colours=colours, dashes=dashes)
+    figure.update_layout(height=320)
     figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")
     return figure

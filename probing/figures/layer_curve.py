@@ -105,7 +105,8 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, *, first
         for row in line.itertuples()
     ]
     figure.add_scatter(
-        **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name, line={"color": colour, "width": 2.5},
+        **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name,
+        line={"color": colour, "width": 2.5, "dash": theme.line_dash(line["model"].iloc[0])},
         marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
         customdata=[[group, int(layer)] for layer in line["layer"]], hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>", **where,

@@ -6,18 +6,29 @@ from math import log10
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import layer_axis, theme
+from probing.figures import theme
+from probing.figures.layer_lines import layer_lines
 
 
-def rank_lines(lines: pd.DataFrame, *, colours: Mapping[str, str] | None = None, vocabulary: int | None = None) -> go.Figure:
+def rank_lines(
+    lines: pd.DataFrame,
+    *,
+    colours: Mapping[str, str] | None = None,
+    dashes: Mapping[str, str] | None = None,
+    vocabulary: int | None = None,
+    steps: str = "",
+    best: bool = False,
+) -> go.Figure:
     """Rank by layer.
 
     Args:
         lines: ``name, layer, rank``; ranks count from 1.
-        colours: name -> colour; others take the palette in turn.
+        colours, dashes, steps: as in ``layer_lines``.
         vocabulary: size of the vocabulary, the lowest rank there is.
+        best: whether the first of the layers 1 to L with a line's best rank gets a ring.
     """
-    figure = _lines(lines.dropna(subset=["rank"]), "rank", colours, "rank %{y:,}")
+    lines = lines.dropna(subset=["rank"])
+    figure = layer_lines(lines, "rank", "rank %{y:,}", colours=colours, dashes=dashes, steps=steps)
     if lines.empty:
         return figure
     worst = max(int(lines["rank"].max()), 100, vocabulary or 0)
@@ -27,34 +38,25 @@ def rank_lines(lines: pd.DataFrame, *, colours: Mapping[str, str] | None = None,
         autorange=False, range=[log10(worst) + 0.1, -0.15],
     )  # fmt: skip
     figure.add_hline(y=10, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
+    if best:
+        inner = lines[lines["layer"] >= 1].sort_values(["rank", "layer"]).drop_duplicates("name")
+        figure.add_scatter(
+            x=inner["layer"], y=inner["rank"], mode="markers", name="best layer", hoverinfo="skip", cliponaxis=False,
+            marker={"size": 17, "symbol": "circle-open", "color": theme.NEUTRAL, "line": {"width": 2}},
+        )  # fmt: skip
     return figure
 
 
-def probability_lines(lines: pd.DataFrame, *, colours: Mapping[str, str] | None = None) -> go.Figure:
+def probability_lines(
+    lines: pd.DataFrame, *, colours: Mapping[str, str] | None = None, dashes: Mapping[str, str] | None = None
+) -> go.Figure:
     """Probability by layer.
 
     Args:
         lines: ``name, layer, probability`` in [0, 1].
-        colours: as in ``rank_lines``.
+        colours, dashes: as in ``layer_lines``.
     """
-    lines = lines.assign(probability=lines["probability"] * 100)
-    figure = _lines(lines.dropna(subset=["probability"]), "probability", colours, "%{y:.2f} %")
+    lines = lines.assign(probability=lines["probability"] * 100).dropna(subset=["probability"])
+    figure = layer_lines(lines, "probability", "%{y:.2f} %", colours=colours, dashes=dashes)
     figure.update_yaxes(title_text="probability, per cent", rangemode="tozero", ticksuffix=" %")
     return figure
-
-
-def _lines(lines: pd.DataFrame, column: str, colours: Mapping[str, str] | None, shown: str) -> go.Figure:
-    if lines.empty:
-        return theme.empty("Nothing to draw: no answer is watched.")
-    figure = go.Figure()
-    for number, (name, line) in enumerate(lines.groupby("name", sort=False)):
-        line = line.sort_values("layer")
-        colour = (colours or {}).get(str(name), theme.PALETTE[number % len(theme.PALETTE)])
-        label = theme.plain(str(name))
-        figure.add_scatter(
-            x=line["layer"], y=line[column], name=label, mode="lines+markers", line={"color": colour, "width": 2.5},
-            marker={"size": 8, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]}, showlegend=True,
-            hovertemplate=f"<b>{label}</b><br>layer %{{x}}: {shown}<extra></extra>",
-        )  # fmt: skip
-    theme.apply(figure, height=380)
-    return layer_axis.horizontal(figure, int(lines["layer"].max()))

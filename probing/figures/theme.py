@@ -24,8 +24,32 @@ GRID = "rgba(128,136,144,0.22)"
 #: Text on white paper.
 INK = "#46525E"
 
-#: The models that ship, so that their colours never depend on what else was probed.
-FIRST_MODELS = ("nesia-mini", "bert-base-uncased")
+#: The models that ship and the paper's base, in the order of the paper's tables, so that their colours never depend on what
+#: else was probed. The control, which learnt nothing new, is grey; its lines are dashed.
+MODEL_COLOURS = {
+    "nesia-mini": "#0072B2",
+    "nesia-mini-qa-squad-1": "#D55E00",
+    "nesia-mini-qa-squad-2": "#E69F00",
+    "nesia-mini-mlm-squad": "#009E73",
+    "nesia-mini-rank-msmarco": "#CC79A7",
+    "nesia-mini-mlm-msmarco": "#56B4E9",
+    "nesia-mini-ner-conll": "#A0522D",
+    "nesia-mini-control": "#6F767D",
+    "bert-base-uncased": "#8C6BD1",
+}
+#: For models that are not named above, in turn.
+_OTHER_MODELS = ("#7CA61E", "#C2185B", "#00A6A6", "#B8A100", "#B05CA5", "#C97B3B", "#6F9BE8", "#8A5A6B")
+#: What became of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that none means two things.
+PART_COLOURS = {
+    "kept": "#3DAA8C",
+    "gained": "#6F9BE8",
+    "lost": "#CC6677",
+    "never": "#9AA1A8",
+    "relocated": "#DDAA33",
+    "suppressed": "#C97B3B",
+    "displaced": "#B05CA5",
+    "erased": "#8A5A6B",
+}
 
 
 def model_colours(models: Iterable[str]) -> dict[str, str]:
@@ -35,16 +59,22 @@ def model_colours(models: Iterable[str]) -> dict[str, str]:
         models: *all* models of the store, not only those shown, so that a filter never recolours a figure.
 
     Returns:
-        Model name -> colour. From the eighth model on, colours repeat.
+        Model name -> colour, in the order of ``MODEL_COLOURS``, others by name. Among more than eight others colours repeat.
     """
     names = list(dict.fromkeys(models))
-    ordered = [name for name in FIRST_MODELS if name in names] + sorted(set(names) - set(FIRST_MODELS))
-    slots = {name: number for number, name in enumerate(FIRST_MODELS)}
-    free = list(range(len(FIRST_MODELS), len(FIRST_MODELS) + len(ordered)))
-    colours = {}
-    for name in ordered:
-        colours[name] = PALETTE[(slots[name] if name in slots else free.pop(0)) % len(PALETTE)]
-    return colours
+    colours = {name: colour for name, colour in MODEL_COLOURS.items() if name in names}
+    others = sorted(set(names) - set(MODEL_COLOURS))
+    return colours | {name: _OTHER_MODELS[number % len(_OTHER_MODELS)] for number, name in enumerate(others)}
+
+
+def is_control(model: str) -> bool:
+    """Whether a model is the control of a family: trained as long as the others, on what its base had already read."""
+    return model.endswith("-control")
+
+
+def line_dash(model: str) -> str:
+    """How a model's line is drawn; short dashes and dots are left to baselines."""
+    return "longdash" if is_control(model) else "solid"
 
 
 def probe_set_colour(probe_set: str) -> str:
@@ -66,6 +96,16 @@ def plain(text: str) -> str:
 def shorten(text: str, length: int) -> str:
     """At most ``length`` characters, the last an ellipsis where text was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def breakable(name: str, width: int = 14) -> str:
+    """A model's name on lines short enough for a telephone, broken after hyphens; ``<br>`` parts them."""
+    lines = [""]
+    for part in name.replace("-", "-\n").split("\n"):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(plain(line) for line in lines)
 
 
 def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:

@@ -13,14 +13,19 @@ _TINTS = ((0, "#DFE8EE"), (0.02, "#D3E2ED"), (0.1, "#BBD9EC"), (0.3, "#93C6E6"),
 _INK, _FRAME = "#14212B", "#D55E00"
 
 
-def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5) -> go.Figure:
+def token_grid(
+    tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5, names: Sequence[str] = (), rows: Sequence[str] = ()
+) -> go.Figure:
     """A heat-map with the tokens written into its cells.
 
     Args:
         tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1].
         marked: tokens framed wherever they stand (the right answer, watched words).
         columns: how many places are shown.
+        names: what the columns are, where they are not the places of one list: ``place`` counts them from 1.
+        rows: what the rows are from top to bottom, where they are not layers: ``layer`` counts them from 0.
     """
+    columns = len(names) or columns
     tokens = tokens[tokens["place"] <= columns]
     if tokens.empty:
         return theme.empty("No tokens are stored for this fact.")
@@ -40,7 +45,8 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
             for one in tokens.itertuples()
         ],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
-        hovertemplate="layer %{y}, place %{x}<br><b>%{customdata[0]}</b><br>probability %{customdata[1]:.4f}<extra></extra>",
+        hovertemplate=f"{'' if rows else 'layer '}%{{y}}, {'' if names else 'place '}%{{x}}<br><b>%{{customdata[0]}}</b><br>"
+        "probability %{customdata[1]:.4f}<extra></extra>",
         textfont={"size": 12, "color": _INK}, cliponaxis=False,
     )  # fmt: skip
     wanted = {word.casefold() for word in marked}
@@ -50,9 +56,22 @@ def token_grid(tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int
                 type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
                 line={"color": _FRAME, "width": 2.5}, layer="above",
             )  # fmt: skip
-    theme.apply(figure, height=70 + 46 * (last + 1))
-    layer_axis.vertical(figure, last)
-    figure.update_xaxes(title_text="place in the layer's list", dtick=1, range=[0.5, columns + 0.5], showgrid=False)
+    # Room for the axis and the stamp, for names above, and a cell's two lines and its probability.
+    theme.apply(figure, height=116 + (40 if names else 0) + 46 * (last + 1))
+    if rows:
+        figure.update_yaxes(
+            tickvals=list(range(len(rows))), ticktext=[theme.breakable(row) for row in rows], range=[len(rows) - 0.5, -0.5], showgrid=False
+        )
+    else:
+        layer_axis.vertical(figure, last)
+    figure.update_xaxes(
+        title_text="" if names else "place in the list" if rows else "place in the layer's list",
+        dtick=1,
+        range=[0.5, columns + 0.5],
+        showgrid=False,
+    )
+    if names:
+        figure.update_xaxes(tickvals=list(range(1, columns + 1)), ticktext=[theme.breakable(name, 12) for name in names], side="top")
     return figure
 
 

@@ -12,7 +12,8 @@ def total_bars(totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], name
     """One bar a run: solid what the last layer knows, hatched what only some inner layer knows.
 
     Args:
-        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1].
+        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; and
+            ``seeds, seed_union`` where heads were re-trained: what the union of that many heads of the last layer knows.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
         names: probe set -> what a reader sees.
@@ -50,6 +51,13 @@ def total_bars(totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], name
             for label, row in zip(labels, totals.itertuples(), strict=True)
         ],
     )  # fmt: skip
+    if "seed_union" in totals and totals["seed_union"].notna().any():
+        figure.add_scatter(
+            x=totals["seed_union"] * 100, y=labels, mode="markers", name="union over re-trained heads of the last layer",
+            marker={"symbol": "line-ns", "size": 20, "line": {"width": 2.5, "color": theme.NEUTRAL}},
+            hovertemplate=[f"{label}<br>union of {row.seeds} heads of the last layer: {row.seed_union * 100:.1f} %<extra></extra>"
+                           for label, row in zip(labels, totals.itertuples(), strict=True)],
+        )  # fmt: skip
     theme.apply(figure, height=110 + len(totals) * (44 + 12 * len(several)))
     figure.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
     figure.update_xaxes(title_text=f"facts with rank ≤ {k}, per cent", ticksuffix=" %", rangemode="tozero")

@@ -1,5 +1,7 @@
 """From a name in the registry, a hub id or a folder to an encoder and its heads."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,21 +13,31 @@ from probing.models.encoders import Encoder, load_encoder
 from probing.models.head_files import head_path
 from probing.models.live import LiveModel, load_live
 
+#: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
+FINETUNING = "finetuning.json"
+
 
 def find_entry(model: str, base: str | None = None) -> ModelEntry:
     """The registry's entry of that name, or one made for a local folder or hub id that is not in it.
 
     Raises:
-        ModelError: for a path that is no folder.
+        ModelError: for a path that is no folder, or a folder whose note of ``finetune`` is torn.
     """
     try:
         entry = read_registry().model(model)
     except RegistryError:
-        folder = Path(model).expanduser()
+        kept = cache_folder() / "models" / model
+        folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
         if not folder.is_dir() and (model.startswith((".", "/", "~")) or model.count("/") > 1):
             raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry") from None
         where = str(folder.resolve()) if folder.is_dir() else model
         entry = ModelEntry(name=folder.name, source=where, licence="unknown", objective="unknown")
+        if (note := folder / FINETUNING).is_file():
+            try:
+                made = json.loads(note.read_text(encoding="utf-8"))
+                entry = entry.model_copy(update={"base": made["base"], "objective": made["objective"]})
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise ModelError(f"{note} is not what finetune writes ({error!r}); fine-tune the model again") from error
     local = cache_folder() / "models" / entry.name
     if not entry.shipped and entry.source != str(local) and (local / "config.json").is_file():
         # A copy that `fetch --from` brought stands in for the hub.
@@ -59,14 +71,14 @@ def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) ->
     return cache / "heads" / encoder.identity[:16] / f"{kind}-seed{seed}"
 
 
-def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0) -> Path | None:
-    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where there are none."""
+def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None) -> Path | None:
+    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none."""
     candidates = [trained_heads_folder(encoder, kind, seed, cache)]
     if seed == 0:
         candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
     for folder in candidates:
         # Heads may still be in training: only a whole set counts.
-        if all(head_path(folder, layer).is_file() for layer in range(encoder.layers + 1)):
+        if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers + 1)):
             return folder
     return None
 

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import HeadError, ModelError
+from probing.models.differences import apply_difference, is_difference
 from probing.models.heads import DecodingHead, pretrained_head
 
 log = logging.getLogger(__name__)
@@ -101,17 +102,23 @@ def load_encoder(
     """
     chosen = pick_device(device)
     name = name or Path(str(source)).name
-    model, missing = _load(source, revision, dtype)
-    identity = weights_identity(source, revision)
-    head_source, tokenizer_source, used_base = model, source, name
-    if _lacks_head(source, model, missing):
+    stored_as_difference = is_difference(source)
+    if stored_as_difference:
+        model, lacks_head = _load_difference(Path(source), base, base_revision, dtype)
+    else:
+        model, missing = _load(source, revision, dtype)
+        lacks_head = _lacks_head(source, model, missing)
+    head_source: PreTrainedModel = model
+    identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
+    if lacks_head:
         if base is None:
             raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
         head_source = _load_base(base, base_revision, dtype, source, model)
-        identity = hashlib.sha256(f"{identity}+{weights_identity(base, base_revision)}".encode()).hexdigest()
         used_base = base_name or Path(str(base)).name
-        if not _has_tokenizer(source):
-            tokenizer_source = base
+    if lacks_head or stored_as_difference:
+        identity = joint_identity(identity, weights_identity(str(base), base_revision))
+    if base is not None and not _has_tokenizer(source):
+        tokenizer_source = base
     tokenizer = _load_tokenizer(tokenizer_source, revision if tokenizer_source == source else base_revision)
     _check_tokenizer(tokenizer, head_source, tokenizer_source)
     body = getattr(model, model.base_model_prefix)
@@ -142,6 +149,17 @@ def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -
         lacking = ", ".join(sorted(head_missing))
         raise HeadError(f"the masked-LM head of {source} lacks {lacking}; a head is used whole or not at all")
     return bool(head_missing)
+
+
+def _load_difference(source: Path, base: str | Path | None, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
+    """A body that is stored as a difference, and whether it lacks a head of its own: one that was not trained with it."""
+    if base is None:
+        raise ModelError(f"{source} holds a difference from its base model; name that base (--base)")
+    model, missing = _load(base, revision, dtype)
+    if missing:
+        raise ModelError(f"the base {base} lacks {sorted(missing)[0]}; a difference needs its own base whole")
+    changed = apply_difference(model, source, weights_identity(base, revision))
+    return model, not changed & _head_parameters(model)
 
 
 def _load_base(base: str | Path, revision: str | None, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
@@ -231,7 +249,7 @@ def _max_pieces(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> i
     return min(positions, int(tokenizer.model_max_length))
 
 
-def weights_identity(source: str | Path, revision: str | None) -> str:
+def weights_identity(source: str | Path, revision: str | None = None) -> str:
     """sha256 over the weight files (name and bytes) of a model: equal for equal weights, wherever they lie."""
     folder = Path(source)
     digest = hashlib.sha256()
@@ -252,6 +270,11 @@ def weights_identity(source: str | Path, revision: str | None) -> str:
             while block := stream.read(1 << 22):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def joint_identity(weights: str, base_weights: str) -> str:
+    """Identity of a model that is made of two sets of weights: its own and its base's."""
+    return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()
 
 
 def _cached_files(source: str, names: Iterable[str], revision: str | None) -> list[Path]:

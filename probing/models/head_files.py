@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,32 +105,33 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     return head.to(encoder.device).eval()
 
 
-def load_heads(folder: Path | None, encoder: Encoder, kind: str) -> list[DecodingHead]:
-    """A head for each layer 0..L: trained ones from ``folder``, or the pre-trained head everywhere for ``lens``."""
+def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
+    """A head for each layer, 0..L unless named: trained ones from ``folder``, or the pre-trained head everywhere for ``lens``."""
+    layers = range(encoder.layers + 1) if layers is None else layers
     if kind not in KINDS:
         raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(KINDS)}")
     if kind == "lens":
-        return [encoder.head] * (encoder.layers + 1)
+        return [encoder.head] * len(layers)
     if folder is None:
         command = f"python -m probing train-heads --model {encoder.name} --head {kind}"
         raise HeadError(f"no {kind} heads are known for {encoder.name}; train them with: {command}")
-    recipes = {read_identity(head_path(folder, layer)).recipe for layer in range(encoder.layers + 1)}
+    recipes = {read_identity(head_path(folder, layer)).recipe for layer in layers}
     if len(recipes) != 1:
         raise HeadError(f"the heads in {folder} come from {len(recipes)} recipes, expected one; delete the folder and train them again")
-    return [load_head(folder, encoder, layer, kind) for layer in range(encoder.layers + 1)]
+    return [load_head(folder, encoder, layer, kind) for layer in layers]
 
 
-def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str) -> str:
-    """Recipe of the heads as a run records it: equal for equal training."""
+def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: int = 0) -> str:
+    """Recipe of the heads as a run records it, read from one layer's: equal for equal training."""
     if kind == "lens" or folder is None:
         return "pre-trained"
-    return read_identity(head_path(folder, 0)).recipe
+    return read_identity(head_path(folder, layer)).recipe
 
 
-def validation_losses(folder: Path, layers: int) -> list[dict]:
-    """Validation loss of every layer's head: at the start, and at the best checkpoint."""
+def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
+    """Validation loss of the layers' heads: at the start, and at the best checkpoint."""
     rows = []
-    for layer in range(layers + 1):
+    for layer in layers:
         curve = json.loads(read_identity(head_path(folder, layer)).validation)
         best = min(curve, key=lambda point: point[1])
         rows.append({"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0]})

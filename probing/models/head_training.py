@@ -253,8 +253,9 @@ def train_heads(
     folder: Path,
     cache: Path,
     dtype: torch.dtype = torch.float32,
+    layers: Sequence[int] | None = None,
 ) -> list[Path]:
-    """Trains a head for every layer 0..L.
+    """Trains a head for every layer 0..L, or for the layers named.
 
     Args:
         encoder: frozen encoder.
@@ -264,10 +265,11 @@ def train_heads(
         folder: where the heads go.
         cache: where hidden states are kept, shared by kinds and seeds.
         dtype: how head weights are stored.
+        layers: those to train; None means all.
     """
     training = masked_states(encoder, train, recipe, recipe.positions, 0, cache)
     validating = masked_states(encoder, valid, recipe, recipe.validation_positions, 1, cache)
     paths = []
-    for layer in tqdm(range(encoder.layers + 1), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}"):
+    for layer in tqdm(range(encoder.layers + 1) if layers is None else layers, unit="layer", desc=f"{recipe.kind} heads of {encoder.name}"):
         paths.append(train_head(encoder, layer, recipe, training, validating, folder, dtype))
     return paths

@@ -62,8 +62,8 @@ class DecodingHead(nn.Module):
         return {name: p for name, p in self.named_parameters() if kind == "full" or name != "vocabulary.weight"}
 
 
-def pretrained_head(model: PreTrainedModel) -> DecodingHead:
-    """The masked-LM head of a model, copied and cut loose from its word embeddings.
+def own_head(model: PreTrainedModel) -> DecodingHead:
+    """The masked-LM head of a model as it is: its modules are shared, so training one trains the other.
 
     Raises:
         ModelError: for an architecture whose head parts are not known.
@@ -74,14 +74,24 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
     dense, activation, norm, vocabulary = PARTS[kind]
     act = ACT2FN[activation] if activation in ACT2FN else attrgetter(activation)(model)
     decoder = attrgetter(vocabulary)(model)
-    bias = decoder.bias
-    if bias is None:
+    if decoder.bias is None:
         raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; this model's layout is not the known one")
+    return DecodingHead(attrgetter(dense)(model), act, attrgetter(norm)(model), decoder)
+
+
+def pretrained_head(model: PreTrainedModel) -> DecodingHead:
+    """The masked-LM head of a model, copied and cut loose from its word embeddings.
+
+    Raises:
+        ModelError: for an architecture whose head parts are not known.
+    """
+    own = own_head(model)
+    decoder = own.vocabulary
     matrix = nn.Linear(decoder.in_features, decoder.out_features, dtype=decoder.weight.dtype)
     with torch.no_grad():
         matrix.weight.copy_(decoder.weight)
-        matrix.bias.copy_(bias)
-    head = DecodingHead(copy.deepcopy(attrgetter(dense)(model)), copy.deepcopy(act), copy.deepcopy(attrgetter(norm)(model)), matrix)
+        matrix.bias.copy_(decoder.bias)
+    head = DecodingHead(copy.deepcopy(own.dense), copy.deepcopy(own.activation), copy.deepcopy(own.norm), matrix)
     return head.eval().requires_grad_(False)
 
 

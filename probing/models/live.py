@@ -1,7 +1,7 @@
 """Answers a typed cloze sentence at every layer."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +92,12 @@ class LiveModel:
     def __init__(self, encoder: Encoder, heads: Sequence[DecodingHead], kind: str):
         self.encoder, self.heads, self.kind = encoder, list(heads), kind
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of all weights; what body and heads share counts once."""
+        tensors = {t.data_ptr(): t for module in (self.encoder.body, self.encoder.head, *self.heads) for t in module.parameters()}
+        return sum(tensor.nbytes for tensor in tensors.values())
+
     def pieces(self, prompt: str) -> list[str]:
         """The word pieces that the model sees."""
         return [str(piece) for piece in self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))]
@@ -108,7 +114,15 @@ class LiveModel:
             raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token")
         return found
 
-    def ask(self, prompt: str, top: int = 10, watch: Sequence[str] = (), mask_index: int | None = None) -> Answer:
+    def ask(
+        self,
+        prompt: str,
+        top: int = 10,
+        watch: Sequence[str] = (),
+        mask_index: int | None = None,
+        *,
+        read: Callable[[list[int], int], torch.Tensor] | None = None,
+    ) -> Answer:
         """Every layer's best tokens at the mask.
 
         Args:
@@ -116,6 +130,8 @@ class LiveModel:
             top: how many tokens a layer.
             watch: words whose rank and probability are wanted; each must be one token.
             mask_index: which of several masks to read, from 0; the others stay masks.
+            read: another way from token ids and a position to (rows, vocabulary) log-probabilities; the answer then has its rows
+                in place of layers.
 
         Raises:
             NoMask: if there is none.
@@ -127,7 +143,7 @@ class LiveModel:
         started = time.perf_counter()
         row = self._row(prompt)
         at = self._position(row, mask_index)
-        return self._answer(prompt, row, at, self._log_probabilities(row, at), top, watch, started)
+        return self._answer(prompt, row, at, (read or self._log_probabilities)(row, at), top, watch, started)
 
     def fill_left_to_right(self, prompt: str, top: int = 10, watch: Sequence[str] = ()) -> tuple[str, tuple[Answer, ...]]:
         """Fills several masks from the left, each with the last layer's best token, and keeps every answer.

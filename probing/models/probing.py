@@ -47,10 +47,11 @@ class RunConfig(BaseModel):
     threads: int
     shard: int
     code_version: str
+    compact: bool = False
 
     def canonical(self) -> str:
-        """Canonical JSON: sorted keys, no spaces."""
-        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+        """Canonical JSON: sorted keys, no spaces; an option that came later is left out where it has its default."""
+        return json.dumps(self.model_dump(exclude_defaults=True), sort_keys=True, separators=(",", ":"))
 
     @property
     def run_id(self) -> str:
@@ -100,17 +101,19 @@ def probe(
     config: RunConfig,
     work: Path,
     states_cache: Path | None,
+    layers: Sequence[int] | None = None,
 ) -> dict[str, np.ndarray]:
     """Every layer's reading of every fact.
 
     Args:
         encoder: frozen encoder.
-        heads: one head a layer, 0..L.
+        heads: one head a layer.
         facts: the facts, each askable.
         answers: (facts,) token id of each right answer.
         config: the run's configuration; gives shard size and top k.
         work: folder of finished shards; a killed run goes on from there.
         states_cache: folder of hidden states, or None to keep none.
+        layers: the layers that the heads are for; None means 0..L.
 
     Returns:
         gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
@@ -119,9 +122,10 @@ def probe(
     Raises:
         ModelError: if there are no facts, or not a head for every layer.
     """
-    if not facts or len(heads) != encoder.layers + 1:
+    wanted = list(range(encoder.layers + 1) if layers is None else layers)
+    if not facts or len(heads) != len(wanted):
         got = f"{len(facts)} facts and {len(heads)} heads"
-        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {encoder.layers + 1} heads")
+        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(wanted)} heads")
     lender = lenders(facts)
     guest_of = {prompt: fact for fact, prompt in enumerate(lender)}
     by_relation: dict[tuple[str, str], list[int]] = {}
@@ -140,7 +144,7 @@ def probe(
             numbers = range(start, min(start + config.shard, len(facts)))
             prompts = [facts[n].prompt for n in numbers]
             states = cached_states(prompts, encoder, _states_path(states_cache, encoder, prompts))
-            layers = [
+            readings = [
                 read_out(
                     head,
                     states[layer],
@@ -150,9 +154,9 @@ def probe(
                     config.top_k,
                     encoder.device,
                 )
-                for layer, head in enumerate(heads)
+                for layer, head in zip(wanted, heads, strict=True)
             ]
-            part = {name: np.stack([getattr(layer, name) for layer in layers]) for name in COLUMNS}
+            part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
             # Another process with the same run may have finished it and tidied the folder away.
             folder.mkdir(parents=True, exist_ok=True)
             temporary = path.with_suffix(f".{os.getpid()}.tmp")

@@ -12,11 +12,12 @@ import duckdb
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
+from probing.store.answer_words import load_words
 from probing.store.database import POINTER, open_database
 from probing.store.derived import STATEMENTS
 from probing.store.parquet import read_table, sync_folder
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
-from probing.store.sources import SourceFile, data_version_of, find_files
+from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
 #: Called with what is being done, the steps done and the steps in all.
 Progress = Callable[[str, int, int], None]
@@ -91,6 +92,7 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             _load_predictions(connection, predictions, step)
             step("checking that runs are complete")
             _leave_out_incomplete(connection)
+            load_words(connection)
             for name, statement in STATEMENTS.items():
                 step(f"counting {name}")
                 connection.execute(statement)
@@ -141,16 +143,24 @@ def _load_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[Sou
 
 
 def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
-    """Counts of a run with missing or doubled rows would look like results, so it is left out whole."""
+    """Counts of a run with missing or doubled rows would look like results, so it is left out whole.
+
+    A replicate may hold its last layer only: one row a fact.
+    """
     incomplete = connection.execute("""
-        SELECT r.run_id, r.n_probed * r.layers, coalesce(p.n, 0), coalesce(p.good, 0)
-        FROM runs r
-        LEFT JOIN (
-            SELECT q.run_id, count(*) AS n, count(DISTINCT (q.fact_id, q.layer)) FILTER (f.fact_id IS NOT NULL) AS good
-            FROM predictions q LEFT JOIN facts f ON f.fact_id = q.fact_id GROUP BY q.run_id
-        ) p ON p.run_id = r.run_id
-        WHERE coalesce(p.n, 0) <> r.n_probed * r.layers OR coalesce(p.good, 0) <> r.n_probed * r.layers
-        ORDER BY r.run_id
+        WITH per_fact AS (
+            SELECT run_id, fact_id, count(*) AS n, min(layer) AS first_layer,
+                bit_count(bit_or(CASE WHEN layer < 64 THEN 1::UBIGINT << layer::UBIGINT END)) AS layers
+            FROM predictions GROUP BY run_id, fact_id
+        ), found AS (
+            SELECT q.run_id, sum(q.n) AS n, min(q.first_layer) AS first_layer, sum(q.layers) FILTER (f.fact_id IS NOT NULL) AS good
+            FROM per_fact q LEFT JOIN facts f ON f.fact_id = q.fact_id GROUP BY q.run_id
+        ), wanted AS (
+            SELECT r.run_id, coalesce(p.n, 0) AS n, coalesce(p.good, 0) AS good,
+                r.n_probed * CASE WHEN r.role = 'replicate' AND p.first_layer = r.layers - 1 THEN 1 ELSE r.layers END AS expected
+            FROM runs r LEFT JOIN found p ON p.run_id = r.run_id
+        )
+        SELECT run_id, expected, n, good FROM wanted WHERE n <> expected OR good <> expected ORDER BY run_id
     """).fetchall()
     for run_id, expected, rows, good in incomplete:
         _log.warning(
@@ -167,7 +177,7 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _point_to(target: Path, final: Path, version: str) -> None:
     temporary = target / f"{POINTER}.{uuid.uuid4().hex[:8]}.tmp"
-    content = {"file": final.name, "data_version": version, "schema_version": SCHEMA_VERSION}
+    content = {"file": final.name, "data_version": version, "schema_version": SCHEMA_VERSION, "derived_version": DERIVED_VERSION}
     with temporary.open("w", encoding="utf-8") as stream:
         json.dump(content, stream, indent=1)
         stream.flush()

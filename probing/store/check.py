@@ -21,9 +21,10 @@ _Read = tuple[SourceFile, pa.Table]
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
     """Names every problem of the runs below the folders, and of the database made from them.
 
-    Checked: every file is readable and ours; keys are unique; a run has ``n_probed * layers`` predictions of facts that are stored, and
-    its id is the fingerprint of its configuration; what several files say of one thing agrees; predictions belong to a run; its
-    tokenizer has a vocabulary; read = probed + left out; the database is made from these very files.
+    Checked: every file is readable and ours; keys are unique; a run has ``n_probed * layers`` predictions of facts that are stored (a
+    replicate may have the ``n_probed`` of its last layer only), and its id is the fingerprint of its configuration; what several
+    files say of one thing agrees; predictions belong to a run; its tokenizer has a vocabulary; read = probed + left out; the
+    database is made from these very files.
 
     Args:
         folders: the sources in the order in which ``build_database`` gets them.
@@ -117,8 +118,9 @@ def _runs(rows: dict[str, list[_Read]]) -> list[str]:
     problems = []
     facts = _together(rows, "facts", ["fact_id"]).column("fact_id").unique()
     predictions = _predictions_as_built(rows["predictions"])
-    by_run = predictions.group_by("run_id").aggregate([("fact_id", "count")]).to_pylist()
+    by_run = predictions.group_by("run_id").aggregate([("fact_id", "count"), ("layer", "min")]).to_pylist()
     counts = {row["run_id"]: row["fact_id_count"] for row in by_run}
+    first_layer = {row["run_id"]: row["layer_min"] for row in by_run}
     distinct = predictions.group_by(["run_id", "fact_id", "layer"]).aggregate([]).group_by("run_id").aggregate([("fact_id", "count")])
     for row in distinct.to_pylist():
         if doubled := counts[row["run_id"]] - row["fact_id_count"]:
@@ -133,11 +135,13 @@ def _runs(rows: dict[str, list[_Read]]) -> list[str]:
         for run in table.to_pylist():
             runs.setdefault(run["run_id"], run)
     for run_id, run in sorted(runs.items()):
-        expected = run["n_probed"] * run["layers"]
+        last_only = run["role"] == "replicate" and first_layer.get(run_id) == run["layers"] - 1
+        layers = 1 if last_only else run["layers"]
+        expected = run["n_probed"] * layers
         if counts.get(run_id, 0) != expected:
             problems.append(
                 f"run {run_id}: {counts.get(run_id, 0)} predictions, expected {expected} "
-                f"({run['n_probed']} facts x {run['layers']} layers); run `probe` again to complete it"
+                f"({run['n_probed']} facts x {layers} layer{'' if layers == 1 else 's'}); run `probe` again to complete it"
             )
         if problem := fingerprint_problem(run_id, run["config"]):
             problems.append(problem)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from probing.core.errors import StoreError
 from probing.store.schema import SCHEMA_VERSION
+from probing.store.sources import DERIVED_VERSION
 
 POINTER = "current.json"
 BUILD_COMMAND = "python -m probing build"
@@ -148,6 +149,12 @@ def _read_pointer(folder: Path) -> dict[str, str]:
     if content.get("schema_version") != SCHEMA_VERSION:
         version = content.get("schema_version")
         raise StoreError(f"the database in {folder} has schema version {version}, expected {SCHEMA_VERSION}; run `{BUILD_COMMAND}`")
+    # A database of older derived tables lacks columns that queries name.
+    if content.get("derived_version") != DERIVED_VERSION:
+        version = content.get("derived_version")
+        raise StoreError(
+            f"the database in {folder} has derived tables of version {version}, expected {DERIVED_VERSION}; run `{BUILD_COMMAND}`"
+        )
     # The pointer may only name a file beside it.
     if Path(content["file"]).name != content["file"]:
         raise StoreError(f"{pointer} names {content['file']!r}, expected a file in the same folder; delete it and run `{BUILD_COMMAND}`")

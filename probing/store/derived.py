@@ -1,26 +1,27 @@
 """The tables that are counted from predictions. SQL counts; shares and intervals are made in ``probing.core``.
 
-``layers`` of a run counts layer 0, so its last layer is ``layers - 1``. All additive tables can be filtered by their keys
-and summed.
+``layers`` of a run counts layer 0, so its last layer is ``layers - 1``; inner layers are 1 to ``layers - 2``. All additive
+tables can be filtered by their keys and summed.
 """
 
 #: One row a run and fact: where it is known (rank 1) in the transformer layers 1..L; NULL layers when nowhere.
+#: Bit l of ``known_layers`` is set where layer l, the embeddings included, has rank 1; so it holds layers 0 to 63.
 #: Exposure belongs to a base model's training text, so heads and fine-tuned models share their base's.
 KNOWN = """
 CREATE TABLE known AS
 WITH ranks AS (
     SELECT p.run_id, p.fact_id,
-        min(p.layer) FILTER (p.gold_rank = 1) AS first_layer,
-        max(p.layer) FILTER (p.gold_rank = 1) AS last_layer,
-        CAST(count(*) FILTER (p.gold_rank = 1) AS UTINYINT) AS layers_known,
-        min(p.gold_rank) AS best_rank,
+        min(p.layer) FILTER (p.gold_rank = 1 AND p.layer >= 1) AS first_layer,
+        max(p.layer) FILTER (p.gold_rank = 1 AND p.layer >= 1) AS last_layer,
+        CAST(count(*) FILTER (p.gold_rank = 1 AND p.layer >= 1) AS UTINYINT) AS layers_known,
+        coalesce(bit_or(1::UBIGINT << p.layer::UBIGINT) FILTER (p.gold_rank = 1), 0::UBIGINT) AS known_layers,
+        min(p.gold_rank) FILTER (p.layer >= 1) AS best_rank,
         min(p.gold_rank) FILTER (p.layer = r.layers - 1) AS last_rank
     FROM predictions p JOIN runs r ON r.run_id = p.run_id
-    WHERE p.layer >= 1
     GROUP BY p.run_id, p.fact_id
 )
 SELECT k.run_id, k.fact_id, f.relation, coalesce(e.exposure, 'unknown') AS exposure, f.answer_in_subject,
-    k.first_layer, k.last_layer, k.layers_known, k.best_rank, k.last_rank
+    k.first_layer, k.last_layer, k.layers_known, k.known_layers, k.best_rank, k.last_rank
 FROM ranks k
 JOIN runs r ON r.run_id = k.run_id
 JOIN facts f ON f.fact_id = k.fact_id
@@ -29,8 +30,9 @@ LEFT JOIN exposure e ON e.model = coalesce(nullif(r.base, ''), r.model)
 ORDER BY k.run_id, k.fact_id
 """
 
-AGGREGATE = """
-CREATE TABLE aggregate AS
+#: Both additive tables by layer come from one pass over the predictions; ``both`` counts what layer and last layer know.
+_BY_LAYER = """
+CREATE TEMP TABLE by_layer AS
 SELECT p.run_id, p.layer, k.relation, k.exposure, k.answer_in_subject,
     count(*) AS n,
     count(*) FILTER (p.gold_rank <= 1) AS hits_1,
@@ -43,9 +45,37 @@ SELECT p.run_id, p.layer, k.relation, k.exposure, k.answer_in_subject,
     count(p.other_rank) AS other_n,
     count(*) FILTER (p.other_rank <= 1) AS other_1,
     count(*) FILTER (p.other_rank <= 10) AS other_10,
-    count(*) FILTER (p.other_rank <= 100) AS other_100
+    count(*) FILTER (p.other_rank <= 100) AS other_100,
+    count(*) FILTER (p.gold_rank <= 1 AND k.last_rank <= 1) AS both_1,
+    count(*) FILTER (p.gold_rank <= 10 AND k.last_rank <= 10) AS both_10,
+    count(*) FILTER (p.gold_rank <= 100 AND k.last_rank <= 100) AS both_100,
+    count(*) FILTER (k.last_rank <= 1) AS last_1,
+    count(*) FILTER (k.last_rank <= 10) AS last_10,
+    count(*) FILTER (k.last_rank <= 100) AS last_100
 FROM predictions p JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
-GROUP BY ALL ORDER BY ALL
+GROUP BY ALL
+"""
+
+AGGREGATE = """
+CREATE TABLE aggregate AS
+SELECT * EXCLUDE (both_1, both_10, both_100, last_1, last_10, last_100) FROM by_layer ORDER BY ALL
+"""
+
+#: Paired counts of every inner layer against the last, on the same facts; a run of its last layer only has none.
+AGAINST_LAST = """
+CREATE TABLE against_last AS
+WITH pairs AS (
+    SELECT b.*, unnest([
+        {'k': 1::UTINYINT, 'hits': hits_1, 'both': both_1, 'last': last_1},
+        {'k': 10::UTINYINT, 'hits': hits_10, 'both': both_10, 'last': last_10},
+        {'k': 100::UTINYINT, 'hits': hits_100, 'both': both_100, 'last': last_100}
+    ], recursive := true)
+    FROM by_layer b JOIN runs r ON r.run_id = b.run_id
+    WHERE b.layer >= 1 AND b.layer < r.layers - 1
+)
+SELECT run_id, relation, exposure, answer_in_subject, layer, k,
+    "both", hits - "both" AS inner_only, "last" - "both" AS last_only, n - hits - "last" + "both" AS neither
+FROM pairs ORDER BY ALL
 """
 
 TOTAL = """
@@ -81,5 +111,41 @@ JOIN answers a ON a.run_id = k.run_id AND a.relation = k.relation AND a.place = 
 GROUP BY ALL ORDER BY ALL
 """
 
+#: The kind of every top token, as ``core.answer_types.classify`` defines it, from the tables of ``store.answer_words``. A token
+#: that the vocabulary lacks is an other word; a row without any top token has no kind.
+ANSWER_TYPES = """
+CREATE TABLE answer_types AS
+WITH tops AS (
+    SELECT p.run_id, k.relation, k.exposure, k.answer_in_subject, p.layer, p.gold_rank = 1 AS is_right,
+        f.subject_start, f.relation_start, f.prompt_start, v.word, v.shape
+    FROM predictions p
+    JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
+    JOIN runs r ON r.run_id = p.run_id
+    JOIN word_places f ON f.fact_id = p.fact_id
+    LEFT JOIN pieces v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
+    WHERE len(p.top_ids) > 0
+)
+SELECT t.run_id, t.relation, t.exposure, t.answer_in_subject, t.layer,
+    CASE WHEN t.is_right THEN 'right'
+        WHEN s.place IS NOT NULL THEN 'subject answer'
+        WHEN a.place IS NOT NULL THEN 'relation answer'
+        WHEN c.place IS NOT NULL THEN 'copied'
+        ELSE coalesce(t.shape, 'other word') END AS kind,
+    count(*) AS n
+FROM tops t
+LEFT JOIN word_table s ON s.place = t.subject_start + t.word
+LEFT JOIN word_table a ON a.place = t.relation_start + t.word
+LEFT JOIN word_table c ON c.place = t.prompt_start + t.word
+GROUP BY ALL ORDER BY ALL
+"""
+
 #: In the order in which they must be made.
-STATEMENTS = {"known": KNOWN, "aggregate": AGGREGATE, "total": TOTAL, "majority": MAJORITY}
+STATEMENTS = {
+    "known": KNOWN,
+    "layers": _BY_LAYER,
+    "aggregate": AGGREGATE,
+    "against_last": AGAINST_LAST,
+    "total": TOTAL,
+    "majority": MAJORITY,
+    "answer_types": ANSWER_TYPES,
+}

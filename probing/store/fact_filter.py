@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from probing.store.parts import PART_CONDITIONS
+
 #: A longer text is cut: each word is one more condition.
 MAX_WORDS = 16
 
@@ -30,6 +32,9 @@ class FactFilter:
         exposures: how the fact stands to the training text; empty keeps nothing.
         answer_in_subject: whether the answer occurs in the subject.
         layer_rank: (layer, k): rank <= k at that layer.
+        versus: id of the base's run that ``part`` compares with.
+        part: ``kept``, ``gained``, ``lost``, ``never`` (``core.transitions.PARTS``), or a fate of the lost (``FATES``).
+        part_k: the rank up to which a fact counts as known for ``part``.
     """
 
     text: str = ""
@@ -42,6 +47,15 @@ class FactFilter:
     exposures: tuple[str, ...] | None = None
     answer_in_subject: bool | None = None
     layer_rank: tuple[int, int] | None = None
+    versus: str | None = None
+    part: str | None = None
+    part_k: int = 1
+
+    def __post_init__(self) -> None:
+        if self.part is not None and self.part not in PART_CONDITIONS:
+            raise ValueError(f"unknown part {self.part!r}; expected one of {list(PART_CONDITIONS)}")
+        if self.part is not None and self.versus is None:
+            raise ValueError(f"the part {self.part!r} needs versus, the run that it is compared with")
 
     def condition(self) -> tuple[str, dict[str, Any]]:
         """SQL over ``known k``, ``facts f`` and ``relations l``, and its parameters; the SQL holds no given value."""
@@ -70,4 +84,10 @@ class FactFilter:
                     f"AND p.layer = ${name}_layer AND p.gold_rank <= ${name}_k)"
                 )
                 values |= {f"{name}_layer": int(pair[0]), f"{name}_k": int(pair[1])}
+        if self.part is not None:
+            parts.append(
+                "k.fact_id IN (SELECT m.fact_id FROM known m JOIN known b ON b.fact_id = m.fact_id "
+                f"WHERE m.run_id = $run_id AND b.run_id = $versus AND {PART_CONDITIONS[self.part]})"
+            )
+            values |= {"versus": self.versus, "part_k": int(self.part_k)}
         return " AND ".join(parts) or "true", values

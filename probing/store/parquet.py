@@ -24,7 +24,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
     """Writes one table to ``path``, which holds either the old bytes or all of the new ones, whatever is killed when.
 
     Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are sorted by
-    ``schema.SORT``; predictions keep the given order within a layer (by relation, then fact).
+    ``schema.SORT``; where its columns are equal, the given order is kept.
 
     Args:
         table_name: a key of ``SCHEMAS``.

@@ -5,17 +5,11 @@ such as ``"stated"`` or ``"unknown"``; an empty tuple keeps nothing.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
 from probing.store.database import Database
-
-_KEPT = """
-    (NOT $by_exposure OR exposure IN (SELECT unnest($exposures::VARCHAR[])))
-    AND ($answer_in_subject::BOOLEAN IS NULL OR answer_in_subject = $answer_in_subject::BOOLEAN)
-"""
-_OF_RUNS = f"WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND {_KEPT}"
+from probing.store.kept_facts import KEPT, OF_RUNS, filters, of_runs
 
 
 def runs(db: Database) -> pd.DataFrame:
@@ -78,10 +72,10 @@ def aggregate(
             CAST(sum(other_1) AS BIGINT) AS other_1,
             CAST(sum(other_10) AS BIGINT) AS other_10,
             CAST(sum(other_100) AS BIGINT) AS other_100
-        FROM aggregate {_OF_RUNS}
+        FROM aggregate {OF_RUNS}
         GROUP BY run_id, layer, relation ORDER BY run_id, layer, relation
         """,
-        _parameters(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, exposures, answer_in_subject),
     )
 
 
@@ -97,8 +91,8 @@ def totals(
         f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ["n", "last_1", "last_10", "last_100", "any_1", "any_10", "any_100"]
     )
     return db.query(
-        f"SELECT run_id, relation, {counts} FROM total {_OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
-        _parameters(run_ids, exposures, answer_in_subject),
+        f"SELECT run_id, relation, {counts} FROM total {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
+        of_runs(run_ids, exposures, answer_in_subject),
     )
 
 
@@ -112,9 +106,9 @@ def majority(
     return db.query(
         f"""
         SELECT run_id, relation, CAST(sum(n) AS BIGINT) AS n, CAST(sum(majority_hits) AS BIGINT) AS majority_hits
-        FROM majority {_OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
+        FROM majority {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
         """,
-        _parameters(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, exposures, answer_in_subject),
     )
 
 
@@ -128,24 +122,12 @@ def layer_ranks(
             SELECT p.fact_id, k.relation, p.gold_rank, k.exposure, k.answer_in_subject
             FROM predictions p JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
             WHERE p.run_id = $run_id AND p.layer = $layer
-        ) WHERE {_KEPT} ORDER BY fact_id
+        ) WHERE {KEPT} ORDER BY fact_id
         """,
-        {"run_id": run_id, "layer": int(layer), **_filters(exposures, answer_in_subject)},
+        {"run_id": run_id, "layer": int(layer), **filters(exposures, answer_in_subject)},
     )
 
 
 def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:
     """The tokens of a tokenizer by id: id, token."""
     return db.query("SELECT id, token FROM vocabulary WHERE tokenizer = $tokenizer ORDER BY id", {"tokenizer": tokenizer})
-
-
-def _parameters(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
-    return {"run_ids": list(run_ids), **_filters(exposures, answer_in_subject)}
-
-
-def _filters(exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
-    return {
-        "by_exposure": exposures is not None,
-        "exposures": list(exposures or ()),
-        "answer_in_subject": answer_in_subject,
-    }

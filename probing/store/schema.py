@@ -23,6 +23,8 @@ def _ordered(schema: pa.Schema, names: str) -> pa.Schema:
 _TEXT = pa.string()
 
 #: Table name -> its columns in order. Ranks count from 1; log-probabilities are natural logarithms; layer 0 is the embeddings.
+#: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
+#: ``tasks`` holds what a fine-tuned model reaches on its own task, beside what chance reaches (0 to 1), where that is known.
 SCHEMAS: dict[str, pa.Schema] = {
     "predictions": _ordered(
         _schema(
@@ -65,6 +67,14 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT}),
     "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
+    "weight_drift": _schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
+    "tasks": _ordered(
+        _schema(
+            dict.fromkeys(["model", "base", "objective", "metric"], _TEXT) | {"value": pa.float64(), "n": pa.uint32()},
+            {"chance": pa.float64(), "chance_name": _TEXT},
+        ),
+        "model base objective metric value chance chance_name n",
+    ),
 }
 
 #: Table name -> the columns that identify a row.
@@ -75,17 +85,21 @@ KEYS: dict[str, tuple[str, ...]] = {
     "runs": ("run_id",),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
+    "weight_drift": ("model", "layer"),
+    "tasks": ("model", "metric", "chance_name"),
 }
 
-#: Table name -> the order of rows in a file. Where columns are equal the writer's order stays: predictions come
-#: by relation and fact within a layer, which compresses better than by the hashes that fact ids are.
+#: Table name -> the order of rows in a file. Where columns are equal the writer's order stays: of a run's
+#: predictions the writer chooses layer by layer or fact by fact, whichever is smaller; no reader relies on either.
 SORT: dict[str, tuple[str, ...]] = {
-    "predictions": ("run_id", "layer"),
+    "predictions": ("run_id",),
     "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
     "relations": ("probe_set", "relation"),
     "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
+    "weight_drift": ("model", "layer"),
+    "tasks": ("model", "metric", "chance_name"),
 }
 
 _SQL_TYPES = {
@@ -95,6 +109,7 @@ _SQL_TYPES = {
     pa.uint32(): "UINTEGER",
     pa.int64(): "BIGINT",
     pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
     pa.list_(pa.uint32()): "UINTEGER[]",
     pa.list_(pa.float32()): "FLOAT[]",
 }

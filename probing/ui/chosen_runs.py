@@ -9,7 +9,9 @@ from probing.figures.theme import model_colours
 from probing.ui.selection import Selection
 
 HEADS = ("tied", "lens", "full")
-MOST_DEFAULT_MODELS = 4
+MOST_DEFAULT_MODELS = 8
+#: More lines than this cannot be told apart: with several models only the first probe set is laid over.
+MOST_DEFAULT_LINES = 8
 
 
 def set_name(probe_set: str) -> str:
@@ -52,9 +54,10 @@ def fit(chosen: Selection, runs: pd.DataFrame) -> tuple[Selection, dict[str, lis
     models = list(model_colours(runs["model"]))
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
+    shown = keep("models", models, models[:MOST_DEFAULT_MODELS])
+    at_first = sets if len(shown) * len(sets) <= MOST_DEFAULT_LINES else sets[:1]
     fitted = replace(
-        chosen, models=keep("models", models, models[:MOST_DEFAULT_MODELS]), heads=keep("heads", heads, heads[:1]),
-        probe_sets=keep("probe_sets", sets, sets),
+        chosen, models=shown, heads=keep("heads", heads, heads[:1]), probe_sets=keep("probe_sets", sets, at_first)
     )  # fmt: skip
     # One run for the pages that read a single one: each choice narrows the next.
     first = [name for name in fitted.models if name in models]

@@ -3,44 +3,18 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean
 from probing.core.metrics import METRICS
 from probing.figures.layer_curve import layer_curve, series_name
+from probing.reports.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
 from probing.ui import navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
 from probing.ui.results import Results
 
-#: Metric -> (column with its count or sum, column of the squared sum, columns of the other-subject baseline, rank it counts).
-_COLUMNS: dict[str, tuple[str, str | None, str | None, int]] = {
-    "p_at_1": ("hits_1", None, "other_1", 1),
-    "p_at_10": ("hits_10", None, "other_10", 10),
-    "p_at_100": ("hits_100", None, "other_100", 100),
-    "mrr": ("sum_reciprocal_rank", "sum_squared_reciprocal_rank", None, 1),
-    "answer_p_at_1": ("answer_hits_1", None, None, 1),
-}
-#: The majority answer is one answer: it is a baseline for being right first, not for ten tries.
-_WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
-
-
-def estimate(counts: list[RelationCounts], average: str, *, of_values: bool = False) -> Estimate:
-    """Macro or micro average with its interval, of shares or (``of_values``) of values such as reciprocal ranks."""
-    if of_values:
-        return macro_mean(counts) if average == "macro" else micro_mean(counts)
-    return macro(counts) if average == "macro" else micro(counts)
-
-
-def relation_counts(rows: pd.DataFrame, metric: str) -> list[RelationCounts]:
-    """One count per relation, as the core's means want them."""
-    column, squared, _, _ = _COLUMNS[metric]
-    if squared:
-        return [RelationCounts(r.relation, int(r.n), 0, getattr(r, column), getattr(r, squared)) for r in rows.itertuples()]
-    return [RelationCounts(r.relation, int(r.n), int(getattr(r, column))) for r in rows.itertuples()]
-
-
-def baseline_counts(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
-    """The same for a baseline's columns, without relations in which it is not defined."""
-    return [RelationCounts(r.relation, int(getattr(r, n)), int(getattr(r, hits))) for r in rows.itertuples() if getattr(r, n) > 0]
+#: Columns of the curve's table.
+_POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
+#: Metric -> the rank that it counts.
+_RANK = {"p_at_10": 10, "p_at_100": 100}
 
 
 @st.cache_data(max_entries=64, show_spinner="Averaging …")
@@ -61,26 +35,7 @@ def points(
         One row per run and layer, shares in [0, 1]: ``run_id, model, head, probe_set, layer, value, low, high, n,
         relations, majority, other``. A baseline that is not defined is empty.
     """
-    if not runs:
-        return pd.DataFrame(
-            columns=["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
-        )
-    ids = tuple(run[0] for run in runs)
-    kept = {"run_ids": ids, "exposures": exposures, "answer_in_subject": in_subject}
-    table, majority = _results.read("aggregate", **kept), _results.read("majority", **kept)
-    other = _COLUMNS[metric][2]
-    rows = []
-    for run_id, model, head, probe_set in runs:
-        mine = majority[majority["run_id"] == run_id]
-        most = estimate(baseline_counts(mine, "n", "majority_hits"), average).value if metric in _WITH_MAJORITY else None
-        for layer, group in table[table["run_id"] == run_id].groupby("layer"):
-            got = estimate(relation_counts(group, metric), average, of_values=metric == "mrr")
-            wrong = estimate(baseline_counts(group, "other_n", other), average).value if other else None
-            rows.append((run_id, model, head, probe_set, int(layer), got.value, got.low, got.high, got.n, got.relations, most, wrong))
-    columns = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
-    frame = pd.DataFrame(rows, columns=columns)
-    numbers = ["value", "low", "high", "majority", "other"]
-    return frame.astype(dict.fromkeys(numbers, "float64"))
+    return by_layer(_results.database, [run[0] for run in runs], metric, average, exposures, in_subject)[_POINTS]
 
 
 def controls(view: View) -> None:
@@ -126,9 +81,9 @@ def _unit(unit: str) -> str:
 
 def _caption(metric: str) -> str:
     words = ["Bands are 95 % intervals."]
-    if metric in _WITH_MAJORITY:
+    if metric in WITH_MAJORITY:
         words.append("Dashed: always giving the relation's most frequent answer.")
-    if _COLUMNS[metric][2]:
+    if METRIC_COLUMNS[metric][2]:
         words.append("Dotted: the same facts asked about another subject of the relation; what lies above it comes from the subject.")
     return " ".join([*words, f"{METRICS[metric].definition} Click a point to see its facts."])
 
@@ -158,7 +113,7 @@ def facts_behind(view: View, table: pd.DataFrame) -> None:
         line, number = st.columns(2)
         line.selectbox("Line", list(names), format_func=names.__getitem__, key="layer_curves.line", on_change=moved)
         number.select_slider("Layer", layers, key="layer_curves.layer", on_change=moved)
-        row, k = runs.loc[run_id], _COLUMNS[view.chosen.metric][3]
+        row, k = runs.loc[run_id], _RANK.get(view.chosen.metric, 1)
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]
         assert view.results is not None
         hits = view.results.read(

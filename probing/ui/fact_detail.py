@@ -5,19 +5,20 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.figures import theme
 from probing.figures.rank_lines import rank_lines
 from probing.figures.token_grid import token_grid
-from probing.ui import fact_list, navigation, parts, selection
+from probing.ui import fact_list, fact_models, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import count, escape
 
 #: More lines than this cannot be told apart.
 MOST_LINES = 8
 
 
 def show(view: View, fact_id: str) -> None:
-    """Draws a fact: heading, grid of tokens, rank by layer."""
+    """Draws a fact: heading, grids of tokens, what fine-tuning made of it, rank by layer."""
     if view.results is None or not fact_id:
         return
     found = view.results.read("fact", fact_id=fact_id)
@@ -27,16 +28,23 @@ def show(view: View, fact_id: str) -> None:
     fact = found.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
     rows = view.results.read("fact_predictions", fact_id=fact_id, run_ids=tuple(runs["run_id"]))
+    # Models are compared through the same kind of head.
+    alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(rows["run_id"])]
+    beside = fact_models.beside(view, alike)
     _heading(view, fact, fact_id)
-    _leaf(view, fact_id)
+    _leaf(view, fact_id, beside)
     run = fact_list.run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
     if mine.empty:
         st.info(f"{escape(view.chosen.model)} with {escape(view.chosen.head)} heads was not asked this fact.", icon=":material/info:")
-    else:
+    elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
         _grid(view, fact, run, mine)
+    fact_models.add_models(view, alike)
+    if len(beside) > 1:
+        fact_models.grid(view, fact, alike, rows, beside)
+    fact_models.fates(view, alike, rows)
     if len(rows):
-        _ranks(view, fact, runs, rows)
+        _ranks(view, fact, runs, rows, beside)
 
 
 def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
@@ -54,7 +62,7 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
     st.markdown(" · ".join(about))
 
 
-def _leaf(view: View, fact_id: str) -> None:
+def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
     assert view.results is not None
     run = fact_list.run_of(view)
     before, after = view.results.read(
@@ -64,7 +72,16 @@ def _leaf(view: View, fact_id: str) -> None:
         for label, icon, target in (("Previous", ":material/arrow_back:", before), ("Next", ":material/arrow_forward:", after)):
             st.button(label, icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
         found = view.results.read("fact", fact_id=fact_id).iloc[0]
-        navigation.link("live", "Ask live", prompt=found["prompt"], watch=found["object"].lower(), live_model=view.chosen.model, mask=1)
+        others = tuple(name for name in beside if name != view.chosen.model)
+        navigation.link(
+            "live",
+            "Ask live",
+            prompt=found["prompt"],
+            watch=found["object"].lower(),
+            live_model=view.chosen.model,
+            live_models=others,
+            mask=1,
+        )
 
 
 def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
@@ -82,7 +99,8 @@ def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
 def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> None:
     tokens = tokens_of(rows)
     stored = int(tokens["place"].max()) if len(tokens) else 0
-    more = f" {stored} tokens a layer are stored for this run; “Ask live” shows more." if stored < 5 else ""
+    more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
+    more = more if stored < 5 else ""
     parts.figure(
         token_grid(tokens, marked=[fact["object"]], columns=min(stored, 5)), table=tokens,
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
@@ -91,14 +109,19 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     )  # fmt: skip
 
 
-def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
-    chosen = runs.assign(_mine=(runs["model"] == view.chosen.model) & (runs["head"] == view.chosen.head)).sort_values(
-        "_mine", ascending=False
-    )
-    chosen = chosen[chosen["run_id"].isin(rows["run_id"])].head(MOST_LINES)
+def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, beside: list[str]) -> None:
+    there = runs[runs["run_id"].isin(rows["run_id"])]
+    alike = there[there["head"] == view.chosen.head]
+    # Of several models one head each; of one model all its heads.
+    there = alike if alike["model"].nunique() > 1 else there
+    first = list(dict.fromkeys((view.chosen.model, *beside, *view.colours)))
+    places = [first.index(model) if model in first else len(first) for model in there["model"]]
+    chosen = there.assign(_first=places, _mine=there["head"] != view.chosen.head).sort_values(["_first", "_mine"], kind="stable")
+    chosen = chosen.head(MOST_LINES)
     several = chosen["head"].nunique() > 1
     names = {run.run_id: f"{run.model} · {run.head}" if several else run.model for run in chosen.itertuples()}
-    colours = {names[run.run_id]: view.colours.get(run.model, "#808890") for run in chosen.itertuples()} if not several else None
+    colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None
+    dashes = None if several else {names[run.run_id]: theme.line_dash(run.model) for run in chosen.itertuples()}
     lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
     order = {name: number for number, name in enumerate(names.values())}
     lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)
@@ -106,8 +129,9 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame) 
         probability=[math.exp(value) for value in lines["gold_logp"]]
     )
     parts.figure(
-        rank_lines(lines[["name", "layer", "rank"]].astype({"rank": "float64"}), colours=colours), table=table,
+        rank_lines(lines[["name", "layer", "rank"]].astype({"rank": "float64"}), colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
-        caption=f"Where “{fact['object']}” stands in each layer's ranking of the whole vocabulary; on top is first.",
+        caption=f"Where “{fact['object']}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark "
+        "the layers where it stands best.",
         alt=f"Rank of {fact['object']} by layer",
     )  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.ui import home, navigation, parts, selection
+from probing.ui import fact_parts, home, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
 from probing.ui.text import count, escape
@@ -43,6 +43,7 @@ def filters(view: View) -> dict[str, Any]:
         "exposures": view.exposures,
         "answer_in_subject": view.in_subject,
         "layer_rank": (chosen.at_layer, chosen.at_rank) if chosen.at_layer is not None else None,
+        **fact_parts.part_filter(view),
     }
 
 
@@ -57,6 +58,7 @@ def words(view: View) -> str:
         if getattr(chosen, name) is not None:
             found.append(f"{said} layer {getattr(chosen, name)}")
     found += [f"rank ≤ {chosen.at_rank} at layer {chosen.at_layer}"] if chosen.at_layer is not None else []
+    found += [told] if (told := fact_parts.part_words(view)) else []
     return ", ".join([*found, view.filter_words()])
 
 
@@ -97,6 +99,7 @@ def search(view: View) -> None:
                     start = 0 if field == "known_at" else 1
                     layers = [None, *range(start, last + 1)]
                     selection.bound(st.selectbox, label, field, page, options=layers, format_func=_layer, resets=anew)
+    fact_parts.choose_part(view)
     chosen = view.chosen
     if chosen.at_layer is not None:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -6,11 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.facts import MASK
-from probing.core.knowledge import KnowledgeCounts, knowledge
 from probing.figures.total_bars import total_bars
+from probing.reports.total import total
 from probing.ui import navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
+from probing.ui.results import Results
 from probing.ui.text import count, escape
 
 ROCKY = "Rocky Balboa was born in [MASK]."
@@ -27,29 +28,26 @@ _COLUMNS = [
     "total_high",
     "intermediate",
     "n",
+    "seeds",
+    "seed_union",
 ]
 
 
 def totals(view: View) -> pd.DataFrame:
     """Last-layer and total knowledge of the chosen runs, shares in [0, 1], one row a run."""
-    runs, k = view.overlaid, view.chosen.k
-    if runs.empty or view.results is None:
+    if view.overlaid.empty or view.results is None:
         return pd.DataFrame(columns=_COLUMNS)
-    table = view.results.read("totals", run_ids=tuple(runs["run_id"]), exposures=view.exposures, answer_in_subject=view.in_subject)
-    rows = []
-    for run in runs.itertuples():
-        mine = table[table["run_id"] == run.run_id]
-        counts = [
-            KnowledgeCounts(relation, int(n), int(last), int(some))
-            for relation, n, last, some in mine[["relation", "n", f"last_{k}", f"any_{k}"]].itertuples(index=False, name=None)
-        ]
-        got = knowledge(counts, view.chosen.average)
-        rows.append(
-            (run.model, run.head, run.probe_set, run.run_id, got.last.value, got.last.low, got.last.high, got.total.value, got.total.low,
-             got.total.high, got.intermediate_share, got.total.n)
-        )  # fmt: skip
-    shares = [column for column in _COLUMNS if column not in ("model", "head", "probe_set", "run_id", "n")]
-    return pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(shares, "float64"))
+    ids, chosen = tuple(view.overlaid["run_id"]), view.chosen
+    return _totals(view.results.data_version, view.results, ids, chosen.k, chosen.average, view.exposures, view.in_subject)
+
+
+@st.cache_data(max_entries=64, show_spinner="Averaging …")
+def _totals(
+    data_version: str, _results: Results, run_ids: tuple[str, ...], k: int, average: str, exposures: tuple[str, ...] | None,
+    in_subject: bool | None,
+) -> pd.DataFrame:  # fmt: skip
+    table = total(_results.database, run_ids, (k,), (average,), exposures, in_subject)
+    return table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})[_COLUMNS]
 
 
 def controls(view: View) -> None:
@@ -73,9 +71,15 @@ def draw(view: View) -> None:
         return
     row = table.dropna(subset=["total"]).iloc[0]
     inner = f" **{row['intermediate'] * 100:.0f} %** of what it knows is not in the last layer." if pd.notna(row["intermediate"]) else ""
+    by_chance = (
+        f" A union finds something by itself: {int(row['seeds'])} re-trained heads of the last layer together give "
+        f"**{row['seed_union'] * 100:.1f} %**."
+        if pd.notna(row["seed_union"])
+        else ""
+    )
     st.markdown(
         f"On {escape(set_name(row['probe_set']))}, {escape(row['model'])} gives the right word at its last layer for "
-        f"**{row['last'] * 100:.1f} %** of the facts, and at some layer for **{row['total'] * 100:.1f} %**.{inner}"
+        f"**{row['last'] * 100:.1f} %** of the facts, and at some layer for **{row['total'] * 100:.1f} %**.{inner}{by_chance}"
     )
     names = {name: set_name(name) for name in table["probe_set"]}
     drawn = total_bars(table, k=k, colours=view.colours, names=names)
@@ -83,7 +87,8 @@ def draw(view: View) -> None:
     parts.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge",
         caption="Solid: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of the total. A union "
-        "over many layers grows by chance alone, so the hatched part is an upper bound.",
+        "over many layers grows by chance alone, so the hatched part is an upper bound; the upright mark, where heads were re-trained, is "
+        "what a union over as many heads of the last layer knows.",
         alt="Total knowledge against the last layer, per probe set and model",
     )  # fmt: skip
 
@@ -130,7 +135,7 @@ def _fact_link(view: View, fact, kind: str) -> None:
 #: Fields that would hide a fact that a link leads to.
 NO_FILTERS: dict[str, Any] = {
     "relation": "", "text": "", "known": "any", "known_at": None, "first_known": None, "last_known": None, "at_layer": None, "at_rank": 1,
-    "exposures": (), "in_subject": "any", "order": "layers known", "sheet": 1,
+    "exposures": (), "in_subject": "any", "order": "layers known", "sheet": 1, "versus": "", "part": "", "part_k": 1,
 }  # fmt: skip
 
 
@@ -191,7 +196,10 @@ def ways(view: View) -> None:
     first, second = st.columns(2, gap="large")
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
-        navigation.link("facts", "**Facts**: one fact through all layers")
+        navigation.link("relations", "**Relations**: what comes early, late, and is forgotten?")
+        navigation.link("compare", "**Compare models**: what did fine-tuning keep, gain and lose?")
+        navigation.link("facts", "**Facts**: one fact through all layers and models")
     with second:
         navigation.link("live", "**Live**: type a sentence with a gap")
+        navigation.link("reproduction", "**Reproduction**: the paper's numbers beside ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")

@@ -1,8 +1,11 @@
 """Models kept ready for questions. The only place of the pages that loads torch, and only when a model is asked."""
 
+import json
 import os
 import threading
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +16,11 @@ from probing.core.registry import read_registry
 from probing.ui.chosen_runs import HEADS as HEADS
 
 if TYPE_CHECKING:
+    from probing.models.layer_replacement import ReplacedAnswer
     from probing.models.live import Answer, LiveModel
+
+#: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
+KEPT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -64,16 +71,58 @@ def missing_shipped(model: str) -> bool:
     return any(entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models)
 
 
-@st.cache_resource(max_entries=3, show_spinner=False)
+def base_of(choice: Choice) -> str:
+    """Name of the model that this one was fine-tuned from, as the registry or its folder says; ``""`` if neither does."""
+    entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
+    if entry is not None:
+        return entry.base
+    note = Path(choice.location) / "finetuning.json"
+    try:
+        return str(json.loads(note.read_text(encoding="utf-8")).get("base", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+def described(choice: Choice) -> bool:
+    """Whether the registry knows the model, and so whether it has a base."""
+    return any(entry.name == choice.location for entry in read_registry().models)
+
+
+@dataclass
+class Shelf:
+    """Models kept ready: many small ones or a few large ones, the least recently asked going first."""
+
+    limit: int = KEPT_BYTES
+    kept: "OrderedDict[tuple, LiveModel]" = field(default_factory=OrderedDict)
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, key: tuple, make: "Callable[[], LiveModel]") -> "LiveModel":
+        """The model of that key, made if it is not kept. The newest is kept however large it is; one is loaded at a time."""
+        with self.turn:
+            if key not in self.kept:
+                self.kept[key] = make()
+            self.kept.move_to_end(key)
+            while len(self.kept) > 1 and sum(model.nbytes for model in self.kept.values()) > self.limit:
+                self.kept.popitem(last=False)
+            return self.kept[key]
+
+
+@st.cache_resource(show_spinner=False)
+def shelf() -> Shelf:
+    """The one shelf of this process."""
+    return Shelf()
+
+
 def load(model: str, head: str) -> "LiveModel":
-    """A model with a head for every layer.
+    """A model with a head for every layer, kept ready within ``KEPT_BYTES``.
 
     Raises:
         ModelError, HeadError: if they are not there or do not fit.
     """
     from probing.models.catalogue import open_live
 
-    return open_live(model, head, cache_folder())
+    cache = cache_folder()
+    return shelf().get((model, head, str(cache)), lambda: open_live(model, head, cache))
 
 
 @st.cache_resource
@@ -110,6 +159,24 @@ def fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -
         return live.fill_left_to_right(prompt, top, watch)
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def replaced(
+    model: str, head: str, base: str, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
+) -> "ReplacedAnswer":
+    """The last layer's answer with n = 0..L layers put back to the base's; see ``models.layer_replacement``.
+
+    Raises:
+        PromptError: if the prompt cannot be asked.
+        ModelError: if the two do not fit.
+    """
+    from probing.models.layer_replacement import ask_replaced
+
+    live, donor = load(model, head), load(base, "lens").encoder
+    with lock(str(live.encoder.device)):
+        return ask_replaced(live, donor, prompt, "first" if where == "first" else "last", top, watch, mask)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
 def watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Words that are one token of the model, and those that are not."""
     from probing.core.errors import PromptError

@@ -12,10 +12,15 @@ from probing.ui.results import ROOT
 PAGES: dict[str, tuple[str, str, str]] = {
     "app.py": ("home", "Home", ":material/home:"),
     "pages/1_Layer_curves.py": ("layer_curves", "Layer curves", ":material/show_chart:"),
+    "pages/2_Relations.py": ("relations", "Relations", ":material/category:"),
+    "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
     "pages/4_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     "pages/5_Live.py": ("live", "Live", ":material/edit_note:"),
+    "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
     "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
 }
+
+_PENDING = "probing.pending"
 
 
 def sidebar_links() -> None:
@@ -35,6 +40,23 @@ def link(page: str, label: str, *, icon: str | None = None, **changes: Any) -> N
         icon: a symbol; the page's own by default.
         changes: fields that differ from the present selection.
     """
-    path, symbol = next((path, icon) for path, (name, _, icon) in PAGES.items() if name == page)
-    query = selection.to_query(replace(selection.current(), **changes), page)
+    path, symbol, query = _target(page, changes)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
+
+
+def open_later(page: str, **changes: Any) -> None:
+    """Opens another page with some fields changed at the next run: for callbacks, in which Streamlit cannot change the page."""
+    st.session_state[_PENDING] = (page, changes)
+
+
+def follow() -> None:
+    """Goes where ``open_later`` said."""
+    if pending := st.session_state.pop(_PENDING, None):
+        path, _, query = _target(*pending)
+        st.switch_page(path, query_params=query or None)
+
+
+def _target(page: str, changes: dict[str, Any]) -> tuple[str, str, dict[str, str | list[str]]]:
+    """Page file, symbol and link of a page with some fields changed."""
+    path, symbol = next((path, icon) for path, (name, _, icon) in PAGES.items() if name == page)
+    return path, symbol, selection.to_query(replace(selection.current(), **changes), page)

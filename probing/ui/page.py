@@ -77,6 +77,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     """
     st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
     ignored = selection.enter(page)
+    navigation.follow()
     with st.sidebar:
         st.markdown("### BERTnesia Explorer")
         navigation.sidebar_links()
@@ -115,7 +116,7 @@ def _controls(view: View) -> None:
         _several("Models", "models", view, list(model_colours(runs["model"])))
         _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
         _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
-    if "probe_set" in used:
+    if "model" in used:
         anew = {"fact": "", "sheet": 1}
         selection.bound(
             st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), resets=anew
@@ -125,7 +126,7 @@ def _controls(view: View) -> None:
         sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=set_order)
         selection.bound(
             st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
-            resets={"relation": "", **anew},
+            resets={"relation": "", "relations": (), **anew},
         )  # fmt: skip
     if "exposures" in used:
         selection.bound(

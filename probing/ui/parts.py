@@ -14,6 +14,7 @@ from probing.ui.text import escape
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head lens"
 BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
+FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 FETCH_COMMAND = "python -m probing fetch"
 MOST_ROWS = 5000
 

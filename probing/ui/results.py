@@ -11,14 +11,14 @@ import streamlit as st
 
 from probing.core.places import database_folder, result_folders
 from probing.core.registry import REPOSITORY as ROOT
-from probing.store import fact_queries, one_fact, queries
+from probing.store import fact_queries, forgetting_queries, one_fact, queries
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 
 __all__ = ["ROOT", "Results", "open_results"]
 _QUERIES = {
     name: function
-    for module in (queries, fact_queries, one_fact)
+    for module in (queries, fact_queries, forgetting_queries, one_fact)
     for name, function in vars(module).items()
     if getattr(function, "__module__", "") == module.__name__ and callable(function) and not name.startswith("_")
 }
@@ -35,7 +35,7 @@ class Results:
         """The answer of a query of ``probing.store``, cached for this state of the data.
 
         Args:
-            query: name of a function in its ``queries``, ``fact_queries`` or ``one_fact``.
+            query: name of a function in its ``queries``, ``fact_queries``, ``forgetting_queries`` or ``one_fact``.
             parameters: its arguments after the database; tuples, not lists.
         """
         return _read(self.data_version, query, tuple(sorted(parameters.items())), self.database)

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from probing.core import corpus
+from probing.core import behaviours, corpus, forgetting
 
 AVERAGES = ("macro", "micro")
 RANKS = (1, 10, 100)
@@ -22,6 +22,15 @@ IN_SUBJECT = ("any", "no", "yes")
 ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
 SCALES = ("rank", "probability")
+ROW_ORDERS = ("onset", "last", "drop", "cardinality", "name")
+DEFINITIONS = forgetting.DEFINITIONS
+#: Which facts of a pair of models are listed; ``""`` lists those of one model.
+PARTS = ("", "kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased")
+BEHAVIOURS = ("", *behaviours.BEHAVIOURS)
+#: Which layers of a fine-tuned model are put back to the base's.
+REPLACED = ("", "last", "first")
+#: Figures of the paper.
+FIGURES = range(1, 19)
 MAX_TEXT = 4000
 
 
@@ -33,14 +42,26 @@ class Selection:
         models, heads, probe_sets: what is laid over each other in overviews.
         metric: one of ``CURVE_METRICS``.
         average: over relations (``macro``) or over facts (``micro``).
-        k: the rank up to which a fact counts as known in the overview of totals.
+        k: the rank up to which a fact counts as known.
         panels: one panel per probe set instead of one for all.
         exposures: exposures kept; none means all.
         in_subject: whether facts whose answer stands in the subject are kept, left out or the only ones.
         model, head, probe_set: the one run that the facts page reads.
         relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, sheet: which facts are listed.
         fact: id of the fact shown whole.
+        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed, known being
+            rank <= ``part_k`` at the last layer.
+        fact_models: models laid beside ``model`` for one fact; none means its base.
         live_model, live_head, prompt, watch, scale, top, mask: what is asked live. ``mask`` counts from 1; 0 fills all.
+        live_models: models asked beside ``live_model``.
+        behaviour, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
+        replaced, live_base: which layers of ``live_model`` are put back, and to whose where its base is not known.
+        row_order, against_base: order of the relation map's rows, and whether it shows the difference to the base.
+        relations: relations whose curves are drawn; none means a few that tell much.
+        definition: of a forgotten relation.
+        tuned, versus_model: the two models that are compared.
+        never: whether the flow draws the facts that neither of them knows.
+        family, family_head, figure: base of the family laid beside the paper, its heads, and which of the paper's figures is drawn.
     """
 
     models: tuple[str, ...] = ()
@@ -66,6 +87,10 @@ class Selection:
     order: str = "layers known"
     sheet: int = 1
     fact: str = ""
+    versus: str = ""
+    part: str = ""
+    part_k: int = 1
+    fact_models: tuple[str, ...] = ()
     live_model: str = ""
     live_head: str = ""
     prompt: str = ""
@@ -73,6 +98,24 @@ class Selection:
     scale: str = "rank"
     top: int = 5
     mask: int = 1
+    live_models: tuple[str, ...] = ()
+    behaviour: str = ""
+    prime: str = ""
+    shuffle_seed: int = 1
+    keep_words: int = 2
+    other_name: str = ""
+    replaced: str = ""
+    live_base: str = ""
+    row_order: str = "onset"
+    against_base: bool = False
+    relations: tuple[str, ...] = ()
+    definition: str = "caption"
+    tuned: str = ""
+    versus_model: str = ""
+    never: bool = False
+    family: str = ""
+    family_head: str = ""
+    figure: int = 1
 
 
 _OVERVIEW = ("models", "heads", "probe_sets", "average", "exposures", "in_subject")
@@ -82,15 +125,22 @@ PAGE_FIELDS: dict[str, tuple[str, ...]] = {
     "layer_curves": (*_OVERVIEW, "metric", "panels"),
     "facts": (
         "model", "head", "probe_set", "relation", "text", "known", "known_at", "first_known", "last_known", "at_layer",
-        "at_rank", "exposures", "in_subject", "order", "sheet", "fact",
+        "at_rank", "exposures", "in_subject", "order", "sheet", "fact", "versus", "part", "part_k", "fact_models",
     ),
-    "live": ("live_model", "live_head", "prompt", "watch", "scale", "top", "mask"),
+    "relations": ("model", "head", "probe_set", "k", "row_order", "against_base", "relations", "definition", "exposures", "in_subject"),
+    "compare": ("tuned", "versus_model", "head", "probe_set", "k", "never", "exposures", "in_subject"),
+    "live": (
+        "live_model", "live_head", "prompt", "watch", "scale", "top", "mask", "live_models", "behaviour", "prime", "shuffle_seed",
+        "keep_words", "other_name", "replaced", "live_base",
+    ),
+    "reproduction": ("family", "family_head", "figure"),
     "methods": (),
 }  # fmt: skip
 
 _CHOICES: dict[str, Sequence] = {
     "metric": CURVE_METRICS, "average": AVERAGES, "k": RANKS, "in_subject": IN_SUBJECT, "at_rank": RANKS, "order": ORDERS, "known": KNOWN,
-    "scale": SCALES, "top": (3, 5, 10),
+    "scale": SCALES, "top": (3, 5, 10), "part": PARTS, "part_k": RANKS, "behaviour": BEHAVIOURS, "replaced": REPLACED,
+    "row_order": ROW_ORDERS, "definition": DEFINITIONS, "figure": FIGURES,
 }  # fmt: skip
 _DEFAULTS = Selection()
 _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"

@@ -9,7 +9,11 @@ import pytest
 from .conftest import settle
 
 pytestmark = pytest.mark.browser
-PAGES = {"Home": "/", "Layer curves": "/Layer_curves", "Facts": "/Facts", "Live": "/Live", "Methods and data": "/Methods_and_data"}
+PAGES = {
+    "Home": "/", "Layer curves": "/Layer_curves", "Relations": "/Relations", "Compare models": "/Compare_models", "Facts": "/Facts",
+    "Live": "/Live", "Reproduction": "/Reproduction", "Methods and data": "/Methods_and_data",
+}  # fmt: skip
+WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live")
 
 
 def shoot(page, name: str, tmp_path: Path) -> None:
@@ -35,7 +39,7 @@ def no_trouble(page) -> None:
 def test_every_page_has_content_in_light_and_dark_at_both_widths(visit, tmp_path, name, width, dark):
     page = visit(PAGES[name], width=width, dark=dark)
     no_trouble(page)
-    if name in ("Home", "Layer curves", "Live"):
+    if name in WITH_FIGURES:
         page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400
     shoot(page, f"{name.lower().replace(' ', '-')}-{width}-{'dark' if dark else 'light'}", tmp_path)
@@ -91,3 +95,34 @@ def test_a_copied_link_opens_the_same_view(visit):
     first = page.inner_text('[data-testid="stMain"]')
     again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
     assert again.inner_text('[data-testid="stMain"]') == first
+
+
+def test_from_what_a_model_lost_to_one_lost_fact(visit):
+    page = visit("/Compare_models?tuned=nesia-mini-qa-squad-1")
+    link = page.get_by_role("link", name=re.compile(r"^\W*(\w+\W+)?erased: [\d,]+")).first
+    number = re.search(r"erased: ([\d,]+)", link.inner_text()).group(1)
+    link.click()
+    page.wait_for_url(re.compile("Facts"))
+    settle(page)
+    shown = page.inner_text('[data-testid="stMain"]')
+    assert f"{number} facts" in shown and "erased" in shown
+    assert "part=erased" in page.url and "versus=nesia-mini" in page.url
+    no_trouble(page)
+
+
+def test_the_papers_claims_have_verdicts(visit):
+    page = visit("/Reproduction")
+    page.get_by_role("tab", name="Claims of the text").click()
+    settle(page)
+    shown = page.inner_text('[data-testid="stMain"]')
+    assert "fine-tuning" in shown.lower()
+    assert any(verdict in shown.lower() for verdict in ("holds", "does not hold", "cannot be tested"))
+    no_trouble(page)
+
+
+def test_two_models_answer_one_sentence_side_by_side(visit):
+    page = visit("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
+    shown = page.inner_text('[data-testid="stMain"]')
+    assert "nesia-mini-qa-squad-1" in shown and "Which layers does it take?" in shown
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    no_trouble(page)

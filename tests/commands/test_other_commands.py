@@ -4,12 +4,13 @@ import hashlib
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from probing.commands.fetch import fetch_data
+from probing.commands.fetch import fetch_data, fetch_or_stand_in
 from probing.core.errors import PromptError, RegistryError
 from probing.core.registry import DataEntry, DataFile, read_registry
 
@@ -96,6 +97,32 @@ def test_fetch_downloads_single_files_and_archives_by_address(tmp_path):
     unsafe = packed.model_copy(update={"url": (tmp_path / "bad.zip").as_uri()})
     with pytest.raises(RegistryError, match="unsafe"):
         fetch_data(unsafe, None, tmp_path / "three")
+
+
+def test_a_file_is_taken_out_of_its_archive_and_then_left_alone(tmp_path):
+    (tmp_path / "triples.tsv").write_text("query\tright\twrong\n")
+    with tarfile.open(tmp_path / "triples.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "triples.tsv", arcname="./triples.tsv")
+    url = (tmp_path / "triples.tar.gz").as_uri()
+    entry = DataEntry(name="m", title="", folder="m", licence="", files=(DataFile(path="triples.tsv", url=url),))
+    assert (fetch_data(entry, None, tmp_path / "one") / "triples.tsv").read_text() == "query\tright\twrong\n"
+    (tmp_path / "triples.tar.gz").unlink()
+    fetch_data(entry, None, tmp_path / "one")
+    lacks = entry.model_copy(update={"files": (DataFile(path="other.tsv", url=url),)})
+    with tarfile.open(tmp_path / "triples.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "triples.tsv", arcname="./triples.tsv")
+    with pytest.raises(RegistryError, match=r"no member other\.tsv"):
+        fetch_data(lacks, None, tmp_path / "two")
+    assert not list((tmp_path / "two").iterdir())
+
+
+def test_local_copies_of_the_training_data_are_taken_or_their_stand_ins(cache, shared_data):
+    registry = read_registry()
+    assert fetch_or_stand_in(registry, "conll2003", shared_data) == cache / "downloads" / "conll2003"
+    assert fetch_or_stand_in(registry, "squad", shared_data) == cache / "downloads" / "squad-parts"
+    assert fetch_or_stand_in(registry, "msmarco", shared_data) == cache / "downloads" / "msmarco-trec"
+    with pytest.raises(RegistryError, match="no folder"):
+        fetch_or_stand_in(registry, "conll2003", shared_data / "lama")
 
 
 def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):

@@ -5,11 +5,13 @@ import random
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from probing.core.comparison import (
     PairedCounts,
     benjamini_hochberg,
     mcnemar_exact,
+    mcnemar_exact_many,
     paired_counts,
     paired_difference,
 )
@@ -58,6 +60,15 @@ def test_six_to_none_by_hand():
 
 def test_sides_that_agree_everywhere_have_p_1():
     assert mcnemar_exact(0, 0) == 1.0
+
+
+def test_many_tests_at_once_are_the_single_ones():
+    first, second = [0, 6, 12, 3, 900, 5], [0, 0, 2, 3, 1500, 5]
+    found = mcnemar_exact_many(first, second)
+    assert found.tolist() == [mcnemar_exact(b, c) for b, c in zip(first, second, strict=True)]
+    expected = [stats.binomtest(b, b + c, 0.5).pvalue if b + c else 1.0 for b, c in zip(first, second, strict=True)]
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert mcnemar_exact(0, 5000) == 0
 
 
 def test_mcnemar_does_not_mind_which_side_is_first():

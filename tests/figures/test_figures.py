@@ -106,6 +106,23 @@ def test_total_bars_stack_to_the_total():
     assert last.x[0] + inner.x[0] == pytest.approx(25)
 
 
+def test_a_mark_stands_at_the_union_over_re_trained_heads_where_there_is_one():
+    row = {
+        "head": "tied",
+        "probe_set": "trex",
+        "last": 0.1,
+        "total": 0.25,
+        "total_low": 0.2,
+        "total_high": 0.3,
+        "intermediate": 0.6,
+        "n": 100,
+    }
+    table = pd.DataFrame([row | {"model": "a", "seeds": 8, "seed_union": 0.125}, row | {"model": "b", "seeds": 1, "seed_union": None}])
+    mark = total_bars(table, k=1, colours={}, names=NAMES).data[-1]
+    assert mark.mode == "markers" and mark.x[0] == 12.5 and math.isnan(mark.x[1])
+    assert len(total_bars(table.iloc[1:], k=1, colours={}, names=NAMES).data) == 2
+
+
 def test_ranks_have_the_best_on_top_of_a_logarithmic_axis():
     axis = rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})).layout.yaxis
     assert axis.type == "log" and axis.range[0] >= math.log10(5000) and axis.range[1] < 0
@@ -171,7 +188,8 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
 
 
 def test_colours_are_distinct_and_none_is_close_to_white_or_black():
-    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values()}:
+    models = theme.model_colours([*theme.MODEL_COLOURS, *(f"model {n}" for n in range(8))])
+    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values(), *theme.PART_COLOURS.values(), *models.values()}:
         light = luminance(colour)
         assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
         assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"

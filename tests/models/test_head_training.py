@@ -113,7 +113,7 @@ def test_the_loss_goes_down_on_a_text_with_a_rule(kind, bert, tmp_path):
     folder = tmp_path / kind
     paths = train_heads(bert, TRAIN, VALID, recipe(kind, epochs=8, learning_rate=0.03), folder, tmp_path / "cache")
     assert [path.name for path in paths] == [f"layer-{n:02d}.safetensors" for n in range(bert.layers + 1)]
-    for row in validation_losses(folder, bert.layers):
+    for row in validation_losses(folder, range(bert.layers + 1)):
         assert row["best"] < 0.7 * row["start"]
     # 200 positions in batches of 32 are 7 steps an epoch.
     assert [step for step, _ in curve(folder)] == [7 * epoch for epoch in range(9)]
@@ -149,7 +149,7 @@ def test_the_start_is_kept_where_training_only_harms(rate, bert, states, tmp_pat
     head = load_head(tmp_path / "tied", bert, 0, "tied")
     for name, tensor in bert.head.state_dict().items():
         assert torch.equal(head.state_dict()[name], tensor), name
-    assert validation_losses(tmp_path / "tied", 0)[0]["best_step"] == 0
+    assert validation_losses(tmp_path / "tied", [0])[0]["best_step"] == 0
 
 
 def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeypatch):
@@ -236,4 +236,4 @@ def test_heads_train_for_every_architecture(architecture, encoder_of, tmp_path):
     encoder = encoder_of(architecture)
     wanted = recipe(positions=60, validation_positions=20, epochs=1)
     train_heads(encoder, TRAIN, VALID, wanted, tmp_path / "heads", tmp_path / "cache")
-    assert len(validation_losses(tmp_path / "heads", encoder.layers)) == encoder.layers + 1
+    assert len(validation_losses(tmp_path / "heads", range(encoder.layers + 1))) == encoder.layers + 1

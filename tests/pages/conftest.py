@@ -14,8 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "home": "app.py",
     "layer_curves": "pages/1_Layer_curves.py",
+    "relations": "pages/2_Relations.py",
+    "compare": "pages/3_Compare_models.py",
     "facts": "pages/4_Facts.py",
     "live": "pages/5_Live.py",
+    "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }
 

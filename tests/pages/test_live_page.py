@@ -164,3 +164,136 @@ def test_an_upload_that_is_no_file_of_facts_is_named(own_facts, name, content, e
     app = own_facts(name, content)
     assert not app.exception
     assert expected in app.warning[0].value
+
+
+@pytest.fixture
+def family(tmp_path, monkeypatch):
+    """A tiny base, a model fine-tuned from it whose first and last layer changed, and a model that nobody has described."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    models = tmp_path / "cache" / "models"
+    save("bert", models / "tiny")
+    tuned, stranger = save("bert", models / "tiny-tuned"), save("bert", tmp_path / "stranger")
+    for folder, places in ((tuned, ("layer.0.", f"layer.{LAYERS - 1}.")), (stranger, ("layer.1.",))):
+        weights = load_file(folder / "model.safetensors")
+        generator = torch.Generator().manual_seed(5)
+        for name in weights:
+            if any(place in name for place in places):
+                weights[name] = torch.randn(weights[name].shape, generator=generator)
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    (tuned / "finetuning.json").write_text(json.dumps({"base": "tiny", "objective": "QA-SQuAD-1"}), encoding="utf-8")
+    monkeypatch.setenv("PROBING_MODELS", str(stranger))
+
+
+def test_several_models_answer_the_same_sentence_side_by_side(ask, family):
+    app = ask("Paris is the capital of [MASK].", watch="france, berlin", live_models=["tiny-tuned", "stranger"])
+    assert not app.exception and not app.warning
+    grids, (followed, entropy) = charts(app)[:3], charts(app)[3:]
+    assert all({trace["type"] for trace in grid["data"]} == {"heatmap", "scatter"} for grid in grids)
+    names = [trace["name"] for trace in followed["data"]]
+    assert names == [f"{word} · {model}" for model in ("tiny", "tiny-tuned", "stranger") for word in ("france", "berlin")]
+    colours = {trace["name"].split(" · ")[1]: trace["line"]["color"] for trace in followed["data"]}
+    assert len(set(colours.values())) == 3
+    assert {trace["name"]: trace["line"]["color"] for trace in entropy["data"]} == colours
+    tables = [frame.value for frame in app.dataframe if "entropy" in frame.value.columns]
+    assert list(dict.fromkeys(tables[0]["model"])) == ["tiny", "tiny-tuned", "stranger"]
+    assert app.query_params["live_models"] == ["tiny-tuned", "stranger"]
+
+
+def test_a_model_that_cannot_be_asked_leaves_the_others_alone(ask, family):
+    app = ask("Paris is in [MASK].", live_head="tied", live_models="tiny-tuned")
+    assert [warning.value for warning in app.warning if "tiny" in warning.value and "tuned" in warning.value]
+    app = ask("Paris is in [MASK].", live_models=["tiny", "nobody", "tiny-tuned"])
+    assert not app.exception and not app.warning
+    assert app.multiselect(key="live.live_models").value == ["tiny-tuned"]
+
+
+def test_gaps_of_several_models_are_filled_by_each(ask, family):
+    app = ask("[MASK] is the capital of [MASK].", mask="0", live_models="tiny-tuned")
+    assert not app.exception
+    assert [text.value.split(":")[0] for text in app.success] == ["tiny", "tiny\\-tuned"]
+    assert [tab.label for tab in app.tabs] == ["Gap 1", "Gap 2"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "expected", "more"),
+    [
+        ("negated", r"Rocky Balboa was not born in \[MASK\]", {}),
+        ("misprimed", r"London? Rocky Balboa was born in \[MASK\]", {"prime": "london"}),
+        ("truncated", r"> in \[MASK\]\.", {"keep_words": "1"}),
+        ("renamed", r"Zoë was born in \[MASK\]", {"other_name": "Zoë"}),
+        ("shuffled", "5 words in another order \\(seed 3\\)", {"shuffle_seed": "3"}),
+    ],
+)
+def test_a_changed_sentence_stands_beside_the_typed_one(ask, behaviour, expected, more):
+    app = ask("Rocky Balboa was born in [MASK].", behaviour=behaviour, watch="paris", **more)
+    assert not app.exception and not app.warning
+    assert expected in words(app)
+    changed, ranks = charts(app)[3:5]
+    assert changed["layout"]["yaxis"]["ticktext"][0] == "as typed" and len(changed["layout"]["yaxis"]["ticktext"]) == 2
+    assert {trace["name"].split(", ")[1] for trace in ranks["data"] if ", " in trace.get("name", "")} > {"as typed"}
+    assert {trace["line"]["dash"] for trace in ranks["data"]} == {"solid", "dot"}
+    assert app.query_params["behaviour"] in (behaviour, [behaviour])
+
+
+def test_a_misprime_is_the_models_own_wrong_answer_unless_one_is_typed(ask):
+    app = ask("Paris is in [MASK].", behaviour="misprimed", top="10", watch="france")
+    offered = [button.label for button in app.button if button.key and button.key.startswith("live.prime.")]
+    assert offered and app.text_input(key="live.prime").value == offered[0]
+    app.button(key="live.prime.0").click().run()
+    assert app.query_params["prime"] in (offered[0], [offered[0]])
+
+
+def test_a_sentence_that_cannot_be_changed_says_why(ask):
+    app = ask("it [MASK]", behaviour="negated")
+    assert not app.exception
+    assert any("no verb was found" in note.value for note in app.info)
+    app.segmented_control(key="live.behaviour").set_value("").run()
+    assert not app.info
+
+
+def test_several_models_are_asked_the_changed_sentence(ask, family):
+    app = ask("Paris is in [MASK].", behaviour="negated", live_models="tiny-tuned", watch="france, berlin")
+    assert not app.exception
+    *_, first, second, ranks = charts(app)
+    assert [grid["layout"]["yaxis"]["ticktext"] for grid in (first, second)] == [["as typed", "negated"]] * 2
+    named = [trace["name"] for trace in ranks["data"]]
+    assert named == ["tiny, as typed", "tiny, negated", "tiny-tuned, as typed", "tiny-tuned, negated"]
+    assert len({trace["line"]["color"] for trace in ranks["data"]}) == 2
+
+
+def test_layers_are_put_back_one_by_one_and_returning_answers_are_named(ask, family):
+    app = ask("Paris is in [MASK].", live_model="tiny-tuned", replaced="last", watch="france")
+    assert not app.exception and not app.warning
+    grid, ranks = charts(app)[-2:]
+    assert grid["layout"]["yaxis"]["ticktext"] == [f"n = {n}" for n in range(LAYERS + 1)]
+    assert ranks["layout"]["xaxis"]["title"]["text"] == "last n layers put back to tiny"
+    assert "answer" in words(app) and "Embeddings" not in "".join(error.value for error in app.error)
+    table = next(frame.value for frame in app.dataframe if "n" in frame.value.columns and "rank" in frame.value.columns)
+    assert set(table["n"]) == set(range(LAYERS + 1))
+    # Layer 2 is the base's already: putting back the last layer or the last two is the same.
+    by_n = {n: list(rows["rank"]) for n, rows in table.groupby("n")}
+    assert by_n[1] == by_n[2]
+    app.segmented_control(key="live.replaced").set_value("first").run()
+    assert charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "first n layers put back to tiny"
+
+
+def test_the_fine_tuned_model_among_several_is_the_one_whose_layers_are_put_back(ask, family):
+    app = ask("Paris is in [MASK].", live_models="tiny-tuned", replaced="last", watch="france")
+    assert "last n layers put back to tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
+
+
+def test_the_base_of_a_stranger_can_be_named(ask, family):
+    app = ask("Paris is in [MASK].", live_model="stranger", watch="france")
+    assert app.selectbox(key="live.live_base").value == ""
+    app.selectbox(key="live.live_base").set_value("tiny").run()
+    app.segmented_control(key="live.replaced").set_value("last").run()
+    assert not app.exception and charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "last n layers put back to tiny"
+
+
+def test_a_base_that_does_not_fit_is_a_message(ask, family, tmp_path):
+    save("distilbert", tmp_path / "cache" / "models" / "other")
+    app = ask("Paris is in [MASK].", live_model="stranger", live_base="other", replaced="last")
+    assert not app.exception
+    assert any("do not fit" in warning.value for warning in app.warning)

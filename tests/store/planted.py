@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ TOKENS = (
     "music",
     "bank",
     "##s",
+    ".",
+    "born",
 )
 _TEMPLATES = {
     "P19": "[X] was born in [Y] .",
@@ -57,7 +59,11 @@ _QUESTIONS = (
 
 @dataclass(frozen=True)
 class PlantedRun:
-    """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer."""
+    """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.
+
+    ``facts`` takes the place of the probe set's own, ``top`` gives the id of the token that is put first where the right answer is
+    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration.
+    """
 
     model: str = "nesia-mini"
     head: str = "tied"
@@ -67,7 +73,17 @@ class PlantedRun:
     seed: int = 0
     role: str = "primary"
     template_set: str = "default"
+    objective: str = "masked language modelling"
     rank: Callable[[int, int], int] = field(default=lambda number, layer: planted_rank(number, layer))
+    facts: tuple[Fact, ...] | None = None
+    top: Callable[[int, int], int] | None = None
+    last_only: bool = False
+    made: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def asked(self) -> list[Fact]:
+        """Its facts in the order of their numbers."""
+        return planted_facts(self.probe_set) if self.facts is None else list(self.facts)
 
     @property
     def config(self) -> str:
@@ -78,7 +94,7 @@ class PlantedRun:
             "probe_set": self.probe_set,
             "seed": self.seed,
             "template_set": self.template_set,
-        }
+        } | dict(self.made)
         return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
     @property
@@ -113,11 +129,13 @@ def planted_exposure() -> dict[str, str]:
 def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     """The rows of ``predictions`` of a run, by layer, relation and fact."""
     rows = []
-    for layer in range(run.layers):
-        for number, fact in enumerate(planted_facts(run.probe_set)):
+    for layer in range(run.layers - 1 if run.last_only else 0, run.layers):
+        for number, fact in enumerate(run.asked):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
             others = [i for i in range(5, len(TOKENS)) if i != gold]
             top = [*others[: rank - 1], gold, *others[rank - 1 :]] if rank <= 10 else others
+            if run.top is not None and rank > 1:
+                top = [run.top(number, layer), *top]
             logps = [-0.5 - 0.25 * place for place in range(10)]
             rows.append(
                 {
@@ -137,9 +155,9 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
 
 def run_row(run: PlantedRun) -> dict[str, Any]:
     """The row of ``runs``: one fact was left out."""
-    n = len(planted_facts(run.probe_set))
+    n = len(run.asked)
     return {
-        "run_id": run.run_id, "model": run.model, "model_revision": "planted", "base": run.base, "objective": "masked language modelling",
+        "run_id": run.run_id, "model": run.model, "model_revision": "planted", "base": run.base, "objective": run.objective,
         "head": run.head, "seed": run.seed, "role": run.role, "template_set": run.template_set, "top_k": 10, "probe_set": run.probe_set,
         "layers": run.layers, "n_read": n + 1, "n_probed": n, "left_out": json.dumps({"object is several tokens": 1}),
         "tokenizer": TOKENIZER, "dtype": "float32", "device": "cpu", "code_version": "planted", "created": "2026-01-01T00:00:00Z",
@@ -158,21 +176,21 @@ SEVERAL = tuple(
 VARIANTS = {"empty": EMPTY, "one model": ONE_MODEL, "several": SEVERAL}
 
 
-def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL) -> Path:
+def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: Mapping[str, str] | None = None) -> Path:
     """Writes the Parquet files of the runs below ``folder`` and returns it; no run leaves an empty folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for run in runs:
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
-        facts = planted_facts(probe_set)
+        facts = list(dict.fromkeys(fact for run in runs if run.probe_set == probe_set for fact in run.asked))
         columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
         rows = [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
         write_table("facts", rows, folder / f"facts-{probe_set}.parquet")
     if runs:
         vocabulary = {"tokenizer": [TOKENIZER] * len(TOKENS), "id": list(range(len(TOKENS))), "token": list(TOKENS)}
         write_table("vocabulary", vocabulary, folder / f"vocabulary-{TOKENIZER}.parquet")
-        exposure = planted_exposure()
+        exposure = planted_exposure() if exposure is None else exposure
         rows_of_exposure = {
             "model": ["nesia-mini"] * len(exposure),
             "fact_key": list(exposure),
@@ -186,13 +204,13 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL) -> Path:
     return folder
 
 
-def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL) -> Path:
+def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, exposure: Mapping[str, str] | None = None) -> Path:
     """Plants runs (or a name of ``VARIANTS``) and builds their database.
 
     Returns:
         The folder to give to ``open_database``; the Parquet files are in ``folder / "runs"``.
     """
     planted = VARIANTS[runs] if isinstance(runs, str) else runs
-    plant_runs(folder / "runs", planted)
+    plant_runs(folder / "runs", planted, exposure)
     build_database([folder / "runs"], folder / "database")
     return folder / "database"

@@ -14,7 +14,7 @@ from probing.core.errors import StoreError
 from probing.store import parquet
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import KEYS, SCHEMAS, SORT
-from tests.store.planted import ONE_MODEL, prediction_rows
+from tests.store.planted import ONE_MODEL, PlantedRun, prediction_rows
 
 ROWS = prediction_rows(ONE_MODEL[0])
 
@@ -36,10 +36,11 @@ def test_every_way_of_giving_rows_gives_the_same_bytes(tmp_path: Path):
     assert len({path.read_bytes() for path in paths}) == 1
 
 
-def test_rows_are_sorted_by_run_and_layer_and_keep_their_order_within(tmp_path: Path):
-    by_fact = sorted(ROWS, key=lambda row: row["fact_id"], reverse=True)
+def test_rows_are_sorted_by_run_and_keep_the_writers_order_within(tmp_path: Path):
+    other = prediction_rows(PlantedRun(head="lens"))
+    by_fact = sorted([*ROWS, *other], key=lambda row: row["fact_id"], reverse=True)
     found = read_table(write_table("predictions", by_fact, tmp_path / "predictions.parquet"), "predictions").to_pylist()
-    assert found == sorted(by_fact, key=lambda row: (row["run_id"], row["layer"]))
+    assert found == sorted(by_fact, key=lambda row: row["run_id"])
 
 
 def test_every_table_may_be_empty_and_has_key_and_order(tmp_path: Path):

@@ -33,6 +33,14 @@ def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
     assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
 
 
+def test_many_models_are_shown_on_one_probe_set_at_first():
+    table = runs(*((f"{name}{probe_set}", name, "tied", probe_set) for name in "abcde" for probe_set in ("questions", "trex")))
+    chosen, _ = fit(Selection(), table)
+    assert (chosen.models, chosen.probe_sets) == (tuple("abcde"), ("trex",))
+    assert fit(Selection(models=("a", "b")), table)[0].probe_sets == ("trex", "questions")
+    assert fit(Selection(probe_sets=("questions", "trex")), table)[0].probe_sets == ("questions", "trex")
+
+
 def test_the_single_run_exists_whatever_was_chosen():
     table = runs(("1", "a", "lens", "trex"), ("2", "b", "tied", "questions"))
     chosen, _ = fit(Selection(model="a", head="tied", probe_set="questions"), table)

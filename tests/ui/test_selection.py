@@ -11,6 +11,11 @@ CHOSEN = Selection(
     exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="lens", probe_set="trex", relation="P19", text="Zoë & <b>",
     known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100, order="best rank", sheet=4, fact="abc", live_model="m",
     live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0,
+    row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", tuned="nesia-mini-qa-squad-1",
+    versus_model="nesia-mini", never=True,
+    versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"), live_models=("a", "b"), behaviour="shuffled",
+    prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
+    family="bert-base-uncased", family_head="full", figure=4,
 )  # fmt: skip
 
 

@@ -1,0 +1,69 @@
+"""How a run's numbers are written down: one row a layer and fact, in full or compact."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from probing.core.facts import Fact
+
+#: A compact run keeps log-probabilities to this many significant bits (within 6.3 per cent of their value) ...
+COMPACT_BITS = 4
+#: ... and ranks exactly up to here, above to two significant digits: no P@k, fate or first answer depends on more.
+EXACT_RANKS = 100
+
+
+def stored_logp(values: np.ndarray, compact: bool) -> np.ndarray:
+    """Log-probabilities as stored: in steps of 1/256 nat (at most 0.2 per cent of the probability), or to ``COMPACT_BITS``."""
+    flat = values.reshape(-1)
+    if not compact:
+        return (np.round(flat * np.float32(256)) / np.float32(256)).astype(np.float32)
+    fraction, exponent = np.frexp(flat)
+    return np.ldexp(np.round(fraction * 2**COMPACT_BITS) / 2**COMPACT_BITS, exponent).astype(np.float32)
+
+
+def stored_rank(values: np.ndarray, compact: bool) -> np.ndarray:
+    """Ranks as stored: exact, or compact above ``EXACT_RANKS``, never rounded down to it."""
+    if not compact:
+        return values
+    step = 10.0 ** (np.floor(np.log10(np.maximum(values, 1))) - 1)
+    return np.where(values > EXACT_RANKS, np.maximum(np.round(values / step) * step, EXACT_RANKS + 1), values).astype(np.uint32)
+
+
+def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np.ndarray], layers: Sequence[int], compact: bool) -> dict:
+    """The columns of ``predictions``.
+
+    Args:
+        run_id: fingerprint of the run.
+        facts: in the order of the arrays.
+        columns: of ``models.probing.probe``, (layers, facts) each.
+        layers: the number of each layer in the arrays.
+        compact: round as ``stored_logp`` and ``stored_rank`` say, leave out the other subject's rank, and write fact by fact
+            instead of layer by layer: a third of the size.
+
+    Returns:
+        Column -> its values.
+    """
+    n, k = len(facts), columns["top_ids"].shape[2]
+    ids = [fact.fact_id for fact in facts]
+
+    def rows(values: np.ndarray) -> np.ndarray:
+        ordered = np.swapaxes(values, 0, 1) if compact else values
+        return ordered.reshape(-1)
+
+    def lists(values: np.ndarray) -> pa.ListArray:
+        return pa.ListArray.from_arrays(pa.array(np.arange(0, len(layers) * n * k + 1, k, dtype=np.int32)), pa.array(values))
+
+    other = rows(columns["other_rank"])
+    numbers = np.repeat(np.asarray(layers, dtype=np.uint8)[:, None], n, axis=1)
+    return {
+        "run_id": pa.array([run_id] * (len(layers) * n)),
+        "fact_id": pa.array([one for one in ids for _ in layers] if compact else ids * len(layers)),
+        "layer": pa.array(rows(numbers)),
+        "gold_rank": pa.array(stored_rank(rows(columns["gold_rank"]), compact)),
+        "answer_rank": pa.array(stored_rank(rows(columns["answer_rank"]), compact)),
+        "other_rank": pa.array(other, mask=np.ones_like(other, dtype=bool) if compact else other == 0),
+        "gold_logp": pa.array(stored_logp(rows(columns["gold_logp"]), compact)),
+        "top_ids": lists(rows(columns["top_ids"])),
+        "top_logp": lists(stored_logp(rows(columns["top_logp"]), compact)),
+    }

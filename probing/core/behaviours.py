@@ -1,0 +1,126 @@
+"""A cloze sentence changed by rule: negated, misprimed, shuffled, truncated, with another name.
+
+What a model answers then tells what it had read. Negation and misprimes: Kassner and Schütze (2020), "Negated and misprimed probes";
+shuffled and truncated contexts: Ettinger (2020), "What BERT is not"; names that give an answer away: Poerner et al. (2020), "E-BERT".
+The rules are ours: they look at words, not at grammar, and say so where they find nothing to change. Gaps are never touched.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probing.core.facts import MASK
+from probing.core.negation import negate
+from probing.core.sentence_names import find_name
+from probing.core.sentence_words import with_words, word_places
+
+#: Behaviour -> what a reader sees.
+BEHAVIOURS = {
+    "negated": "negated",
+    "misprimed": "misprimed",
+    "shuffled": "words shuffled",
+    "truncated": "cut short",
+    "renamed": "another name",
+}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A changed sentence, or why there is none.
+
+    Attributes:
+        text: the sentence; None where it could not be changed.
+        words: what was done, or why it could not be done.
+    """
+
+    text: str | None
+    words: str
+
+
+def negated(sentence: str) -> Changed:
+    """The sentence with "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a [MASK]"."""
+    if found := negate(sentence):
+        return Changed(*found)
+    return Changed(None, "no verb was found that could be negated (is, was, can, has … or a verb of the templates)")
+
+
+def misprimed(sentence: str, prime: str) -> Changed:
+    """The sentence after a word that means to mislead: "Talk" -> "Talk? Birds can [MASK]"."""
+    prime = " ".join(prime.split()).strip(" ?.!")
+    if not prime:
+        return Changed(None, "no word was given to mislead with")
+    if MASK.casefold() in prime.casefold():
+        return Changed(None, "the word to mislead with holds a gap of its own")
+    return Changed(f"{prime[0].upper()}{prime[1:]}? {sentence}", f"“{prime}” was put before the sentence")
+
+
+def shuffled(sentence: str, seed: int = 1) -> Changed:
+    """The sentence with its words in another order; gaps, punctuation and spaces stay where they are.
+
+    Args:
+        sentence: the sentence.
+        seed: the order, the same for the same seed.
+    """
+    places = word_places(sentence)
+    words = [sentence[start:end] for start, end in places]
+    if len({word.casefold() for word in words}) < 2:
+        return Changed(None, "there are not two different words to change places")
+    mixed, order = list(words), random.Random(seed)
+    while [word.casefold() for word in mixed] == [word.casefold() for word in words]:
+        order.shuffle(mixed)
+    return Changed(with_words(sentence, places, mixed), f"{len(words)} words in another order (seed {seed})")
+
+
+def truncated(sentence: str, keep: int = 2) -> Changed:
+    """The sentence with only the ``keep`` words before and after its first gap; what is further away is cut off.
+
+    Raises:
+        ValueError: if ``keep`` is below 0.
+    """
+    if keep < 0:
+        raise ValueError(f"keep is {keep}, expected at least 0")
+    gap = sentence.find(MASK)
+    if gap < 0:
+        return Changed(None, f"the sentence has no {MASK}")
+    places = word_places(sentence)
+    before = [place for place in places if place[1] <= gap]
+    after = [place for place in places if place[0] >= gap]
+    cut = max(len(before) - keep, 0) + max(len(after) - keep, 0)
+    if not cut:
+        return Changed(None, f"there are no more than {keep} words on either side of the gap")
+    start = 0 if len(before) <= keep else before[-keep][0] if keep else gap
+    text = sentence[start:]
+    if len(after) > keep:
+        end = (after[keep - 1][1] if keep else gap + len(MASK)) - start
+        closing = re.search(r"\s*[.?!]\s*$", text)
+        text = text[:end] + (closing.group() if closing else "")
+    return Changed(text, f"{cut} words were cut off, {keep} on either side of the gap stayed")
+
+
+def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
+    """The sentence about somebody or something else.
+
+    Args:
+        sentence: the sentence.
+        other: the name to put in.
+        name: the name to take out; by default the one that ``find_name`` finds.
+    """
+    other, name = " ".join(other.split()), name or find_name(sentence)
+    if name is None:
+        return Changed(None, "no name was found: names are known by their capital letters")
+    if not other or MASK in other:
+        return Changed(None, "no other name was given")
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    if not pattern.search(sentence):
+        return Changed(None, f"“{name}” does not stand in the sentence")
+    if other == name:
+        return Changed(None, f"“{other}” is the name that stands there already")
+    return Changed(pattern.sub(lambda _: other, sentence), f"“{other}” took the place of “{name}”")
+
+
+def wrong_answers(tokens: Sequence[str], right: Sequence[str], most: int = 4) -> list[str]:
+    """Words among a model's answers that can mislead it: whole words, none of them right, in the order given."""
+    known = {word.casefold() for word in right}
+    words = dict.fromkeys(token.strip().lstrip("Ġ▁") for token in tokens)
+    return [word for word in words if word.isalpha() and len(word) > 1 and word.casefold() not in known][:most]

@@ -1,0 +1,86 @@
+"""Would another layer than the last answer better? Chosen on one half of the facts, scored on the other.
+
+Ours: BERTnesia (Wallat et al. 2020) reports a union over layers, which no reader who must pick a layer can reach.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from probing.core.comparison import Difference, PairedCounts, paired_difference
+
+
+@dataclass(frozen=True)
+class ExitCounts:
+    """One relation of one run at one rank k.
+
+    Attributes:
+        relation: relation name.
+        chosen_hits: layer 1..L -> facts of the choosing half that it knows.
+        scored: layer 1..L -> how many facts of the scored half it (first) and the last layer (second) know.
+        union: facts of the scored half that some layer 1..L knows.
+    """
+
+    relation: str
+    chosen_hits: Mapping[int, int]
+    scored: Mapping[int, PairedCounts]
+    union: int
+
+
+@dataclass(frozen=True)
+class EarlyExit:
+    """Micro shares over the scored half of all relations.
+
+    Attributes:
+        n: number of scored facts.
+        last_layer: share that the last layer knows; None without facts, as the next two.
+        early_exit: share that the layers chosen for each relation know.
+        union: share that some layer 1..L knows: what choosing for each fact could reach at most.
+        difference: early exit minus last layer.
+        layers: relation -> the layer chosen.
+    """
+
+    n: int
+    last_layer: float | None
+    early_exit: float | None
+    union: float | None
+    difference: Difference
+    layers: Mapping[str, int]
+
+
+def is_scored(fact_id: str, seed: int = 0) -> bool:
+    """Whether a fact is in the scored half: the first hex digit of md5 over the seed and its id is 8 or above.
+
+    It depends on nothing but the two, so that all models choose and are scored on the same facts.
+    """
+    return hashlib.md5(f"{seed}{fact_id}".encode(), usedforsecurity=False).hexdigest()[0] >= "8"
+
+
+def best_layer(hits: Mapping[int, int]) -> int:
+    """The layer that knows most facts; of equal ones the last, so that there is no exit without a reason."""
+    if not hits:
+        raise ValueError("no layers to choose from, expected 1 to L")
+    return max(hits, key=lambda layer: (hits[layer], layer))
+
+
+def early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
+    """Chooses a layer for each relation on one half, scores it on the other and pools the facts.
+
+    A relation without facts in the choosing half exits at the last layer; one without scored facts counts nothing.
+    """
+    layers = {r.relation: best_layer(r.chosen_hits or dict.fromkeys(r.scored, 0)) for r in relations if r.scored}
+    pairs = [r.scored[layers[r.relation]] for r in relations if r.scored]
+    pooled = PairedCounts(
+        sum(p.both for p in pairs), sum(p.first_only for p in pairs), sum(p.second_only for p in pairs), sum(p.neither for p in pairs)
+    )
+    n, union = pooled.n, sum(r.union for r in relations)
+    if not max(pooled.both + pooled.first_only, pooled.both + pooled.second_only) <= union <= n:
+        raise ValueError(f"{union} of {n} scored facts are known at some layer, expected at least those of one layer and at most all")
+    return EarlyExit(
+        n,
+        (pooled.both + pooled.second_only) / n if n else None,
+        (pooled.both + pooled.first_only) / n if n else None,
+        union / n if n else None,
+        paired_difference(pooled),
+        layers,
+    )

@@ -1,0 +1,23 @@
+"""When layers of a fine-tuned model are put back to the base's, one more each time: does a lost answer return?"""
+
+from collections.abc import Sequence
+
+
+def returns_at(ranks: Sequence[int], k: int = 1) -> int | None:
+    """The smallest number of replaced layers at which a lost answer is back.
+
+    Args:
+        ranks: rank of the answer at the last layer with n = 0, 1, ... layers replaced, from 1.
+        k: the rank up to which it counts as answered.
+
+    Returns:
+        n >= 1; None where the answer was not lost (rank <= k at n = 0) or does not return. It may be lost again at a larger n.
+
+    Raises:
+        ValueError: if a rank is below 1.
+    """
+    if any(rank < 1 for rank in ranks):
+        raise ValueError(f"got ranks {list(ranks)}, expected whole numbers from 1")
+    if not ranks or ranks[0] <= k:
+        return None
+    return next((n for n, rank in enumerate(ranks) if rank <= k), None)

@@ -1,0 +1,105 @@
+"""How well a fine-tuned model does what it was tuned for, and what chance does: entity F1, answer F1, ranking.
+
+Every function is the field's own definition; the chance level beside each is ours and says how it is made.
+"""
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
+    """(type, first word, word after the last) of every entity in IOB tags; an ``I-`` without its ``B-`` begins one too."""
+    found, start = set(), None
+    for place, tag in enumerate([*tags, "O"]):
+        inside = start is not None and tag[0] == "I" and tag[2:] == tags[start][2:]
+        if start is not None and not inside:
+            found.add((tags[start][2:], start, place))
+            start = None
+        if tag != "O" and start is None:
+            start = place
+    return found
+
+
+def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
+    """Micro F1 over exactly matching entities, as the CoNLL-2003 evaluation counts (Tjong Kim Sang and De Meulder 2003)."""
+    right = there = said = 0
+    for one, other in zip(gold, guessed, strict=True):
+        wanted, got = entities(one), entities(other)
+        right, there, said = right + len(wanted & got), there + len(wanted), said + len(got)
+    return 2 * right / (there + said) if there + said else 0.0
+
+
+def normal_answer(text: str) -> str:
+    """Lower case, without punctuation, articles and doubled spaces (Rajpurkar et al. 2016)."""
+    bare = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+
+
+def answer_f1(guess: str, answers: Sequence[str]) -> float:
+    """Word overlap of a guess with the best of the answers; no answers mean that the empty guess is right."""
+    return max((_overlap(normal_answer(guess).split(), normal_answer(a).split()) for a in answers), default=float(not guess.strip()))
+
+
+def answer_exact(guess: str, answers: Sequence[str]) -> float:
+    """1 where the guess equals one of the answers after normalisation, else 0; no answers want the empty guess."""
+    return max((float(normal_answer(guess) == normal_answer(a)) for a in answers), default=float(not guess.strip()))
+
+
+def _overlap(guess: list[str], answer: list[str]) -> float:
+    if not guess or not answer:
+        return float(guess == answer)
+    same = sum((Counter(guess) & Counter(answer)).values())
+    return 2 * same / (len(guess) + len(answer))
+
+
+def random_span(context: str, lengths: Sequence[int], rng: np.random.Generator) -> str:
+    """A span of words at a random place, as long as a randomly drawn training answer: chance level of an answer."""
+    words = [match.span() for match in re.finditer(r"\S+", context)]
+    if not words:
+        return ""
+    length = min(int(rng.choice(lengths)), len(words))
+    first = int(rng.integers(len(words) - length + 1))
+    return context[words[first][0] : words[first + length - 1][1]]
+
+
+def ndcg(grades: Sequence[int], judged: Sequence[int], cut: int = 10) -> float | None:
+    """Normalised discounted cumulative gain of a list at ``cut``, linear gains as trec_eval's.
+
+    Args:
+        grades: in the list's order, unjudged 0.
+        judged: all grades above 0 of the query, whether in the list or not.
+
+    Returns:
+        0 to 1; None where nothing relevant is judged.
+    """
+    ideal = _gain(sorted(judged, reverse=True)[:cut])
+    return _gain(grades[:cut]) / ideal if ideal else None
+
+
+def reciprocal_rank(grades: Sequence[int], relevant_from: int, cut: int = 10) -> float:
+    """1 / place of the first relevant passage among the first ``cut``; 0 where there is none (MRR@10 of MS MARCO)."""
+    return next((1 / place for place, grade in enumerate(grades[:cut], 1) if grade >= relevant_from), 0.0)
+
+
+def random_order(grades: Sequence[int], judged: Sequence[int], relevant_from: int, cut: int = 10) -> tuple[float | None, float]:
+    """Expected nDCG and reciprocal rank of the same passages in random order, exactly, not by drawing."""
+    n, relevant = len(grades), sum(grade >= relevant_from for grade in grades)
+    ideal = _gain(sorted(judged, reverse=True)[:cut])
+    mean = sum(grades) / n
+    expected = sum(mean / math.log2(place + 1) for place in range(1, min(cut, n) + 1)) / ideal if ideal else None
+    # First relevant one at a place: all before it are from the others.
+    reciprocal, none_before = 0.0, 1.0
+    for place in range(1, min(cut, n) + 1):
+        left = n - place + 1
+        reciprocal += none_before * relevant / left / place
+        none_before *= max(left - relevant, 0) / left
+    return expected, reciprocal
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(grade / math.log2(place + 1) for place, grade in enumerate(grades, 1))

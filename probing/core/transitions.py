@@ -1,0 +1,83 @@
+"""What fine-tuning kept, gained and lost of the facts that two models were asked, and where the lost ones went.
+
+Ours, after the fate of single facts in BERTnesia (Wallat et al. 2020), which compares means only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probing.core.comparison import Difference, PairedCounts, paired_difference
+
+#: Known by both, by the fine-tuned model only, by its base only, by neither.
+PARTS = ("kept", "gained", "lost", "never")
+#: Where a lost fact is now; the first that holds.
+FATES = ("relocated", "suppressed", "displaced", "erased")
+#: Up to this rank a lost fact still counts as near.
+NEAR = 100
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Facts that base and fine-tuned model were both asked, by what became of them.
+
+    Attributes:
+        kept, gained, lost, never: the four parts; together all facts.
+        relocated, suppressed, displaced, erased: the fates of the lost ones; together ``lost``.
+        relocated_known_there: those of the relocated that the base too had first at one of these inner layers.
+    """
+
+    kept: int
+    gained: int
+    lost: int
+    never: int
+    relocated: int
+    suppressed: int
+    displaced: int
+    erased: int
+    relocated_known_there: int
+
+    def __post_init__(self) -> None:
+        if self.relocated + self.suppressed + self.displaced + self.erased != self.lost:
+            raise ValueError(f"the fates of {self} do not add up to lost")
+        if not 0 <= self.relocated_known_there <= self.relocated:
+            raise ValueError(f"of {self.relocated} relocated facts {self.relocated_known_there} are known there, expected 0 to all")
+
+    @property
+    def n(self) -> int:
+        """Number of facts that both were asked."""
+        return self.kept + self.gained + self.lost + self.never
+
+    @property
+    def difference(self) -> Difference:
+        """Share that the fine-tuned model knows minus the base's, with its interval and exact McNemar's p-value."""
+        return paired_difference(PairedCounts(self.kept, self.gained, self.lost, self.never))
+
+
+def part_of(base_rank: int, rank: int, k: int) -> str:
+    """What became of a fact, by its ranks at the last layer of base and fine-tuned model."""
+    if base_rank <= k:
+        return "kept" if rank <= k else "lost"
+    return "gained" if rank <= k else "never"
+
+
+def fate_of(ranks: Sequence[int]) -> str:
+    """Where a lost fact is in the fine-tuned model.
+
+    Args:
+        ranks: (layers,) ranks of layers 0 to L; the embeddings, layer 0, hold nothing.
+
+    Returns:
+        ``relocated``: rank 1 at an inner layer 1..L-1; ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner
+        layer only; ``erased``: none of these. The first that holds.
+    """
+    inner = ranks[1:-1]
+    if any(rank == 1 for rank in inner):
+        return "relocated"
+    if ranks[-1] <= NEAR:
+        return "suppressed"
+    return "displaced" if any(rank <= NEAR for rank in inner) else "erased"
+
+
+def known_there(base_ranks: Sequence[int], ranks: Sequence[int]) -> bool:
+    """Whether base and fine-tuned model both have rank 1 at one of the inner layers that they share, by number."""
+    return any(one == other == 1 for one, other in zip(base_ranks[1:-1], ranks[1:-1], strict=False))

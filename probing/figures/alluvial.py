@@ -1,0 +1,141 @@
+"""Where a base's knowledge went, as a flow; drawn of scatter traces, as a Sankey diagram cannot be clicked on a page."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from probing.figures import theme
+
+#: Middle column from the top, so that no ribbon crosses another.
+_MIDDLE = ("kept", "lost", "gained", "never")
+_FATES = ("relocated", "suppressed", "displaced", "erased")
+_WIDTH, _HEIGHT, _LABEL = 0.07, 470, 0.085
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A block of a column: what it counts and where it stands; ``top`` and ``size`` in facts, downwards."""
+
+    name: str
+    column: int
+    top: float
+    size: int
+
+
+def alluvial(counts: Mapping[str, int], *, base: str, model: str, colours: Mapping[str, str], never: bool = False) -> go.Figure:
+    """Known and not known by the base -> kept, lost, gained, never -> fates of what was lost; heights are numbers of facts.
+
+    Every part carries its name, so that a click can open its facts.
+
+    Args:
+        counts: ``kept, gained, lost, never, relocated, suppressed, displaced, erased``; the fates add up to lost.
+        base: name of the model compared with.
+        model: name of the other.
+        colours: model -> colour.
+        never: whether facts that neither knows are drawn; they often outnumber all others.
+    """
+    counts = {name: int(counts[name]) for name in (*_MIDDLE, *_FATES)}
+    middle = [name for name in _MIDDLE if counts[name] and (never or name != "never")]
+    if not middle:
+        return theme.empty("Neither model knows a fact under these filters, so nothing can be kept or lost.")
+    total = sum(counts[name] for name in middle)
+    known = counts["kept"] + counts["lost"]
+    unknown = total - known
+    left = _stack(0, {name: size for name, size in (("known", known), ("not known", unknown)) if size}, total)
+    centre = _stack(1, {name: counts[name] for name in middle}, total)
+    fates = {name: counts[name] for name in _FATES if counts[name]}
+    lost = next((block for block in centre if block.name == "lost"), None)
+    right = _stack(2, fates, total, around=lost.top + lost.size / 2) if lost else []
+    figure = go.Figure()
+    used = {block.name: block.top for block in [*left, *centre]}
+    for block in centre:
+        source = "known" if block.name in ("kept", "lost") else "not known"
+        _ribbon(figure, 0, used[source], block, theme.PART_COLOURS[block.name])
+        used[source] += block.size
+    for block in right:
+        _ribbon(figure, 1, used["lost"], block, theme.PART_COLOURS[block.name])
+        used["lost"] += block.size
+    for block in left:
+        colour = colours.get(base, theme.NEUTRAL) if block.name == "known" else theme.NEUTRAL
+        _block(figure, block, colour, share_of=total, of="of those drawn", clickable=False)
+    for block in centre:
+        whole, of = (known, "of what was known") if block.name in ("kept", "lost") else (total, "of those drawn")
+        _block(figure, block, theme.PART_COLOURS[block.name], share_of=whole, of=of)
+    for block in right:
+        _block(figure, block, theme.PART_COLOURS[block.name], share_of=counts["lost"], of="of what was lost")
+    theme.apply(figure, height=_HEIGHT)
+    low = min(block.top for block in [*left, *centre, *right])
+    high = max(block.top + block.size for block in [*left, *centre, *right])
+    room = (high - low) * 0.04
+    figure.update_layout(hoverdistance=30, margin_t=56, showlegend=False)
+    figure.update_xaxes(visible=False, range=[-0.06, 2.75])
+    figure.update_yaxes(visible=False, range=[high + room, low - room])
+    for column, words in enumerate((theme.breakable(base), theme.breakable(model), "where the<br>lost went" if right else "")):
+        if words:
+            figure.add_annotation(
+                x=column,
+                y=1,
+                yref="paper",
+                yanchor="bottom",
+                xanchor="left",
+                xshift=-4,
+                align="left",
+                showarrow=False,
+                text=f"<b>{words}</b>",
+            )
+    return figure
+
+
+def _stack(column: int, sizes: Mapping[str, int], total: int, around: float | None = None) -> list[_Block]:
+    """Blocks from the top with gaps; each has room for its label, however small it is."""
+    gap, room = total * 0.035, total * 0.085
+    slots = [max(size, room) for size in sizes.values()]
+    top = around - (sum(slots) + gap * (len(slots) - 1)) / 2 if around is not None else 0.0
+    blocks = []
+    for (name, size), slot in zip(sizes.items(), slots, strict=True):
+        blocks.append(_Block(name, column, top + (slot - size) / 2, size))
+        top += slot + gap
+    return blocks
+
+
+def _ribbon(figure: go.Figure, column: int, source: float, block: _Block, colour: str) -> None:
+    """From ``source`` in a column to a block of the next."""
+    t = np.linspace(0, 1, 24)
+    bend = t * t * (3 - 2 * t)
+    x = column + _WIDTH + t * (1 - _WIDTH)
+    upper = source + bend * (block.top - source)
+    figure.add_scatter(
+        x=[*x, *x[::-1]], y=[*upper, *(upper[::-1] + block.size)], fill="toself", fillcolor=theme.faint(colour, 0.34), mode="lines",
+        line={"width": 0}, hoverinfo="skip",
+    )  # fmt: skip
+    _handles(figure, x[2:-1:3], upper[2:-1:3] + block.size / 2, block.name, f"{block.name}: {block.size:,} facts")
+
+
+def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: str, words: str, clickable: bool = True) -> None:
+    """Points that are not seen but can be touched."""
+    hidden = {"marker": {"opacity": 0}}
+    x = list(x)
+    figure.add_scatter(
+        x=x, y=list(y), mode="markers", marker={"size": 16, "symbol": "square", "opacity": 0}, selected=hidden, unselected=hidden,
+        customdata=[[name]] * len(x) if clickable else None, hovertemplate=f"{words}<extra></extra>",
+    )  # fmt: skip
+
+
+def _block(figure: go.Figure, block: _Block, colour: str, *, share_of: int, of: str, clickable: bool = True) -> None:
+    x, share = block.column, block.size / share_of * 100
+    figure.add_scatter(
+        x=[x, x + _WIDTH, x + _WIDTH, x], y=[block.top, block.top, block.top + block.size, block.top + block.size], fill="toself",
+        fillcolor=colour, mode="lines", line={"width": 1, "color": colour}, hoverinfo="skip",
+    )  # fmt: skip
+    words = f"<b>{block.name}</b>: {block.size:,} facts<br>{share:.1f} % {of}" + ("<br>click to see them" if clickable else "")
+    steps = max(int(block.size / max(share_of, 1) * 20), 1)
+    middle = block.top + (np.arange(steps) + 0.5) * block.size / steps
+    _handles(figure, [x + _WIDTH / 2] * steps, middle, block.name, words, clickable)
+    rounded = "&lt;1" if share < 1 else f"{share:.0f}"
+    figure.add_scatter(
+        x=[x + _LABEL], y=[block.top + block.size / 2], mode="text", text=[f"<b>{block.name}</b><br>{block.size:,} ({rounded} %)"],
+        textposition="middle right", textfont={"size": 11}, customdata=[[block.name]] if clickable else None,
+        hovertemplate=f"{words}<extra></extra>", cliponaxis=False,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""Relations against layers as a heat map: which kinds of knowledge come early, which late."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import layer_axis, theme
+
+#: How rows can be ordered -> words for it.
+ORDERS = {
+    "onset": "earliest first",
+    "last": "best known at the last layer first",
+    "drop": "most lost at the last layer first",
+    "cardinality": "by cardinality",
+    "name": "by name",
+}
+_ROW = 19
+#: Nothing is as transparent as the page, so that the map is readable on light and on dark; steep at first, as most cells know little.
+_SHADES = [[0, theme.faint("#1F8ACB", 0.05)], [0.1, theme.faint("#1F8ACB", 0.3)], [0.45, theme.faint("#1F8ACB", 0.72)], [1, "#1F8ACB"]]
+_SIGNED = [
+    [0, "#D55E00"], [0.3, theme.faint("#D55E00", 0.6)], [0.5, theme.faint("#808890", 0.08)], [0.7, theme.faint("#1F8ACB", 0.6)],
+    [1, "#1F8ACB"],
+]  # fmt: skip
+
+
+def row_facts(points: pd.DataFrame) -> pd.DataFrame:
+    """What rows can be ordered by.
+
+    Args:
+        points: ``relation, label, cardinality, layer, n, value``.
+
+    Returns:
+        One row per relation, by name: ``relation, label, cardinality, onset, last, drop``. ``onset`` is the first layer from 1
+        with at least half of the last layer's value, missing where that is 0; ``drop`` is the best inner layer's value minus
+        the last one's, in shares; negative where the last layer is best.
+    """
+    rows = []
+    last_layer = points["layer"].max()
+    for relation, group in points.dropna(subset=["value"]).groupby("relation", sort=True):
+        value = group.set_index("layer")["value"].sort_index()
+        last = float(value.get(last_layer, math.nan))
+        reached = value[(value.index >= 1) & (value >= last / 2)] if last > 0 else value.iloc[:0]
+        inner = value[(value.index >= 1) & (value.index < last_layer)]
+        first = group.iloc[0]
+        rows.append(
+            (relation, first["label"], first["cardinality"] or "", int(reached.index[0]) if len(reached) else None, last,
+             float(inner.max()) - last if len(inner) else math.nan)
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype({"onset": "Int64"})
+
+
+def ordered(points: pd.DataFrame, order: str) -> list[str]:
+    """Relations from the top of the map to its bottom.
+
+    Args:
+        points: as in ``row_facts``.
+        order: a key of ``ORDERS``.
+    """
+    rows = row_facts(points).assign(below=lambda frame: -frame["last"], gain=lambda frame: -frame["drop"])
+    keys = {
+        "onset": ["onset", "below"], "last": ["below"], "drop": ["gain"], "cardinality": ["cardinality", "below"], "name": [],
+    }[order]  # fmt: skip
+    return list(rows.sort_values([*keys, "label", "relation"], na_position="last")["relation"])
+
+
+def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "") -> go.Figure:
+    """One row a relation, one column a layer, P@k as shade; every cell carries its relation and layer.
+
+    Args:
+        points: ``relation, label, cardinality, layer, n, value, low, high, majority`` and, with ``base``, ``base_value``; shares.
+        k: the rank up to which a fact counts as known.
+        order: a key of ``ORDERS``.
+        base: name of the model whose value is taken off; ``""`` for the values themselves.
+    """
+    points = points.dropna(subset=["value", "base_value"] if base else ["value"])
+    if points.empty:
+        return theme.empty("No facts are left under these filters.")
+    rows = ordered(points, order)
+    shown = points.assign(shade=(points["value"] - points["base_value"] if base else points["value"]) * 100)
+    shades = shown.pivot(index="relation", columns="layer", values="shade").reindex(rows)
+    most = max(float(shown["shade"].abs().max()), 1.0)
+    place = {relation: number for number, relation in enumerate(rows)}
+    unit = "points" if base else "%"
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=shades.values, x=list(shades.columns), y=list(range(len(rows))), xgap=2, ygap=2, hoverinfo="skip",
+        colorscale=_SIGNED if base else _SHADES, zmin=-most if base else 0, zmax=most,
+        colorbar={"title": {"text": f"{'difference' if base else f'P@{k}'}, {unit}", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+    )  # fmt: skip
+    # A heat map's cells cannot be clicked; points that are not seen can.
+    figure.add_scatter(
+        x=shown["layer"], y=shown["relation"].map(place), mode="markers", showlegend=False,
+        marker={"symbol": "square", "size": _ROW - 4, "opacity": 0}, selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}}, customdata=[[one.relation, int(one.layer)] for one in shown.itertuples()],
+        hovertext=[_hover(one, base) for one in shown.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    theme.apply(figure, height=110 + _ROW * max(len(rows), 4))
+    figure.update_layout(hoverdistance=80)
+    layer_axis.horizontal(figure, int(points["layer"].max()))
+    first = points.drop_duplicates("relation").set_index("relation").loc[rows]
+    names = [
+        (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "") + theme.shorten(str(one.label), 26)
+        for one in first.itertuples()
+    ]
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(rows))), ticktext=[theme.plain(name) for name in names],
+        range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=11,
+    )  # fmt: skip
+    return figure
+
+
+def _hover(one, base: str) -> str:
+    kind = f", {one.cardinality}" if one.cardinality else ""
+    lines = [
+        f"<b>{theme.plain(one.label)}</b> ({theme.plain(one.relation)}{kind})",
+        f"layer {int(one.layer)}{' (embeddings)' if one.layer == 0 else ''}: {one.value * 100:.1f} %",
+        f"95 % interval {one.low * 100:.1f} to {one.high * 100:.1f} %",
+    ]
+    if base:
+        lines.append(f"{theme.plain(base)}: {one.base_value * 100:.1f} %, difference {one.shade:+.1f} points")
+    if pd.notna(one.majority):
+        lines.append(f"majority answer: {one.majority * 100:.1f} %")
+    return "<br>".join([*lines, f"{int(one.n):,} facts"])

@@ -1,0 +1,59 @@
+"""How far fine-tuning moved each layer's weights, and what was forgotten with it."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import layer_axis, theme
+
+
+def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str]) -> go.Figure:
+    """Relative change of the weights by layer, one line a model.
+
+    Args:
+        drift: ``model, layer, drift``; layer 0 is the embeddings.
+        colours: model -> colour.
+    """
+    if drift.empty:
+        return theme.empty("No weight drift is stored for these models.")
+    figure = go.Figure()
+    order = [model for model in colours if model in set(drift["model"])]
+    for number, model in enumerate(order):
+        line, colour, name = drift[drift["model"] == model].sort_values("layer"), colours[model], theme.plain(model)
+        figure.add_scatter(
+            x=line["layer"], y=line["drift"] * 100, name=name, mode="lines+markers", cliponaxis=False,
+            line={"color": colour, "width": 2.2, "dash": theme.line_dash(model)},
+            marker={"size": 7, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
+            hovertemplate=f"<b>{name}</b><br>layer %{{x}}: moved by %{{y:.2f}} % of its length<extra></extra>",
+        )  # fmt: skip
+    theme.apply(figure, height=420)
+    layer_axis.horizontal(figure, int(drift["layer"].max()))
+    figure.update_yaxes(title_text="change of weights", rangemode="tozero", ticksuffix=" %")
+    return figure
+
+
+def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, str]) -> go.Figure:
+    """Mean drift of the transformer layers against the share of the base's facts that were lost, one point a model.
+
+    Args:
+        points: ``model, drift, lost_share``, shares.
+        k: the rank up to which a fact counts as known.
+        colours: model -> colour.
+    """
+    points = points.dropna(subset=["drift", "lost_share"])
+    if points.empty:
+        return theme.empty("No weight drift is stored for these models.")
+    figure = go.Figure()
+    order = [model for model in colours if model in set(points["model"])]
+    for number, model in enumerate(order):
+        one, name = points[points["model"] == model].iloc[0], theme.plain(model)
+        figure.add_scatter(
+            x=[one["drift"] * 100], y=[one["lost_share"] * 100], name=name, mode="markers", showlegend=False, cliponaxis=False,
+            marker={"size": 13, "color": colours[model], "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
+            hovertemplate=f"<b>{name}</b><br>weights moved by %{{x:.2f}} %<br>lost %{{y:.1f}} % of what its base knew<extra></extra>",
+        )  # fmt: skip
+    theme.apply(figure, height=420)
+    figure.update_xaxes(title_text="mean change of weights, layers 1 to L", rangemode="tozero", ticksuffix=" %")
+    figure.update_yaxes(title_text=f"lost (rank ≤ {k})", rangemode="tozero", ticksuffix=" %")
+    return figure

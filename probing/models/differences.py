@@ -1,0 +1,85 @@
+"""A fine-tuned body stored as its difference from the base: one byte a weight, unchanged tensors not at all.
+
+So a family of fine-tuned models ships in a fraction of its size. The difference is what is probed: heads and predictions of
+a model that ships this way are computed from the stored weights, not from the float32 ones before rounding.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from probing.core.errors import ModelError
+
+FILE = "difference.safetensors"
+_SCALE = ".scale"
+_BASE = "base_weights"
+_STEPS = 127
+
+
+def is_difference(source: str | Path) -> bool:
+    """Whether a model folder holds a difference from its base."""
+    return (Path(source) / FILE).is_file()
+
+
+def save_difference(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor], base_weights: str, folder: Path) -> Path:
+    """Writes what changed.
+
+    A matrix is stored as whole numbers from -127 to 127 with a scale a row (its largest change / 127), a vector in float16.
+
+    Args:
+        base, tuned: parameters by the same names; those that only one has are left out.
+        base_weights: identity of the base's weights, checked when the difference is applied.
+        folder: where ``difference.safetensors`` goes.
+    """
+    tensors: dict[str, torch.Tensor] = {}
+    for name in sorted(base.keys() & tuned.keys()):
+        change = tuned[name].detach().float().cpu() - base[name].detach().float().cpu()
+        if not change.any():
+            continue
+        if change.dim() < 2:
+            tensors[name] = change.half()
+            continue
+        scale = change.abs().amax(dim=tuple(range(1, change.dim())), keepdim=True) / _STEPS
+        tensors[name] = torch.round(change / scale.clamp_min(1e-12)).to(torch.int8)
+        tensors[name + _SCALE] = scale
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f"{FILE}.tmp"
+    # One entry: safetensors writes several in an order that changes from file to file, and equal models are equal bytes.
+    save_file(tensors, temporary, metadata={_BASE: base_weights})
+    temporary.replace(folder / FILE)
+    return folder / FILE
+
+
+def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) -> set[str]:
+    """Adds a stored difference to a model that holds the base's weights, in place.
+
+    Returns:
+        Names of the parameters that the difference changes.
+
+    Raises:
+        ModelError: if the file is torn, belongs to another base, or does not fit the model.
+    """
+    path = folder / FILE
+    parameters = dict(model.named_parameters())
+    try:
+        with safe_open(path, framework="pt") as stream, torch.no_grad():
+            wanted = (stream.metadata() or {}).get(_BASE, "")
+            if wanted != base_weights:
+                raise ModelError(
+                    f"{path} is a difference from weights {wanted[:12]}, the base given has {base_weights[:12]}; name its own base"
+                )
+            names = [name for name in stream.keys() if not name.endswith(_SCALE)]  # noqa: SIM118
+            for name in names:
+                change = stream.get_tensor(name)
+                if name not in parameters or parameters[name].shape != change.shape:
+                    raise ModelError(
+                        f"{path} changes {name} of shape {tuple(change.shape)}, which the base does not have; name its own base"
+                    )
+                change = change.float() * stream.get_tensor(name + _SCALE) if change.dtype == torch.int8 else change.float()
+                parameters[name].add_(change.to(parameters[name].dtype))
+    except SafetensorError as error:
+        raise ModelError(f"{path} cannot be read ({error}); fetch or make the model again") from error
+    return set(names)

@@ -1,0 +1,231 @@
+"""Fine-tunes an encoder on one of the paper's objectives with the Trainer of transformers, resumable."""
+
+import json
+import logging
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from pydantic import BaseModel, ConfigDict
+from torch.utils.data import Dataset
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import get_last_checkpoint
+
+from probing.core.errors import ModelError
+from probing.models.heads import own_head
+from probing.models.pretraining import plan_batches
+from probing.models.task_rows import IGNORED, Row, collate, mask_tokens
+
+log = logging.getLogger(__name__)
+
+
+class FinetuneRecipe(BaseModel):
+    """Everything that decides what a fine-tuning computes.
+
+    Either ``batch`` rows a step for ``epochs`` passes, or about ``tokens_a_step`` padded tokens a step for ``steps`` steps.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    objective: str
+    base_weights: str
+    data_sha256: str
+    learning_rate: float
+    epochs: float = 3.0
+    batch: int = 32
+    steps: int = 0
+    tokens_a_step: int = 0
+    warm_up: float = 0.1
+    weight_decay: float = 0.01
+    max_pieces: int = 384
+    stride: int = 128
+    masked_share: float = 0.15
+    freeze_embeddings: bool = False
+    seed: int = 1
+
+    def canonical(self) -> str:
+        """Canonical JSON, the form that is compared and stored."""
+        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+
+
+#: What the paper says for each objective (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours:
+#: NER has no settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
+DEFAULTS: dict[str, dict] = {
+    "ner-conll": {"epochs": 3.0, "learning_rate": 5e-5, "batch": 32, "max_pieces": 256},
+    "qa-squad-1": {"epochs": 2.0, "learning_rate": 3e-5, "batch": 12, "max_pieces": 384, "stride": 128},
+    "qa-squad-2": {"epochs": 2.0, "learning_rate": 3e-5, "batch": 12, "max_pieces": 384, "stride": 128},
+    "rank-msmarco": {"steps": 100_000, "learning_rate": 3e-6, "batch": 128, "max_pieces": 512},
+    "mlm-msmarco": {"epochs": 3.0, "learning_rate": 5e-5, "batch": 8, "max_pieces": 512},
+    "mlm-squad": {"epochs": 4.0, "learning_rate": 5e-5, "batch": 8, "max_pieces": 512},
+    "control": {"epochs": 1.0, "learning_rate": 5e-5, "batch": 8, "max_pieces": 512},
+}
+
+
+def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> list[list[int]]:
+    """The rows of every step, fixed by the seed and the recipe alone."""
+    lengths = [len(row.ids) for row in rows]
+
+    def one_pass(epoch: int) -> list[list[int]]:
+        seed = recipe.seed * 1000 + epoch
+        if recipe.tokens_a_step:
+            return plan_batches(lengths, recipe.tokens_a_step, seed)
+        order = np.random.default_rng(seed).permutation(len(rows)).tolist()
+        return [order[start : start + recipe.batch] for start in range(0, len(order), recipe.batch)]
+
+    plan = one_pass(0)
+    steps, epoch = recipe.steps or max(1, round(recipe.epochs * len(plan))), 0
+    while len(plan) < steps:
+        epoch += 1
+        plan += one_pass(epoch)
+    return plan[:steps]
+
+
+class PlannedSteps(Dataset):
+    """One item a step: a whole batch, made from the step's number, so that a resumed training sees the same batches."""
+
+    def __init__(self, rows: Sequence[Row], recipe: FinetuneRecipe, tokenizer: PreTrainedTokenizerBase, kind: str):
+        self.rows, self.recipe, self.tokenizer, self.kind = rows, recipe, tokenizer, kind
+        self.plan = plan_steps(rows, recipe)
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def __getitem__(self, step: int) -> dict[str, torch.Tensor]:
+        rows = [self.rows[n] for n in self.plan[step]]
+        batch = collate(rows, self.tokenizer)
+        if self.kind == "mlm":
+            rng = np.random.default_rng([self.recipe.seed, step])
+            batch["labels"] = mask_tokens(batch, self.tokenizer, self.recipe.masked_share, rng)
+        elif self.kind == "tags":
+            width = batch["input_ids"].shape[1]
+            batch["labels"] = torch.tensor([[*row.labels, *[IGNORED] * (width - len(row.labels))] for row in rows])
+        elif self.kind == "span":
+            batch["start_positions"] = torch.tensor([row.labels[0] for row in rows])
+            batch["end_positions"] = torch.tensor([row.labels[1] for row in rows])
+        else:
+            batch["labels"] = torch.tensor([row.labels[0] for row in rows])
+        return batch
+
+
+class _Trainer(Trainer):
+    """Decodes masked positions only, where the task is masked language modelling."""
+
+    masked_language_modelling = False
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        if not self.masked_language_modelling:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        return masked_loss(model, dict(inputs))
+
+
+def masked_loss(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Mean cross-entropy at the masked positions; only those are decoded."""
+    labels = batch.pop("labels")
+    at = labels != IGNORED
+    return F.cross_entropy(own_head(model)(_last_states(model, batch)[at]).float(), labels[at])
+
+
+def _last_states(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    return getattr(model, model.base_model_prefix)(**batch).last_hidden_state
+
+
+@dataclass(frozen=True)
+class Finetuned:
+    """What a fine-tuning gives: the loss history, ``{"step", "loss"}`` each, and how many steps it took."""
+
+    history: list[dict]
+    steps: int
+
+
+def freeze_word_embeddings(model: PreTrainedModel) -> None:
+    """Keeps the word embeddings (and with them a tied vocabulary matrix) as the base has them."""
+    model.get_input_embeddings().weight.requires_grad_(False)
+
+
+def finetune(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[Row],
+    kind: str,
+    recipe: FinetuneRecipe,
+    folder: Path,
+    device: str = "auto",
+    save_every: int = 200,
+) -> Finetuned:
+    """Trains ``model`` in place; killed and called again, it goes on from the last checkpoint and ends with the same weights.
+
+    Args:
+        model: with the task's head, float32.
+        tokenizer: its tokenizer.
+        rows: training rows.
+        kind: ``tags``, ``span``, ``class`` or ``mlm``.
+        recipe: what to do.
+        folder: where the checkpoints lie.
+        device: ``auto`` or ``cpu``.
+        save_every: steps between checkpoints.
+
+    Raises:
+        ModelError: if there are no rows, the folder's checkpoints belong to another recipe, or the loss is not a number.
+    """
+    if not rows:
+        raise ModelError("there is nothing to fine-tune on: the data set has no training part")
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder / "recipe.json"
+    if note.is_file() and note.read_text(encoding="utf-8") != recipe.canonical():
+        raise ModelError(f"{folder} holds checkpoints of another recipe; delete it to start anew")
+    half_written = note.with_suffix(".tmp")
+    half_written.write_text(recipe.canonical(), encoding="utf-8")
+    half_written.replace(note)
+    if recipe.freeze_embeddings:
+        freeze_word_embeddings(model)
+    data = PlannedSteps(rows, recipe, tokenizer, kind)
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        per_device_train_batch_size=1,
+        max_steps=len(data),
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=max(1, round(recipe.warm_up * len(data))),
+        weight_decay=recipe.weight_decay,
+        max_grad_norm=1.0,
+        optim="adamw_torch_fused",
+        train_sampling_strategy="sequential",
+        logging_steps=min(50, len(data)),
+        # By default a loss that is not a number is logged as the mean of the others.
+        logging_nan_inf_filter=False,
+        save_steps=save_every,
+        save_total_limit=1,
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        use_cpu=device == "cpu",
+        report_to=[],
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        disable_tqdm=False,
+    )
+    trainer = _Trainer(model=model, args=arguments, train_dataset=data, data_collator=lambda items: items[0])
+    trainer.masked_language_modelling = kind == "mlm"
+    torch.manual_seed(recipe.seed)
+    trainer.train(resume_from_checkpoint=_last_whole_checkpoint(folder))
+    history = [{"step": entry["step"], "loss": round(entry["loss"], 4)} for entry in trainer.state.log_history if "loss" in entry]
+    if lost := next((entry for entry in history if not np.isfinite(entry["loss"])), None):
+        raise ModelError(f"the loss is {lost['loss']} up to step {lost['step']}; lower the learning rate (--rate) and delete {folder}")
+    model.eval()
+    return Finetuned(history, trainer.state.global_step)
+
+
+def _last_whole_checkpoint(folder: Path) -> str | None:
+    """The last checkpoint that was written to its end; torn ones are deleted, for the Trainer would take them for whole."""
+    for path in folder.glob("checkpoint-*"):
+        try:
+            # The Trainer writes this file last.
+            json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            log.warning("%s is torn; training goes on from the one before it", path)
+            shutil.rmtree(path)
+    return get_last_checkpoint(str(folder))

@@ -1,0 +1,230 @@
+"""A fine-tuned encoder with some of its layers put back to the base's: which layers does a forgotten answer take?
+
+Merchant et al. (2020, "What happens to BERT embeddings during fine-tuning?") and Mosbach et al. (2020) put back the last layers and
+look at the loss; here one sentence is read at every n.
+"""
+
+import copy
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
+from typing import Literal
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from probing.core.errors import ModelError
+from probing.models.encoders import Encoder
+from probing.models.live import Answer, LiveModel
+from probing.models.states import all_hidden_states
+
+Where = Literal["last", "first"]
+
+#: Model type -> where its body keeps the list of layers.
+LAYERS = {
+    "bert": "encoder.layer",
+    "roberta": "encoder.layer",
+    "electra": "encoder.layer",
+    "distilbert": "transformer.layer",
+    "modernbert": "layers",
+}
+
+
+class NotReplaceable(ModelError):
+    """Layers of one model cannot stand in the other."""
+
+
+class _Given(nn.Module):
+    """Stands where the embeddings were and gives the states it was made with, whatever it is asked."""
+
+    def __init__(self, states: torch.Tensor):
+        super().__init__()
+        self.states = states
+
+    def forward(self, *_args, **_kwargs) -> torch.Tensor:
+        return self.states
+
+
+@dataclass(frozen=True)
+class ReplacedAnswer:
+    """One sentence, read with n = 0..L layers replaced.
+
+    Attributes:
+        model: name of the fine-tuned model.
+        base: name of the model whose layers take their place.
+        reader: name of the model whose masked-LM head reads the last layer.
+        where: which layers are replaced, the ``last`` or the ``first`` n.
+        answer: as of any sentence, but that ``layers[n]`` is the last layer with n layers replaced.
+    """
+
+    model: str
+    base: str
+    reader: str
+    where: str
+    answer: Answer
+
+
+def layers_of(body: PreTrainedModel) -> nn.ModuleList:
+    """The transformer layers of a body, in order.
+
+    Raises:
+        NotReplaceable: where layers share their weights (ALBERT), or the architecture is not known.
+    """
+    kind = body.config.model_type
+    if kind == "albert":
+        raise NotReplaceable("all layers of ALBERT are one set of weights; no single layer of it can be replaced")
+    if kind not in LAYERS:
+        raise NotReplaceable(f"where {kind!r} keeps its layers is not known; known are {', '.join(LAYERS)}")
+    return attrgetter(LAYERS[kind])(body)
+
+
+def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
+    """Raises an error unless every layer of ``base`` fits in the place of the same layer of ``fine_tuned``.
+
+    Raises:
+        NotReplaceable: if layers are shared, or architecture, number of layers or their shapes differ.
+    """
+    shapes = []
+    for encoder in (fine_tuned, base):
+        found = layers_of(encoder.body)
+        shapes.append((encoder.body.config.model_type, [tuple(p.shape) for p in found.parameters()]))
+    if shapes[0] != shapes[1]:
+        ours, theirs = (f"{e.body.config.model_type}, {e.layers} layers of {e.hidden}" for e in (fine_tuned, base))
+        raise NotReplaceable(
+            f"layers of {base.name} ({theirs}) do not fit in {fine_tuned.name} ({ours}); expected the model it was fine-tuned from"
+        )
+
+
+def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "last") -> Encoder:
+    """The fine-tuned encoder with its last, or first, n transformer layers taken from the base.
+
+    Only layers change places. Embeddings (and the norm that ModernBERT has after its layers) stay the fine-tuned model's, and so does
+    the head that reads: its own, or the one its base lent it. With n = 0 it is the fine-tuned model; with n = L it is the base
+    wherever both have the same embeddings and head. No weight is copied: the modules are new, their tensors are the two models'.
+
+    Args:
+        fine_tuned: whose layers are replaced.
+        base: whose layers take their place, layer for layer.
+        n: how many, 0 to L.
+        where: ``last`` counts from the last layer down, ``first`` from layer 1 up.
+
+    Raises:
+        NotReplaceable: if the two do not fit, or share layers.
+        ValueError: if n or ``where`` is out of range.
+    """
+    check_replaceable(fine_tuned, base)
+    places = _replaced(n, fine_tuned.layers, where)
+    for encoder in (fine_tuned, base):
+        # transformers hooks a model's layers at its first pass; afterwards no layer has its hooks twice, or lacks them.
+        all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
+    body = _sharing_copy(fine_tuned.body)
+    layers, donors = layers_of(body), layers_of(base.body)
+    for place in places:
+        layers[place] = donors[place]
+    recipe = f"{fine_tuned.identity}+{where} {n} of {base.identity}"
+    return replace(
+        fine_tuned, name=f"{fine_tuned.name} ({where} {n} of {base.name})", body=body,
+        identity=hashlib.sha256(recipe.encode()).hexdigest() if places else fine_tuned.identity,
+    )  # fmt: skip
+
+
+def replaced_states(row: Sequence[int], fine_tuned: Encoder, base: Encoder, where: Where = "last") -> torch.Tensor:
+    """The last layer's states of one sentence with n = 0..L layers replaced, each as ``replace_layers`` gives it.
+
+    What two values of n have in common is computed once: the fine-tuned model's states below the last n layers, or the base's
+    states through the first n.
+
+    Args:
+        row: token ids.
+        fine_tuned: whose layers are replaced.
+        base: whose layers take their place.
+        where: which n layers.
+
+    Returns:
+        (n, tokens, hidden), n from 0 to L.
+
+    Raises:
+        NotReplaceable, ValueError: as ``replace_layers``.
+    """
+    check_replaceable(fine_tuned, base)
+    _replaced(0, fine_tuned.layers, where)
+    own, theirs = layers_of(fine_tuned.body), layers_of(base.body)
+    kept, last = all_hidden_states([row], fine_tuned), fine_tuned.layers
+    found = [kept[last]]
+    state = kept[0]
+    for n in range(1, last + 1):
+        if where == "last":
+            found.append(_run(fine_tuned, list(theirs)[last - n :], kept[last - n], row))
+        else:
+            state = _run(fine_tuned, [theirs[n - 1]], state, row, whole=n == last)
+            found.append(_run(fine_tuned, list(own)[n:], state, row) if n < last else state)
+    return torch.cat(found)
+
+
+def ask_replaced(
+    live: LiveModel,
+    base: Encoder,
+    prompt: str,
+    where: Where = "last",
+    top: int = 10,
+    watch: Sequence[str] = (),
+    mask_index: int | None = None,
+) -> ReplacedAnswer:
+    """What the last layer says at the mask with n = 0..L layers replaced, always through the live model's own last head.
+
+    Args:
+        live: the fine-tuned model and its heads.
+        base: whose layers take their place.
+        prompt, top, watch, mask_index: as ``LiveModel.ask`` takes them.
+        where: which n layers.
+
+    Raises:
+        NotReplaceable: if the two do not fit.
+        PromptError: as ``LiveModel.ask``.
+    """
+
+    def read(row: list[int], at: int) -> torch.Tensor:
+        states = replaced_states(row, live.encoder, base, where)
+        with torch.inference_mode():
+            # Row by row, as a layer is read: n = L is the base to the last bit.
+            return torch.cat([live.heads[-1](state[at][None]) for state in states]).log_softmax(1)
+
+    answer = live.ask(prompt, top, watch, mask_index, read=read)
+    return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)
+
+
+def _replaced(n: int, layers: int, where: str) -> range:
+    """Places of the replaced layers, from 0."""
+    if where not in ("last", "first"):
+        raise ValueError(f"got {where!r}, expected last or first")
+    if not 0 <= n <= layers:
+        raise ValueError(f"n is {n}, expected 0 to {layers}")
+    return range(n) if where == "first" else range(layers - n, layers)
+
+
+def _sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
+    """New modules around the same tensors."""
+    return copy.deepcopy(body, {id(tensor): tensor for tensor in chain(body.parameters(), body.buffers())})
+
+
+def _run(encoder: Encoder, layers: Sequence[nn.Module], states: torch.Tensor, row: Sequence[int], *, whole: bool = True) -> torch.Tensor:
+    """States after some layers alone, (1, tokens, hidden); ``whole``: they end the stack, so what follows it is done too."""
+    # Shallow copies: none of this is seen by the encoder itself.
+    body, modules = copy.copy(encoder.body), dict(encoder.body._modules)
+    modules["embeddings"] = _Given(states)
+    if "embeddings_project" in modules:
+        modules["embeddings_project"] = nn.Identity()  # ELECTRA's: the states given have been through it.
+    if not whole and "final_norm" in modules:
+        modules["final_norm"] = nn.Identity()
+    *owner, name = LAYERS[body.config.model_type].split(".")
+    holder = body if not owner else copy.copy(encoder.body.get_submodule(owner[0]))
+    if owner:
+        modules[owner[0]] = holder
+    body._modules = modules
+    holder._modules = dict(holder._modules) | {name: nn.ModuleList(layers)}
+    ids = torch.tensor([list(row)], device=encoder.device)
+    with torch.inference_mode():
+        return body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state

@@ -1,0 +1,170 @@
+"""Scores a fine-tuned model on its own task, beside what chance reaches."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probing.core.task_data import Question, RankedList, TaggedSentence
+from probing.core.task_scores import answer_exact, answer_f1, entity_f1, ndcg, random_order, random_span, reciprocal_rank
+from probing.models.heads import own_head
+from probing.models.pretraining import plan_batches
+from probing.models.task_rows import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
+
+LONGEST_ANSWER = 30
+_TOKENS = 8_000
+
+
+@dataclass(frozen=True)
+class Score:
+    """A task metric beside a chance level; ``n`` counts what was scored (sentences, questions, queries, tokens)."""
+
+    metric: str
+    value: float
+    chance: float | None
+    chance_name: str
+    n: int
+
+
+def _outputs(model: PreTrainedModel, rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> Iterator[tuple[list[int], object]]:
+    with torch.inference_mode():
+        for batch in plan_batches([len(row.ids) for row in rows], _TOKENS, 0):
+            inputs = {name: value.to(model.device) for name, value in collate([rows[n] for n in batch], tokenizer).items()}
+            yield batch, model(**inputs)
+
+
+def score_tags(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[TaggedSentence], tags: Sequence[str], limit: int
+) -> list[Score]:
+    """Entity F1; a model that says O everywhere has 0."""
+    rows = tag_rows(sentences, tokenizer, tags, limit)
+    guessed: list[list[str]] = [["O"] * len(s.words) for s in sentences]
+    for batch, output in _outputs(model, rows, tokenizer):
+        best = output.logits.argmax(-1).cpu().tolist()  # type: ignore[attr-defined]
+        for n, line in zip(batch, best, strict=True):
+            first = [tag for tag, label in zip(line, rows[n].labels, strict=False) if label != IGNORED]
+            for word, tag in enumerate(first):
+                guessed[rows[n].origin][word] = tags[tag]
+    gold = [s.tags for s in sentences]
+    right = sum(a == b for one, other in zip(gold, guessed, strict=True) for a, b in zip(one, other, strict=True))
+    words = sum(len(s.words) for s in sentences)
+    none = sum(tag == "O" for s in sentences for tag in s.tags)
+    return [
+        Score("entity F1", entity_f1(gold, guessed), 0.0, "O for every word", len(sentences)),
+        Score("words tagged right", right / words, none / words, "O for every word", words),
+    ]
+
+
+def score_spans(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    questions: Sequence[Question],
+    lengths: Sequence[int],
+    limit: int,
+    stride: int,
+) -> list[Score]:
+    """Answer F1 and exact match; chance is a random span of the passage as long as a training answer.
+
+    Where questions without an answer occur, the empty answer may be given, and always giving it is a second chance level.
+    """
+    rows = question_rows(questions, tokenizer, limit, stride)
+    impossible = any(not q.answers for q in questions)
+    best: dict[int, tuple[float, str]] = {}
+    nothing: dict[int, float] = defaultdict(lambda: float("inf"))
+    for batch, output in _outputs(model, rows, tokenizer):
+        starts, ends = output.start_logits.float().cpu(), output.end_logits.float().cpu()  # type: ignore[attr-defined]
+        for line, n in enumerate(batch):
+            row, width = rows[n], len(rows[n].ids)
+            start, end = starts[line, :width].clone(), ends[line, :width].clone()
+            nothing[row.origin] = min(nothing[row.origin], float(start[0] + end[0]))
+            inside = torch.tensor([b > a for a, b in row.offsets])
+            pairs = start.masked_fill(~inside, -torch.inf)[:, None] + end.masked_fill(~inside, -torch.inf)[None, :]
+            pairs = pairs.masked_fill(~torch.ones(width, width, dtype=torch.bool).triu().tril(LONGEST_ANSWER - 1), -torch.inf)
+            place = int(pairs.argmax())
+            first, last = divmod(place, width)
+            score = float(pairs[first, last])
+            if score > best.get(row.origin, (-float("inf"), ""))[0]:
+                best[row.origin] = (score, questions[row.origin].context[row.offsets[first][0] : row.offsets[last][1]])
+    rng = np.random.default_rng(0)
+    got: dict[str, list[float]] = defaultdict(list)
+    for n, question in enumerate(questions):
+        score, answer = best.get(n, (-float("inf"), ""))
+        given = "" if impossible and nothing[n] > score else answer
+        chance = random_span(question.context, lengths, rng)
+        answers = [text for text, _ in question.answers]
+        got["F1"].append(answer_f1(given, answers))
+        got["exact match"].append(answer_exact(given, answers))
+        got["chance F1"].append(answer_f1(chance, answers))
+        got["chance exact match"].append(answer_exact(chance, answers))
+        got["never"].append(float(not answers))
+    mean = {name: float(np.mean(values)) for name, values in got.items()}
+    scores = [Score(name, mean[name], mean[f"chance {name}"], "random span", len(questions)) for name in ("F1", "exact match")]
+    if impossible:
+        scores += [Score(name, mean[name], mean["never"], "never an answer", len(questions)) for name in ("F1", "exact match")]
+    return scores
+
+
+def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, lists: Sequence[RankedList], limit: int) -> list[Score]:
+    """nDCG@10 and reciprocal rank of the re-ranked lists, beside the expectation of a random order and beside BM25's own."""
+    pairs = [(found.query, passage.text, False) for found in lists for passage in found.passages]
+    rows = pair_rows(pairs, tokenizer, limit)
+    relevance = np.zeros(len(rows))
+    for batch, output in _outputs(model, rows, tokenizer):
+        relevance[batch] = output.logits.float().softmax(-1)[:, 1].cpu().numpy()  # type: ignore[attr-defined]
+    got: dict[str, list[float]] = defaultdict(list)
+    start = 0
+    for found in lists:
+        grades = [passage.grade or 0 for passage in found.passages]
+        order = np.argsort(-relevance[start : start + len(grades)], kind="stable")
+        start += len(grades)
+        chance_gain, chance_place = random_order(grades, found.judged, found.relevant_from)
+        reranked, listed = [grades[n] for n in order], ndcg(grades, found.judged)
+        if listed is None or chance_gain is None:
+            continue
+        got["nDCG@10"].append(ndcg(reranked, found.judged) or 0.0)
+        got["random nDCG@10"].append(chance_gain)
+        got["BM25 nDCG@10"].append(listed)
+        got["MRR@10"].append(reciprocal_rank(reranked, found.relevant_from))
+        got["random MRR@10"].append(chance_place)
+        got["BM25 MRR@10"].append(reciprocal_rank(grades, found.relevant_from))
+    mean = {name: float(np.mean(values)) for name, values in got.items()}
+    n = len(got["nDCG@10"])
+    return [
+        Score(metric, mean[metric], mean[f"{chance} {metric}"], name, n)
+        for metric in ("nDCG@10", "MRR@10")
+        for chance, name in (("random", "random order"), ("BM25", "BM25's order"))
+    ]
+
+
+def masked_accuracy(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], share: float
+) -> tuple[float, float, int]:
+    """Share of masked tokens that come first, share of the most frequent one among them, and their number."""
+    rng, right = np.random.default_rng(0), 0
+    labels_seen: Counter[int] = Counter()
+    with torch.inference_mode():
+        for batch in plan_batches([len(row.ids) for row in rows], _TOKENS, 0):
+            inputs = collate([rows[n] for n in batch], tokenizer)
+            labels = mask_tokens(inputs, tokenizer, share, rng)
+            inputs = {name: value.to(model.device) for name, value in inputs.items()}
+            at = labels != IGNORED
+            states = getattr(model, model.base_model_prefix)(**inputs).last_hidden_state
+            best = own_head(model)(states[at.to(model.device)]).argmax(-1).cpu()
+            right += int((best == labels[at]).sum())
+            labels_seen.update(labels[at].tolist())
+    n = sum(labels_seen.values())
+    return right / n, labels_seen.most_common(1)[0][1] / n, n
+
+
+def score_masked(
+    model: PreTrainedModel, before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], share: float
+) -> list[Score]:
+    """Accuracy at masked tokens of held-out text, beside the most frequent token's share and beside the base's accuracy."""
+    value, most, n = masked_accuracy(model, tokenizer, rows, share)
+    return [
+        Score("masked accuracy", value, most, "most frequent token", n),
+        Score("masked accuracy", value, masked_accuracy(before, tokenizer, rows, share)[0], "before fine-tuning", n),
+    ]

@@ -1,0 +1,136 @@
+"""Turns task data into rows of token ids and labels, and rows into batches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from probing.core.task_data import Question, TaggedSentence
+
+IGNORED = -100
+LONGEST_QUESTION = 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """One input of a model.
+
+    Attributes:
+        ids: token ids.
+        types: token type ids, or empty where the model has none.
+        labels: a label a token (NER), (start, end) of the answer (QA), one class (ranking), or empty (MLM: drawn later).
+        origin: number of the sentence, question or pair it comes from.
+        offsets: (first, last + 1) character in the context of every token, (0, 0) outside; QA only.
+    """
+
+    ids: tuple[int, ...]
+    types: tuple[int, ...] = ()
+    labels: tuple[int, ...] = ()
+    origin: int = 0
+    offsets: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+
+
+def tag_rows(sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizerBase, tags: Sequence[str], limit: int) -> list[Row]:
+    """A row a sentence; the first piece of a word has its tag, the others are ignored (Devlin et al. 2019, section 5.3)."""
+    number = {tag: place for place, tag in enumerate(tags)}
+    encoded = tokenizer([list(s.words) for s in sentences], is_split_into_words=True, truncation=True, max_length=limit)
+    rows = []
+    for origin, sentence in enumerate(sentences):
+        labels, before = [], None
+        for word in encoded.word_ids(origin):
+            labels.append(IGNORED if word is None or word == before else number[sentence.tags[word]])
+            before = word
+        rows.append(Row(tuple(encoded["input_ids"][origin]), _types(encoded, origin), tuple(labels), origin))
+    return rows
+
+
+def question_rows(questions: Sequence[Question], tokenizer: PreTrainedTokenizerBase, limit: int, stride: int) -> list[Row]:
+    """Rows of question and passage, a long passage in windows that overlap by ``stride`` tokens.
+
+    The label is the first and last token of the first recorded answer; the first token of the row where the window does
+    not hold it. A question is cut to 64 tokens as BERT's own code does, or to half of a shorter row.
+    """
+    asked = [_cut(q.question, tokenizer, min(LONGEST_QUESTION, limit // 2)) for q in questions]
+    encoded = tokenizer(
+        asked, [q.context for q in questions], truncation="only_second", max_length=limit, stride=stride,
+        return_overflowing_tokens=True, return_offsets_mapping=True,
+    )  # fmt: skip
+    rows = []
+    for row, origin in enumerate(encoded["overflow_to_sample_mapping"]):
+        sides = encoded.sequence_ids(row)
+        offsets = [tuple(o) if side == 1 else (0, 0) for o, side in zip(encoded["offset_mapping"][row], sides, strict=True)]
+        start, end = 0, 0
+        if questions[origin].answers:
+            text, first = questions[origin].answers[0]
+            last = first + len(text)
+            inside = [i for i, (a, b) in enumerate(offsets) if b > first and a < last and b > a]
+            if inside and offsets[inside[0]][0] <= first and offsets[inside[-1]][1] >= last:
+                start, end = inside[0], inside[-1]
+        rows.append(Row(tuple(encoded["input_ids"][row]), _types(encoded, row), (start, end), origin, tuple(offsets)))
+    return rows
+
+
+def _cut(text: str, tokenizer: PreTrainedTokenizerBase, most: int) -> str:
+    offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return text if len(offsets) <= most else text[: offsets[most - 1][1]]
+
+
+def pair_rows(pairs: Sequence[tuple[str, str, bool]], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[Row]:
+    """Rows of query and passage with their class, 1 for relevant (Nogueira and Cho 2019)."""
+    queries = [_cut(query, tokenizer, min(LONGEST_QUESTION, limit // 2)) for query, _, _ in pairs]
+    encoded = tokenizer(queries, [p[1] for p in pairs], truncation="only_second", max_length=limit)
+    return [Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (int(pair[2]),), n) for n, pair in enumerate(pairs)]
+
+
+def text_rows(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, *, joined: bool) -> list[Row]:
+    """Rows of running text: all texts as one stream cut into blocks of ``limit`` tokens, or a row a text."""
+    if not joined:
+        encoded = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+        return [Row(tuple(ids), origin=n) for n, ids in enumerate(encoded) if len(ids) > 2]
+    pieces = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    stream = [piece for row in pieces for piece in row]
+    # What an empty text is wrapped in: one token before, the rest behind.
+    first, *last = tokenizer("")["input_ids"]
+    room = limit - 1 - len(last)
+    cut = [stream[start : start + room] for start in range(0, len(stream), room)]
+    return [Row((first, *block, *last), origin=n) for n, block in enumerate(cut)]
+
+
+def _types(encoded, row: int) -> tuple[int, ...]:
+    return tuple(encoded["token_type_ids"][row]) if "token_type_ids" in encoded else ()
+
+
+def collate(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> dict[str, torch.Tensor]:
+    """Input ids, attention mask and, where there are any, token types: (rows, tokens), padded to the longest."""
+    width = max(len(row.ids) for row in rows)
+
+    def padded(values: list[tuple[int, ...]], fill: int) -> torch.Tensor:
+        return torch.tensor([[*row, *[fill] * (width - len(row))] for row in values])
+
+    batch = {
+        "input_ids": padded([row.ids for row in rows], tokenizer.pad_token_id),
+        "attention_mask": padded([(1,) * len(row.ids) for row in rows], 0),
+    }
+    if all(row.types for row in rows):
+        batch["token_type_ids"] = padded([row.types for row in rows], 0)
+    return batch
+
+
+def mask_tokens(batch: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, share: float, rng: np.random.Generator) -> torch.Tensor:
+    """Masks a share of a batch's ordinary tokens in place (80 % mask, 10 % another, 10 % kept); returns the (rows, tokens) labels.
+
+    Of every row at least one token is chosen, so that no batch is without a label.
+    """
+    ids = batch["input_ids"].numpy()
+    special = np.isin(ids, tokenizer.all_special_ids)
+    dice = np.where(special, 2.0, rng.random(ids.shape))
+    chosen = (dice < share) | ((dice == dice.min(axis=1, keepdims=True)) & ~special)
+    labels = np.where(chosen, ids, IGNORED)
+    kind = rng.random(ids.shape)
+    ordinary = np.setdiff1d(np.arange(len(tokenizer)), tokenizer.all_special_ids)
+    other = ordinary[rng.integers(len(ordinary), size=ids.shape)]
+    ids = np.where(chosen & (kind < 0.8), tokenizer.mask_token_id, np.where(chosen & (kind >= 0.9), other, ids))
+    batch["input_ids"] = torch.from_numpy(ids)
+    return torch.from_numpy(labels)

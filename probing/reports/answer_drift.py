@@ -1,0 +1,31 @@
+"""What kind of word each layer puts first."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.answer_types import KINDS, shares
+from probing.reports.selection_of_runs import identities
+from probing.store.database import Database
+from probing.store.forgetting_queries import answer_types
+
+COLUMNS = ("run_id", "model", "head", "probe_set", "layer", "kind", "n", "share")
+
+
+def answer_drift(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Kinds of the top tokens (micro, over facts) by run and layer 0..L; every kind has a row.
+
+    Returns:
+        run_id, model, head, probe_set, layer, kind (a key of ``core.answer_types.KIND_LABELS``), n, share (in [0, 1]).
+    """
+    counts: dict[str, dict[int, dict[str, int]]] = {}
+    for row in answer_types(db, run_ids, exposures, answer_in_subject).itertuples(index=False):
+        counts.setdefault(row.run_id, {}).setdefault(int(row.layer), {})[row.kind] = int(row.n)
+    rows = []
+    for run in identities(db, run_ids).itertuples(index=False):
+        for layer, found in sorted(counts.get(run.run_id, {}).items()):
+            of_kind = shares(found)
+            rows += [(run.run_id, run.model, run.head, run.probe_set, layer, kind, found.get(kind, 0), of_kind[kind]) for kind in KINDS]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"share": "float64"})

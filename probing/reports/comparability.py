@@ -1,0 +1,139 @@
+"""Can two runs be compared? What must be alike, in words that travel with every figure and file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from probing.store.database import Database
+from probing.store.queries import runs as all_runs
+
+#: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
+CONTROL = "control"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One condition of a fair comparison.
+
+    Attributes:
+        name: what is compared.
+        same: whether it is alike, or (of the control) there.
+        words: what it is on either side.
+    """
+
+    name: str
+    same: bool
+    words: str
+
+
+def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None = None) -> tuple[Check, ...]:
+    """Checks vocabulary, casing, facts, head recipe, template set, precision and control of two runs.
+
+    Args:
+        first, second: rows of the table ``runs``.
+        db: where a control is looked up; without it only the two runs themselves can be one.
+    """
+    own, other = _config(first), _config(second)
+    return (
+        _alike("vocabulary", first["tokenizer"], second["tokenizer"]),
+        _casing(first, second),
+        _facts(first, second, own, other),
+        _recipe(first, second, own, other),
+        _alike("template set", first["template_set"], second["template_set"]),
+        _alike("precision", first["dtype"], second["dtype"]),
+        _control(first, second, db),
+    )
+
+
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataFrame:
+    """Fields of the two configurations that differ, those of the head's recipe among them: name, first, second (as text)."""
+    own, other = _flat(_config(first)), _flat(_config(second))
+    rows = [(name, own.get(name, ""), other.get(name, "")) for name in sorted({*own, *other}) if own.get(name) != other.get(name)]
+    return pd.DataFrame(rows, columns=["name", "first", "second"])
+
+
+def badge(checks: Sequence[Check]) -> str:
+    """One line for stamps and exports: what differs, and the control."""
+    control = next((check.words for check in checks if check.name == "control"), "")
+    differing = [f"{check.name} ({check.words})" for check in checks if not check.same and check.name != "control"]
+    alike = ", ".join(check.name for check in checks if check.same and check.name != "control")
+    found = f"not alike in {'; '.join(differing)}" if differing else f"alike in {alike}"
+    return f"{found}; control: {control}" if control else found
+
+
+def _alike(name: str, first: object, second: object) -> Check:
+    same = first == second
+    return Check(name, same, f"{first}" if same else f"{first} and {second}")
+
+
+def _casing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Check:
+    """As the names say: a run records its vocabulary but not what becomes of capital letters."""
+    if first["tokenizer"] == second["tokenizer"]:
+        return Check("casing", True, "one vocabulary")
+    found = [_case(run) for run in (first, second)]
+    same = found[0] == found[1] != "not recorded"
+    return Check("casing", same, found[0] if found[0] == found[1] else f"{found[0]} and {found[1]}")
+
+
+def _case(run: Mapping[str, Any]) -> str:
+    name = f"{run['tokenizer']} {run['model']} {run['base'] or ''}".lower()
+    return "uncased" if "uncased" in name else "cased" if "cased" in name else "not recorded"
+
+
+def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
+    sums = own.get("facts_sha256"), other.get("facts_sha256")
+    same = sums[0] == sums[1] if all(sums) else (first["probe_set"], first["n_probed"]) == (second["probe_set"], second["n_probed"])
+    sizes = [f"{int(run['n_probed']):,} probed, {int(run['n_read']) - int(run['n_probed']):,} left out" for run in (first, second)]
+    if same:
+        return Check("facts", True, sizes[0])
+    said = f"{sizes[0]} on one side, {sizes[1]} on the other" if sizes[0] != sizes[1] else f"{sizes[0]} on either side, but not the same"
+    return Check("facts", False, said)
+
+
+def _recipe(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
+    if first["head"] != second["head"]:
+        return Check("head recipe", False, f"{first['head']} and {second['head']}")
+    if own.get("head_recipe") == other.get("head_recipe") and first["seed"] == second["seed"]:
+        return Check("head recipe", True, f"{first['head']}, seed {first['seed']}")
+    recipes = [_flat({"seed": run["seed"], "head_recipe": config.get("head_recipe")}) for run, config in ((first, own), (second, other))]
+    names = sorted({*recipes[0], *recipes[1]})
+    changed = [name.removeprefix("head_recipe.") for name in names if recipes[0].get(name) != recipes[1].get(name)]
+    return Check("head recipe", False, f"{first['head']}, but other {', '.join(changed)}")
+
+
+def _control(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None) -> Check:
+    for run in (first, second):
+        if run["objective"] == CONTROL:
+            return Check("control", True, f"{run['model']} is one")
+    if db is not None:
+        known = all_runs(db)
+        bases = {run["base"] or run["model"] for run in (first, second)}
+        fit = known[(known["objective"] == CONTROL) & known["base"].isin(bases)]
+        fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]
+        if len(fit):
+            return Check("control", True, str(fit["model"].iloc[0]))
+    return Check("control", False, "none probed alike" if db is not None else "not looked for")
+
+
+def _config(run: Mapping[str, Any]) -> dict[str, Any]:
+    return json.loads(run["config"])
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, str]:
+    """Field -> value as text; the recipe, itself JSON, field by field; sums of bytes by their beginning."""
+    found: dict[str, str] = {}
+    for name, value in config.items():
+        if name == "head_recipe":
+            try:
+                recipe = json.loads(value)
+            except (TypeError, ValueError):
+                recipe = value
+            if isinstance(recipe, Mapping):
+                found |= {f"head_recipe.{part}": str(content) for part, content in recipe.items()}
+                continue
+        text = str(value)
+        found[name] = text[:12] if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
+    return found

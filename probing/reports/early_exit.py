@@ -1,0 +1,61 @@
+"""Would leaving at another layer answer better than the last?"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core import early_exit as core
+from probing.core.comparison import PairedCounts
+from probing.reports.selection_of_runs import identities
+from probing.store.database import Database
+from probing.store.forgetting_queries import exit_counts, layers_stored
+
+_SHARES = ("last_layer", "early_exit", "union", "difference", "low", "high", "p_value")
+COLUMNS = ("run_id", "model", "head", "probe_set", "k", "n", *_SHARES)
+
+
+def early_exit(
+    db: Database,
+    run_ids: Sequence[str],
+    k: int = 1,
+    seed: int = 0,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row a run.
+
+    Runs that store their last layer only have no row.
+
+    Args:
+        db: the database.
+        run_ids: ids of the runs.
+        k: the rank up to which a fact counts as known.
+        seed: of the halves.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        run_id, model, head, probe_set, k, n (scored facts), last_layer, early_exit, union (known at some layer 1..L), difference
+        (early exit minus last layer), low, high (Newcombe), p_value (exact McNemar).
+    """
+    stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"].to_dict()
+    found = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)
+    rows = []
+    for run in identities(db, run_ids).itertuples(index=False):
+        if stored.get(run.run_id, 0) < 2:
+            continue
+        got = core.early_exit([_counts(name, rows_of) for name, rows_of in found[found["run_id"] == run.run_id].groupby("relation")])
+        change = got.difference
+        shares = (got.last_layer, got.early_exit, got.union, change.value, change.low, change.high, change.p)
+        rows.append((run.run_id, run.model, run.head, run.probe_set, int(k), got.n, *shares))
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
+
+
+def _counts(relation: str, rows: pd.DataFrame) -> core.ExitCounts:
+    chosen, scored, union = {}, {}, 0
+    for row in rows.itertuples(index=False):
+        if row.scored:
+            scored[int(row.layer)] = PairedCounts(int(row.both), int(row.layer_only), int(row.last_only), int(row.neither))
+            union = int(row.any)
+        else:
+            chosen[int(row.layer)] = int(row.both) + int(row.layer_only)
+    return core.ExitCounts(relation, chosen, scored, union)

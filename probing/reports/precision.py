@@ -1,0 +1,120 @@
+"""P@k and its kin by layer: macro or micro, with intervals and baselines; and relation by relation."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
+from probing.reports.selection_of_runs import IDENTITY, identities
+from probing.store import queries
+from probing.store.database import Database
+
+#: Metric -> (column with its count or sum, column of the squared sum, column of the other-subject baseline).
+METRIC_COLUMNS: dict[str, tuple[str, str | None, str | None]] = {
+    "p_at_1": ("hits_1", None, "other_1"),
+    "p_at_10": ("hits_10", None, "other_10"),
+    "p_at_100": ("hits_100", None, "other_100"),
+    "mrr": ("sum_reciprocal_rank", "sum_squared_reciprocal_rank", None),
+    "answer_p_at_1": ("answer_hits_1", None, None),
+}
+#: The majority answer is one answer: it is a baseline for being right first, not for ten tries.
+WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
+_NUMBERS = ("value", "low", "high", "majority", "other")
+
+
+def by_layer(
+    db: Database,
+    run_ids: Sequence[str],
+    metric: str,
+    average: str = "macro",
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """A metric by run and layer (0..L) with its interval and baselines.
+
+    Args:
+        db: the database.
+        run_ids: ids of the runs.
+        metric: a key of ``METRIC_COLUMNS``.
+        average: ``macro`` or ``micro``.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high, majority, other: shares in [0, 1]; a value or
+        baseline that is not defined is empty.
+    """
+    column, squared, other = METRIC_COLUMNS[metric]
+    table = queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    majority = queries.majority(db, run_ids, exposures, answer_in_subject)
+    rows = []
+    for run in identities(db, run_ids).itertuples(index=False):
+        mine = majority[majority["run_id"] == run.run_id]
+        most = _estimate(_baseline(mine, "n", "majority_hits"), average).value if metric in WITH_MAJORITY else None
+        for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
+            got = _estimate(_counts(group, column, squared), average)
+            wrong = _estimate(_baseline(group, "other_n", other), average).value if other else None
+            rows.append((*run, int(layer), got.n, got.relations, got.value, got.low, got.high, most, wrong))
+    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *_NUMBERS])
+    return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
+
+
+def precision(
+    db: Database,
+    run_ids: Sequence[str],
+    ks: Sequence[int] = (1, 10, 100),
+    average: str = "macro",
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """P@k by run, layer and k.
+
+    Returns:
+        run_id, model, head, seed, probe_set, layer, k, average, n, relations, value, low, high, majority, other.
+    """
+    parts = [by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject).assign(k=int(k), average=average) for k in ks]
+    columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_NUMBERS]
+    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return found[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)
+
+
+def precision_by_relation(
+    db: Database, run_ids: Sequence[str], k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """P@k by run, relation and layer, with Wilson's interval.
+
+    Returns:
+        run_id, model, head, probe_set, relation, label, cardinality, layer, n, value, low, high, majority (of P@1 only), other.
+    """
+    found = queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    found = found.merge(identities(db, run_ids), on="run_id").merge(
+        queries.relations(db)[["probe_set", "relation", "label", "cardinality"]], on=["probe_set", "relation"], how="left"
+    )
+    most = queries.majority(db, run_ids, exposures, answer_in_subject)
+    found = found.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
+    hits = found[f"hits_{k}"]
+    found["value"] = hits / found["n"]
+    ends = {pair: wilson(*pair) for pair in set(zip(hits, found["n"], strict=True))}
+    found["low"], found["high"] = ([ends[pair][end] for pair in zip(hits, found["n"], strict=True)] for end in (0, 1))
+    found["majority"] = found["majority_hits"] / found["n"] if k == 1 else float("nan")
+    found["other"] = found[f"other_{k}"] / found["other_n"].where(found["other_n"] > 0)
+    columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_NUMBERS]
+    return found[columns].sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"]).reset_index(drop=True)
+
+
+def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
+    if average not in ("macro", "micro"):
+        raise ValueError(f"average is {average!r}, expected macro or micro")
+    if counts and counts[0].sum_value is not None:
+        return macro_mean(counts) if average == "macro" else micro_mean(counts)
+    return macro(counts) if average == "macro" else micro(counts)
+
+
+def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:
+    if squared:
+        return [RelationCounts(r.relation, int(r.n), 0, getattr(r, column), getattr(r, squared)) for r in rows.itertuples()]
+    return [RelationCounts(r.relation, int(r.n), int(getattr(r, column))) for r in rows.itertuples()]
+
+
+def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
+    """Without relations in which the baseline is not defined."""
+    return [RelationCounts(r.relation, int(getattr(r, n)), int(getattr(r, hits))) for r in rows.itertuples() if getattr(r, n) > 0]

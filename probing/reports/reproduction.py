@@ -1,0 +1,265 @@
+"""The paper's tables beside ours, cell by cell, for one family: a base and the models that were fine-tuned from it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from probing.core.published import Published, PublishedSet
+from probing.core.registry import Registry
+from probing.reports.claims import Judged, judge
+from probing.reports.evidence import BASE, CONTROL, Evidence
+from probing.reports.forgotten import forgotten, relation_forgetting
+from probing.reports.precision import precision
+from probing.reports.selection_of_runs import choose, pairs
+from probing.reports.total import total
+from probing.reports.transitions import transitions
+from probing.store.database import Database
+from probing.store.queries import relations, totals
+
+NOT_PUBLISHED = "not published"
+OTHER_FACTS = "other sentences: not comparable"
+SAME_SOURCE = "same source, our templates"
+SAME_TEMPLATES = "same source, LAMA's templates"
+NOT_PROBED = "not probed"
+#: The template set of a folder in LAMA's layout: the paper's own prompts.
+LAMA_TEMPLATES = "lama"
+_RANKS = (1, 10, 100)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which model here stands for which objective.
+
+    Attributes:
+        base: the base model's name.
+        members: objective -> model, the base among them as ``BASE``; one model an objective.
+        others: further models of the family, whose objective is taken or is none of the paper's.
+        same_steps: whether all were fine-tuned for the same number of steps.
+    """
+
+    base: str
+    members: Mapping[str, str]
+    others: tuple[str, ...] = ()
+    same_steps: bool = False
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every model, the base first."""
+        return (*self.members.values(), *self.others)
+
+    def objective(self, model: str) -> str:
+        """The objective that a model stands for; its own name where it stands for none."""
+        return next((objective for objective, name in self.members.items() if name == model), model)
+
+
+def families(runs: pd.DataFrame, registry: Registry, published: Published) -> tuple[Family, ...]:
+    """The families among the stored runs, the largest first.
+
+    A family is a base with all models whose base it is. A family of the registry may name members that have another base (the
+    paper's NER model is cased); they belong to it too.
+
+    Args:
+        runs: rows of ``runs``.
+        registry: where families are named.
+        published: names the objectives of the paper, in their order.
+    """
+    if runs.empty:
+        return ()
+    models = runs.drop_duplicates("model").fillna({"base": "", "objective": ""}).set_index("model")
+    named = {family.base: family for family in registry.families}
+    bases = sorted(set(models.index[models["base"] == ""]) | (set(models["base"]) - {""}))
+    order = [model.objective for model in published.models] + [CONTROL]
+    found = []
+    for base in bases:
+        entry = named.get(base)
+        wanted = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
+        wanted = {objective: model for objective, model in wanted.items() if model in models.index}
+        tuned = models[models["base"] == base]
+        for model, objective in tuned["objective"].sort_index().items():
+            if objective in order and objective not in wanted and model not in wanted.values():
+                wanted[objective] = str(model)
+        others = tuple(str(model) for model in tuned.index.sort_values() if model not in wanted.values())
+        members = {objective: wanted[objective] for objective in order if objective in wanted}
+        if members:
+            found.append(Family(base, members, others, bool(entry and entry.same_steps)))
+    return tuple(sorted(found, key=lambda family: (-len(family.models), family.base)))
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Report frames of one family under one kind of head; each has the column ``objective``."""
+
+    family: Family
+    runs: pd.DataFrame
+    precision: pd.DataFrame
+    total: pd.DataFrame
+    forgotten: pd.DataFrame
+    relation_forgetting: pd.DataFrame
+    transitions: pd.DataFrame
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the claims are judged on: models that stand for an objective of the paper, and the control."""
+        frames = (self.precision, self.total, self.forgotten, self.relation_forgetting, self.transitions)
+        by_layer, known, lost, relation, paired = (frame[frame["objective"].isin(list(self.family.members))] for frame in frames)
+        return Evidence(by_layer, known, lost, relation, paired, self.family.same_steps)
+
+
+def gather(db: Database, family: Family, head: str) -> Gathered:
+    """All numbers of a family that the page and its claims need, each from the report that also serves the command line."""
+    runs = _runs(db, family, head)
+    ids = tuple(runs["run_id"])
+    trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
+    base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
+    return Gathered(
+        family,
+        _named(runs, family),
+        _named(precision(db, ids, ks=_RANKS, average="macro"), family),
+        _named(total(db, ids, ks=(1,), averages=("macro", "micro")), family),
+        _named(forgotten(db, trex, ks=_RANKS), family),
+        _named(relation_forgetting(db, base_trex, k=1), family),
+        _named(transitions(db, pairs(runs), ks=(1,)), family),
+    )
+
+
+def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
+    """The family's runs: of probe sets that the base was asked in LAMA's own templates those, of all others the default ones."""
+    ours, theirs = (choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES))
+    sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
+    return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)
+
+
+def _named(frame: pd.DataFrame, family: Family) -> pd.DataFrame:
+    return frame.assign(objective=[family.objective(model) for model in frame["model"]])
+
+
+def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
+    """The probe set here that is laid beside one of the paper: that of its source where it was probed, else its stand-in."""
+    probed = set(runs["probe_set"]) if len(runs) else set()
+    return published.ours if published.ours in probed or not published.stand_in else published.stand_in
+
+
+def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
+    """Whether our cells of a probe set may be laid beside the paper's, in words."""
+    shown = shown_set(published, runs)
+    if not len(runs) or shown not in set(runs["probe_set"]):
+        return NOT_PROBED
+    if shown != published.ours:
+        return OTHER_FACTS
+    return SAME_TEMPLATES if set(runs.loc[runs["probe_set"] == shown, "template_set"]) == {LAMA_TEMPLATES} else SAME_SOURCE
+
+
+def table_1(db: Database, gathered: Gathered, published: Published) -> pd.DataFrame:
+    """Table 1: facts by probe set, and by relation where the paper counts them, published beside the base's here.
+
+    Returns:
+        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``. What was
+        read and left out is stored by probe set, so it is empty for a part.
+    """
+    rows = []
+    base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
+    labels = relations(db).set_index(["probe_set", "relation"])["label"]
+    for one in published.probe_sets:
+        shown = shown_set(one, base)
+        mine = base[base["probe_set"] == shown] if len(base) else base
+        counts = totals(db, list(mine["run_id"])) if len(mine) else pd.DataFrame(columns=["relation", "n"])
+        left = json.loads(mine["left_out"].iloc[0] or "{}") if len(mine) else {}
+        words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or ("none" if len(mine) else "")
+        read, probed = (int(mine[name].iloc[0]) if len(mine) else None for name in ("n_read", "n_probed"))
+        number = len(counts) if len(mine) else None
+        rows.append((one.name, "", one.relations, one.instances, number, read, probed, shown, beside(one, base), words))
+        for relation, facts in one.parts.items():
+            part = counts.loc[counts["relation"] == relation, "n"]
+            label = labels.get((shown, relation), relation)
+            rows.append((one.name, label, 1, facts, None, None, int(part.iloc[0]) if len(part) else None, shown, beside(one, base), ""))
+    columns = [
+        "probe_set", "part", "published_relations", "published_facts", "relations", "read", "probed", "ours", "comparable", "left_out",
+    ]  # fmt: skip
+    whole = ["published_relations", "published_facts", "relations", "read", "probed"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64"))
+
+
+def _rows_of_models(published: Published, family: Family) -> list[tuple[str, str]]:
+    """(objective, the paper's name or "") of every row: the paper's models, then the control and what else the family has."""
+    rows = [(model.objective, model.name) for model in published.models]
+    known = {objective for objective, _ in rows}
+    return rows + [(one, "") for one in (*family.members, *family.others) if one not in known]
+
+
+def table_2(gathered: Gathered, published: Published) -> pd.DataFrame:
+    """Table 2: forgotten T-REx relations, by model and rank.
+
+    Only ``authors`` is counted as the published cells were, so only that one stands beside them.
+
+    Returns:
+        ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations, model``;
+        shares in [0, 1], ``authors`` over the published divisor, counts without one.
+    """
+    rows = []
+    for objective, name in _rows_of_models(published, gathered.family):
+        mine = gathered.forgotten[(gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")]
+        for k in published.table_2.ranks:
+            cell = published.forgotten(name, k) if name else None
+            ours = mine[mine["k"] == k].set_index("definition")
+            counts = [int(ours.at[one, "forgotten"]) if one in ours.index else None for one in ("authors", "caption", "strict")]
+            share = float(ours.at["authors", "share"]) if "authors" in ours.index else None
+            number = int(ours["relations"].iloc[0]) if len(ours) else None
+            words = f"{cell[0]:.2f}" if cell else NOT_PUBLISHED
+            rows.append((name or objective, k, words, cell[1] if cell else None, share, *counts, number, _model(gathered, objective)))
+    columns = [
+        "row", "k", "published", "published_count", "authors", "authors_count", "caption_count", "strict_count", "relations", "model",
+    ]  # fmt: skip
+    whole = ["published_count", "authors_count", "caption_count", "strict_count", "relations"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64") | {"authors": "float64"})
+
+
+def table_3(gathered: Gathered, published: Published) -> pd.DataFrame:
+    """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
+
+    Returns:
+        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro, facts, ours,
+        comparable, model``.
+    """
+    rows = []
+    for objective, name in _rows_of_models(published, gathered.family):
+        runs = gathered.runs[gathered.runs["objective"] == objective] if len(gathered.runs) else gathered.runs
+        for one in published.probe_sets:
+            cell = published.knowledge(name, one.name) if name else None
+            shown = shown_set(one, runs)
+            mine = gathered.total
+            mine = mine[(mine["objective"] == objective) & (mine["probe_set"] == shown) & (mine["k"] == 1)].set_index("average")
+            values = [
+                100 * float(mine.at[average, column]) if average in mine.index and pd.notna(mine.at[average, column]) else None
+                for average in ("micro", "macro")
+                for column in ("last_layer", "total")
+            ]
+            facts = int(mine["n"].iloc[0]) if len(mine) else None
+            words = f"{cell[0]:g} / {cell[1]:g}" if cell else NOT_PUBLISHED
+            rows.append((name or objective, one.name, words, *values, facts, shown, beside(one, runs), _model(gathered, objective)))
+    shares = ["last_micro", "total_micro", "last_macro", "total_macro"]
+    columns = ["row", "probe_set", "published", *shares, "facts", "ours", "comparable", "model"]
+    return pd.DataFrame(rows, columns=columns).astype({"facts": "Int64"} | dict.fromkeys(shares, "float64"))
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One family laid beside the paper: its numbers, the three tables, and the claims judged."""
+
+    gathered: Gathered
+    table_1: pd.DataFrame
+    table_2: pd.DataFrame
+    table_3: pd.DataFrame
+    judged: tuple[Judged, ...]
+
+
+def lay_beside(db: Database, family: Family, head: str, published: Published) -> Reproduction:
+    """Everything that the Reproduction page says of a family under one kind of head."""
+    gathered = gather(db, family, head)
+    tables = table_1(db, gathered, published), table_2(gathered, published), table_3(gathered, published)
+    return Reproduction(gathered, *tables, judge(gathered.evidence))
+
+
+def _model(gathered: Gathered, objective: str) -> str:
+    return gathered.family.members.get(objective, objective if objective in gathered.family.others else "")

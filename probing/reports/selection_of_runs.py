@@ -1,0 +1,73 @@
+"""Which stored runs a report is about, and which base a fine-tuned model's run is compared with."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.store.database import Database
+from probing.store.queries import runs as all_runs
+
+#: What names a run in every report.
+IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
+PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
+
+
+def choose(
+    db: Database,
+    models: Sequence[str] | None = None,
+    heads: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    templates: str = "default",
+) -> pd.DataFrame:
+    """Runs with every column of the table ``runs``, the newest of each model, head, seed and probe set.
+
+    Args:
+        db: the database.
+        models, heads, probe_sets: names to keep; None keeps all.
+        seeds: seeds to keep, replicates among them; None keeps primary runs only.
+        templates: name of the template set.
+    """
+    found = all_runs(db)
+    found = found[found["template_set"] == templates]
+    found = found[found["role"] == "primary"] if seeds is None else found[found["seed"].isin(list(seeds))]
+    for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
+        if wanted is not None:
+            found = found[found[column].isin(list(wanted))]
+    newest = found.assign(_when=found["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
+    kept = newest.drop_duplicates(["model", "head", "seed", "probe_set"]).drop(columns="_when")
+    return kept.sort_values(["model", "head", "seed", "probe_set"]).reset_index(drop=True)
+
+
+def pairs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Every fine-tuned model's run beside its base's with the same head, seed, probe set and template set.
+
+    Args:
+        runs: from ``choose``; a run whose base is not among them has no pair.
+
+    Returns:
+        base_run_id, run_id, base, model, head, seed, probe_set.
+    """
+    tuned = runs[runs["base"].fillna("").ne("") & runs["base"].ne(runs["model"])]
+    keys = ["head", "seed", "probe_set", "template_set"]
+    bases = runs[["run_id", "model", *keys]].rename(columns={"run_id": "base_run_id", "model": "base"})
+    return tuned.merge(bases, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
+
+
+def identities(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """run_id, model, head, seed, probe_set of the runs, in the order given; unknown ones are left out."""
+    known = all_runs(db).set_index("run_id", drop=False)
+    return known.loc[[run_id for run_id in run_ids if run_id in known.index], list(IDENTITY)].reset_index(drop=True)
+
+
+def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """The columns of ``pairs`` for a frame of it, or for (base's run id, run id) of each pair."""
+    if isinstance(wanted, pd.DataFrame):
+        return wanted[list(PAIR)].drop_duplicates(["base_run_id", "run_id"]).reset_index(drop=True)
+    known = all_runs(db).set_index("run_id")
+    rows = [
+        (base, run, known.at[base, "model"], *known.loc[run, ["model", "head", "seed", "probe_set"]])
+        for base, run in dict.fromkeys(wanted)
+        if base in known.index and run in known.index
+    ]
+    return pd.DataFrame(rows, columns=list(PAIR))

@@ -1,0 +1,89 @@
+"""From base to fine-tuned model: what was kept, gained and lost, and where the lost facts went."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.transitions import FATES, PARTS, Transitions
+from probing.reports.selection_of_runs import PAIR, pair_identities
+from probing.store import queries
+from probing.store.database import Database
+from probing.store.forgetting_queries import one_sided, transition_counts
+
+_COUNTS = (*PARTS, *FATES, "relocated_known_there")
+_SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
+_NUMBERS = (
+    "n", "only_base", "only_model", *PARTS, *_SHARES, "relocated", "relocated_known_there", "suppressed", "displaced", "erased",
+)  # fmt: skip
+COLUMNS = (*PAIR, "k", *_NUMBERS)
+RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
+
+
+def transitions(
+    db: Database,
+    pairs: pd.DataFrame | Sequence[tuple[str, str]],
+    ks: Sequence[int] = (1, 10, 100),
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """Last layer of base against last layer of fine-tuned model, fact by fact, one row a pair and k.
+
+    Args:
+        db: the database.
+        pairs: from ``selection_of_runs.pairs``, or (base's run id, run id) of each.
+        ks: the ranks up to which a fact counts as known.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were asked), only_base, only_model (facts that one
+        side only was asked), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
+        p_value (exact McNemar), relocated, relocated_known_there, suppressed, displaced, erased.
+    """
+    return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
+
+
+def transitions_by_relation(
+    db: Database,
+    pairs: pd.DataFrame | Sequence[tuple[str, str]],
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """The same by relation: the columns of ``transitions`` with relation and label. P-values are not adjusted."""
+    return _table(db, pairs, (k,), exposures, answer_in_subject, by_relation=True)
+
+
+def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject, *, by_relation: bool) -> pd.DataFrame:
+    known = pair_identities(db, pairs)
+    bases, tuned = list(known["base_run_id"]), list(known["run_id"])
+    kept = {"exposures": exposures, "answer_in_subject": answer_in_subject}
+    groups = ["base_run_id", "run_id", *(["relation"] if by_relation else [])]
+    only_base = one_sided(db, bases, tuned, **kept).rename(columns={"first": "base_run_id", "second": "run_id"})
+    only_model = one_sided(db, tuned, bases, **kept).rename(columns={"second": "base_run_id", "first": "run_id"})
+    one_side = [frame.groupby(groups)["n"].sum().to_dict() for frame in (only_base, only_model)]
+    labels = queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
+    rows = []
+    for k in ks:
+        found = transition_counts(db, bases, tuned, k, **kept).groupby(groups)[list(_COUNTS)].sum()
+        counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in found.to_dict("index").items()}
+        for pair in known.itertuples(index=False):
+            own = (pair.base_run_id, pair.run_id)
+            for key in [key for key in counts if key[:2] == own] if by_relation else [own]:
+                sides = [int(side.get(key, 0)) for side in one_side]
+                name = [key[-1], labels[pair.probe_set, key[-1]]] if by_relation else []
+                rows.append((*pair, *name, int(k), *_numbers(counts.get(key, _NOTHING), *sides)))
+    frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS if by_relation else COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
+    order = ["model", "head", "seed", "probe_set", "base_run_id", "run_id", *(["relation"] if by_relation else ["k"])]
+    return frame.sort_values(order, kind="stable").reset_index(drop=True)
+
+
+_NOTHING = Transitions(**dict.fromkeys(_COUNTS, 0))
+
+
+def _numbers(got: Transitions, only_base: int, only_model: int) -> tuple:
+    n, change = got.n, got.difference
+    shares = ((got.kept + got.lost) / n, (got.kept + got.gained) / n) if n else (None, None)
+    return (
+        n, only_base, only_model, got.kept, got.gained, got.lost, got.never, *shares, change.value, change.low, change.high, change.p,
+        got.relocated, got.relocated_known_there, got.suppressed, got.displaced, got.erased,
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Numbers for the words of answers and prompts, so that kinds of answers are found by joins of integers."""
+
+from collections import defaultdict
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from probing.core.answer_types import marker, piece, plain, words
+
+#: Numbers of words lie below; a set of words starts at a multiple of it.
+_SPACE = 1 << 32
+
+
+def load_words(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes the temporary tables that ``derived.ANSWER_TYPES`` joins, from the tables ``vocabulary`` and ``facts``.
+
+    ``pieces`` (tokenizer, id, word: a number, NULL where a token is no whole word, shape), ``word_places`` (fact_id, and where the
+    word sets of its subject, relation and prompt start), ``word_table`` (place: start of a set + number of a word in it).
+    """
+    numbers = _pieces(connection)
+    places: dict[tuple, int] = defaultdict(lambda: _SPACE * len(places))
+    found: set[int] = set()
+    starts: dict[str, list] = {"fact_id": [], "subject_start": [], "relation_start": [], "prompt_start": []}
+    rows = connection.execute("SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts").fetchall()
+    for fact_id, probe_set, relation, subject, answer, prompt in rows:
+        # Facts without a subject of their own are told apart by their prompt.
+        of_subject = places[probe_set, relation, "subject", subject or prompt]
+        of_relation, of_prompt = places[probe_set, relation], places["prompt", prompt]
+        word = numbers.get(plain(answer))
+        if word is not None:
+            found.update((of_subject + word, of_relation + word))
+        found.update(of_prompt + numbers[word] for word in words(prompt) if word in numbers)
+        for name, value in zip(starts, (fact_id, of_subject, of_relation, of_prompt), strict=True):
+            starts[name].append(value)
+    kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64()]
+    _create(connection, "word_places", pa.table([pa.array(v, kind) for v, kind in zip(starts.values(), kinds, strict=True)], list(starts)))
+    _create(connection, "word_table", pa.table({"place": np.fromiter(found, np.int64, len(found))}))
+
+
+def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Makes ``pieces``; returns word -> number."""
+    tokens: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for tokenizer, number, token in connection.execute("SELECT tokenizer, id, token FROM vocabulary").fetchall():
+        tokens[tokenizer].append((number, token))
+    numbers: dict[str, int] = {}
+    rows = []
+    for tokenizer, own in tokens.items():
+        mark = marker(token for _, token in own)
+        for number, token in own:
+            got = piece(token, mark)
+            word = None if got.word is None else numbers.setdefault(got.word, len(numbers))
+            rows.append((tokenizer, number, word, got.shape))
+    names, kinds = ("tokenizer", "id", "word", "shape"), (pa.string(), pa.uint32(), pa.int64(), pa.string())
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    _create(connection, "pieces", pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], list(names)))
+    return numbers
+
+
+def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    connection.register("incoming", table)
+    connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM incoming")
+    connection.unregister("incoming")

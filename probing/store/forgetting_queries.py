@@ -1,0 +1,220 @@
+"""What can be asked about forgetting. Every answer is a count; ``probing.core`` makes shares, tests and fates of them.
+
+Filters as in ``queries``: None does not filter, an empty tuple of exposures keeps nothing.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.store.database import Database
+from probing.store.kept_facts import KEPT, OF_RUNS, filters, of_runs
+from probing.store.parts import KNOWN_THERE, PART_CONDITIONS
+
+_COUNTED = ", ".join(
+    f"count(*) FILTER ({condition}) AS {name}" for name, condition in {**PART_CONDITIONS, "relocated_known_there": KNOWN_THERE}.items()
+)
+
+
+def against_last(
+    db: Database, run_ids: Sequence[str], k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Every inner layer 1..L-1 against the last on the same facts, by run and relation.
+
+    Args:
+        db: the database.
+        run_ids: ids of the runs.
+        k: 1, 10 or 100: the rank up to which a fact counts as known.
+        exposures, answer_in_subject: filters.
+
+    Returns:
+        run_id, relation, layer, both, inner_only, last_only, neither.
+    """
+    return db.query(
+        f"""
+        SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS inner_only,
+            CAST(sum(last_only) AS BIGINT) AS last_only, CAST(sum(neither) AS BIGINT) AS neither
+        FROM against_last {OF_RUNS} AND k = $k
+        GROUP BY run_id, relation, layer ORDER BY run_id, relation, layer
+        """,
+        {"k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+    )
+
+
+def answer_types(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Kinds of the top tokens: run_id, layer, kind (of ``core.answer_types.KINDS``), n; a kind that does not occur has no row."""
+    return db.query(
+        f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_types {OF_RUNS} GROUP BY run_id, layer, kind ORDER BY ALL",
+        of_runs(run_ids, exposures, answer_in_subject),
+    )
+
+
+def relation_exposures(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """How the facts of each relation stand to the training text: run_id, relation, exposure, n."""
+    return db.query(
+        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total {OF_RUNS} GROUP BY ALL ORDER BY ALL",
+        of_runs(run_ids, exposures, answer_in_subject),
+    )
+
+
+def transition_counts(
+    db: Database,
+    base_runs: Sequence[str],
+    run_ids: Sequence[str],
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """What became of the facts that two runs were both asked, by pair and relation.
+
+    Args:
+        db: the database.
+        base_runs, run_ids: the runs of each pair, base and fine-tuned model, in the same order.
+        k: the rank up to which a fact counts as known.
+        exposures, answer_in_subject: filters.
+
+    Returns:
+        base_run_id, run_id, relation, kept, gained, lost, never, relocated, suppressed, displaced, erased, relocated_known_there.
+    """
+    return db.query(
+        f"""
+        WITH pairs AS (
+            SELECT u.base_run_id, u.run_id, r.layers AS base_layers
+            FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) u
+            JOIN runs r ON r.run_id = u.base_run_id
+        ), asked AS (
+            SELECT * FROM known WHERE {KEPT}
+        )
+        SELECT p.base_run_id, p.run_id, m.relation, {_COUNTED}
+        FROM pairs p
+        JOIN asked m ON m.run_id = p.run_id
+        JOIN known b ON b.run_id = p.base_run_id AND b.fact_id = m.fact_id
+        GROUP BY p.base_run_id, p.run_id, m.relation ORDER BY p.base_run_id, p.run_id, m.relation
+        """,
+        {"base_runs": list(base_runs), "part_k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+    )
+
+
+def one_sided(
+    db: Database, first: Sequence[str], second: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Facts that only the first run of each pair was asked: first, second, relation, n; pairs without one have no row."""
+    return db.query(
+        f"""
+        WITH pairs AS (SELECT unnest($first::VARCHAR[]) AS first_id, unnest($second::VARCHAR[]) AS second_id),
+        asked AS (SELECT * FROM known WHERE {KEPT})
+        SELECT p.first_id AS first, p.second_id AS second, a.relation, count(*) AS n
+        FROM pairs p JOIN asked a ON a.run_id = p.first_id
+        ANTI JOIN known o ON o.run_id = p.second_id AND o.fact_id = a.fact_id
+        GROUP BY ALL ORDER BY ALL
+        """,
+        {"first": list(first), "second": list(second), **filters(exposures, answer_in_subject)},
+    )
+
+
+def exit_counts(
+    db: Database,
+    run_ids: Sequence[str],
+    k: int,
+    seed: int = 0,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """Every layer 1..L against the last, by run, relation and half of the facts (``core.early_exit.is_scored``).
+
+    Returns:
+        run_id, relation, layer, scored, both, layer_only, last_only, neither, any (facts known at some layer 1..L).
+    """
+    return db.query(
+        f"""
+        WITH asked AS (
+            SELECT run_id, fact_id, relation, last_rank, best_rank, substr(md5($seed || fact_id), 1, 1) >= '8' AS scored
+            FROM known {OF_RUNS}
+        )
+        SELECT p.run_id, a.relation, p.layer, a.scored,
+            count(*) FILTER (p.gold_rank <= $k AND a.last_rank <= $k) AS both,
+            count(*) FILTER (p.gold_rank <= $k AND a.last_rank > $k) AS layer_only,
+            count(*) FILTER (p.gold_rank > $k AND a.last_rank <= $k) AS last_only,
+            count(*) FILTER (p.gold_rank > $k AND a.last_rank > $k) AS neither,
+            count(*) FILTER (a.best_rank <= $k) AS any
+        FROM predictions p JOIN asked a ON a.run_id = p.run_id AND a.fact_id = p.fact_id
+        WHERE p.layer >= 1 AND p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+        GROUP BY ALL ORDER BY ALL
+        """,
+        {"k": int(k), "seed": str(int(seed)), **of_runs(run_ids, exposures, answer_in_subject)},
+    )
+
+
+def seed_unions(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
+
+    Such runs have the same model, revision, weights, precision, head and its recipe but for the seed, probe set and template set; of
+    several with one seed the newest counts. The facts are those of the run itself.
+
+    Returns:
+        run_id, relation, seeds (runs, itself included), n, any_1, any_10, any_100 (facts with that rank in one of them).
+    """
+    return db.query(
+        f"""
+        WITH made AS (
+            SELECT *, regexp_extract(config, '"weights":"([^"]*)"', 1) AS weights,
+                regexp_replace(regexp_extract(config, '"head_recipe":"((?:[^"\\\\]|\\\\.)*)"', 1), '"seed\\\\":[0-9]+', '') AS recipe
+            FROM runs
+        ), chosen AS (
+            SELECT * FROM made WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+        ), alike AS (
+            SELECT c.run_id AS own_id, r.run_id, r.seed FROM chosen c JOIN made r
+            ON r.model = c.model AND r.head = c.head AND r.probe_set = c.probe_set AND r.template_set = c.template_set
+            AND r.model_revision IS NOT DISTINCT FROM c.model_revision AND r.dtype IS NOT DISTINCT FROM c.dtype
+            AND r.weights = c.weights AND r.recipe = c.recipe AND (r.seed <> c.seed OR r.run_id = c.run_id)
+            QUALIFY row_number() OVER (PARTITION BY c.run_id, r.seed ORDER BY r.created DESC NULLS LAST, r.run_id) = 1
+        ), seeds AS (
+            SELECT own_id, count(*) AS seeds FROM alike GROUP BY own_id
+        ), asked AS (
+            SELECT * FROM known {OF_RUNS}
+        ), best AS (
+            SELECT a.run_id, a.relation, a.fact_id, min(o.last_rank) AS best_rank
+            FROM asked a JOIN alike s ON s.own_id = a.run_id JOIN known o ON o.run_id = s.run_id AND o.fact_id = a.fact_id
+            GROUP BY a.run_id, a.relation, a.fact_id
+        )
+        SELECT b.run_id, b.relation, any_value(s.seeds) AS seeds, count(*) AS n,
+            count(*) FILTER (best_rank <= 1) AS any_1,
+            count(*) FILTER (best_rank <= 10) AS any_10,
+            count(*) FILTER (best_rank <= 100) AS any_100
+        FROM best b JOIN seeds s ON s.own_id = b.run_id
+        GROUP BY b.run_id, b.relation ORDER BY b.run_id, b.relation
+        """,
+        of_runs(run_ids, exposures, answer_in_subject),
+    )
+
+
+def layers_stored(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """How many layers of each run are stored, 0..L or its last only: run_id, n_layers."""
+    return db.query(
+        """
+        SELECT run_id, count(DISTINCT layer) AS n_layers FROM aggregate
+        WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY run_id ORDER BY run_id
+        """,
+        {"run_ids": list(run_ids)},
+    )
+
+
+def weight_drift(db: Database, models: Sequence[str]) -> pd.DataFrame:
+    """How far fine-tuning moved the weights: model, base, layer (0 is the embeddings), drift (relative, 0 or more), parameters."""
+    return db.query(
+        "SELECT * FROM weight_drift WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, layer", {"models": list(models)}
+    )
+
+
+def tasks(db: Database, models: Sequence[str]) -> pd.DataFrame:
+    """What models reach on their own task: model, base, objective, metric, value, chance, chance_name, n."""
+    return db.query(
+        "SELECT * FROM tasks WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, metric, chance_name",
+        {"models": list(models)},
+    )

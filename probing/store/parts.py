@@ -1,0 +1,23 @@
+"""Parts and fates as conditions: the SQL of ``core.transitions``, the same for counting and for listing facts."""
+
+from probing.core.transitions import NEAR
+
+#: Bits of the layers that are neither the embeddings nor the last; of a lost fact the last layer's is not set.
+_INNER = "(m.known_layers & ~1::UBIGINT)"
+_LOST = "b.last_rank <= $part_k AND m.last_rank > $part_k"
+_RELOCATED = f"{_LOST} AND {_INNER} <> 0"
+_ELSEWHERE = f"{_LOST} AND {_INNER} = 0"
+
+#: Part or fate -> condition on ``known`` of the base's run (b) and of the fine-tuned model's (m) for the same fact.
+PART_CONDITIONS = {
+    "kept": "b.last_rank <= $part_k AND m.last_rank <= $part_k",
+    "gained": "b.last_rank > $part_k AND m.last_rank <= $part_k",
+    "lost": _LOST,
+    "never": "b.last_rank > $part_k AND m.last_rank > $part_k",
+    "relocated": _RELOCATED,
+    "suppressed": f"{_ELSEWHERE} AND m.last_rank <= {NEAR}",
+    "displaced": f"{_ELSEWHERE} AND m.last_rank > {NEAR} AND m.best_rank <= {NEAR}",
+    "erased": f"{_ELSEWHERE} AND m.last_rank > {NEAR} AND m.best_rank > {NEAR}",
+}
+#: Of the relocated facts: those that the base has first at one of the same inner layers; its own last layer is none.
+KNOWN_THERE = f"{_RELOCATED} AND ({_INNER} & b.known_layers & ~(1::UBIGINT << (base_layers - 1)::UBIGINT)) <> 0"

@@ -1,0 +1,171 @@
+"""What every layer of one or several models makes of a sentence, drawn."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures import theme
+from probing.figures.entropy import entropy_by_layer, entropy_lines
+from probing.figures.rank_lines import probability_lines, rank_lines
+from probing.figures.token_grid import bare, token_grid
+from probing.ui import parts, selection
+from probing.ui.exports import Stamp
+from probing.ui.page import View
+from probing.ui.text import escape, listing
+
+if TYPE_CHECKING:
+    from probing.models.live import Answer
+
+#: More lines than this in one figure cannot be told apart.
+MOST_LINES = 12
+DASHES = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
+RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this word."
+
+
+def tokens_of(got: "Answer") -> pd.DataFrame:
+    """Long form: ``model, layer, place, token, probability``."""
+    return pd.DataFrame(
+        [(got.model, one.layer, place, token.token, token.probability) for one in got.layers for place, token in enumerate(one.tokens, 1)],
+        columns=["model", "layer", "place", "token", "probability"],
+    )
+
+
+def watched_of(got: "Answer") -> pd.DataFrame:
+    """Long form: ``model, word, layer, rank, probability``."""
+    return pd.DataFrame(
+        [(got.model, token.token, one.layer, token.rank, token.probability) for one in got.layers for token in one.watched],
+        columns=["model", "word", "layer", "rank", "probability"],
+    )
+
+
+def colours_of(view: View, models: list[str]) -> dict[str, str]:
+    """Model -> colour: as on every page; models that are not in the store take colours that are free."""
+    colours = {name: colour for name, colour in view.colours.items() if name in models}
+    for name in models:
+        if name not in colours:
+            free = [theme.MODEL_COLOURS.get(name, ""), *theme.PALETTE]
+            colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
+    return colours
+
+
+def best_word(got: "Answer") -> str:
+    """The last layer's first answer."""
+    return bare(got.layers[-1].tokens[0].token)
+
+
+def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
+    """Everything about the answers of one or several models to one sentence.
+
+    Args:
+        view: the page.
+        answers: model -> its answer.
+        suffix: tells the figures of several gaps apart; controls are drawn without one only.
+    """
+    got = list(answers.values())
+    for one in got:
+        best = one.layers[-1].tokens[0]
+        says = f"**{escape(one.model)}** says" if len(got) > 1 else "The last layer says"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{says} **{escape(best.token)}** ({best.probability * 100:.1f} %).", width="content")
+            told = f"{one.device} · {one.seconds * 1000:,.0f} ms · {len(one.layers)} layers at once"
+            st.badge(told, icon=":material/memory:", color="gray")
+    stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
+    if not suffix:
+        selection.bound(st.segmented_control, "Tokens a layer", "top", view.page, options=[3, 5, 10], required=True)
+    _grids(got, stamp, suffix)
+    st.markdown("#### Words through the layers")
+    _followed(view, got, stamp, suffix)
+    st.markdown("#### How undecided each layer is")
+    _entropy(view, got, stamp, suffix)
+    st.markdown("#### The sentence as the model reads it" if len(got) == 1 else "#### The sentence as the models read it")
+    read: dict[tuple[str, ...], list[str]] = {}
+    for one in got:
+        read.setdefault(one.pieces, []).append(one.model)
+    for pieces, models in read.items():
+        st.code("  ".join(pieces), language=None, wrap_lines=True)
+        st.caption(f"{len(pieces)} word pieces." + (f" {escape(listing(models))}" if len(read) > 1 else ""))
+
+
+def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
+    """A grid a model, two beside each other; on a narrow screen they stand below each other."""
+    top = selection.current().top
+    caption = "What each layer would fill in, best first; words you follow are framed, the stronger the tint, the more probable."
+    # Ten tokens of two models side by side would be too narrow to read.
+    abreast = 1 if len(got) == 1 or top > 5 else 2
+    for first in range(0, len(got), abreast):
+        row = got[first : first + abreast]
+        for number, (place, one) in enumerate(zip(st.columns(abreast) if abreast > 1 else [st.container()], row, strict=False), first):
+            tokens = tokens_of(one)
+            with place:
+                if len(got) > 1:
+                    st.markdown(f"**{escape(one.model)}**")
+                mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
+                parts.figure(
+                    token_grid(tokens, marked=[word.token for word in one.layers[0].watched], columns=top), table=tokens, stamp=mine,
+                    name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=caption if len(got) == 1 else "",
+                    alt=f"Top tokens of every layer of {one.model} for: {one.prompt}",
+                )  # fmt: skip
+    if len(got) > 1:
+        st.caption(caption)
+
+
+def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
+    table = pd.concat([watched_of(one) for one in got], ignore_index=True)
+    if table.empty:
+        st.caption("Type words to follow above; one of these, perhaps:")
+        best = dict.fromkeys(bare(layer.tokens[0].token) for one in got for layer in one.layers)
+        with st.container(horizontal=True):
+            for number, word in enumerate([word for word in best if word.isalpha()][-4:]):
+                st.button(escape(word), key=f"live.follow{suffix}.{number}", on_click=selection.update, kwargs={"watch": word})
+        return
+    if not suffix:
+        selection.bound(st.segmented_control, "Show", "scale", view.page, options=list(selection.SCALES), required=True)
+    followed, colours, dashes = named(view, table, [one.model for one in got])
+    if len(followed) < len(table):
+        st.caption(
+            f"More than {MOST_LINES} lines cannot be told apart: drawn are {escape(listing(list(dict.fromkeys(followed['word'])), 6))}."
+        )
+    by_rank = selection.current().scale == "rank"
+    draw_lines = rank_lines if by_rank else probability_lines
+    parts.figure(
+        draw_lines(followed, colours=colours, dashes=dashes), table=table, stamp=stamp, name=f"live-followed{suffix}",
+        caption=RANK_CAPTION if by_rank else "What the layer's head gives the word, out of the whole vocabulary.",
+        alt="Followed words by layer",
+    )  # fmt: skip
+
+
+def named(view: View, table: pd.DataFrame, models: list[str]) -> tuple[pd.DataFrame, dict[str, str] | None, dict[str, str] | None]:
+    """Lines with names: one model's words have colours; of several models each has its own, and words differ in their dashes.
+
+    Returns:
+        The rows that can be drawn with ``name``, name -> colour, name -> dash; None where the figure's defaults do.
+    """
+    if len(models) == 1:
+        return table.assign(name=table["word"]), None, None
+    words = list(dict.fromkeys(table["word"]))[: max(MOST_LINES // len(models), 1)]
+    lines = table[table["word"].isin(words)]
+    lines = lines.assign(
+        name=[f"{word} · {model}" if len(words) > 1 else model for model, word in zip(lines["model"], lines["word"], strict=True)]
+    )
+    of_model, colours, dashes = colours_of(view, models), {}, {}
+    for name, model, word in lines[["name", "model", "word"]].drop_duplicates().itertuples(index=False):
+        colours[name], dashes[name] = of_model[model], DASHES[words.index(word)]
+    return lines, colours, dashes
+
+
+def _entropy(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
+    entropies = pd.DataFrame(
+        [(one.model, layer.layer, layer.entropy) for one in got for layer in one.layers], columns=["model", "layer", "entropy"]
+    )
+    models = [one.model for one in got]
+    if len(models) > 1:
+        lines = entropies.rename(columns={"model": "name"})
+        drawn = entropy_lines(lines, colours=colours_of(view, models), dashes={name: theme.line_dash(name) for name in models})
+    else:
+        drawn = entropy_by_layer(entropies)
+    parts.figure(
+        drawn, table=entropies, stamp=stamp, name=f"live-entropy{suffix}",
+        caption="Entropy of the layer's probabilities over the whole vocabulary: 0 where one word has it all.", alt="Entropy by layer",
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""The same sentence changed by rule, and what the models answer then."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from probing.core import behaviours
+from probing.core.behaviours import Changed
+from probing.core.errors import ProbingError
+from probing.core.facts import MASK
+from probing.core.sentence_names import find_name, other_name
+from probing.figures.rank_lines import rank_lines
+from probing.figures.token_grid import token_grid
+from probing.ui import cloze_answer, live_models, parts, selection
+from probing.ui.exports import Stamp
+from probing.ui.page import View
+from probing.ui.text import escape
+
+if TYPE_CHECKING:
+    from probing.models.live import Answer
+
+TYPED = "as typed"
+_SHOWN = {"": TYPED, **behaviours.BEHAVIOURS}
+#: Words of one model whose ranks are drawn twice, before and after the change.
+MOST_WORDS = 3
+
+
+def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]], head: str, answers: "Mapping[str, Answer]") -> None:
+    """Offers the behaviours and draws the chosen one.
+
+    Args:
+        view: the page.
+        asked: the models that answered, each with its followed words.
+        head: kind of head.
+        answers: model -> its answer to the sentence as typed.
+    """
+    st.markdown("#### The same sentence, changed")
+    selection.bound(
+        st.segmented_control, "Ask it", "behaviour", view.page, options=list(selection.BEHAVIOURS), required=True,
+        format_func=_SHOWN.__getitem__,
+        help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
+        "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
+    )  # fmt: skip
+    behaviour = selection.current().behaviour
+    if not behaviour:
+        return
+    first = next(iter(answers.values()))
+    changed = _change(view, behaviour, first)
+    if changed.text is None:
+        st.info(f"This sentence cannot be changed so: {escape(changed.words)}.", icon=":material/block:")
+        return
+    _show(view, asked, head, answers, changed)
+
+
+def _change(view: View, behaviour: str, first: "Answer") -> Changed:
+    """Draws what the behaviour needs to know and changes the sentence."""
+    page, chosen, prompt = view.page, selection.current(), first.prompt
+    if MASK not in prompt:
+        return Changed(None, f"write the gap as {MASK}")
+    if behaviour == "negated":
+        return behaviours.negated(prompt)
+    if behaviour == "misprimed":
+        right = [cloze_answer.best_word(first), *chosen.watch.split(",")[:1]]
+        offered = behaviours.wrong_answers([token.token for token in first.layers[-1].tokens], [word.strip() for word in right])
+        prime = chosen.prime or (offered[0] if offered else "")
+        selection.bound(
+            st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60,
+            help="Left empty, the model's own best wrong answer is taken.",
+        )  # fmt: skip
+        if offered:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption("wrong answers of the model:", width="content")
+                for number, word in enumerate(offered):
+                    st.button(escape(word), key=f"live.prime.{number}", on_click=selection.update, kwargs={"prime": word})
+        return behaviours.misprimed(prompt, prime)
+    if behaviour == "shuffled":
+        selection.bound(st.number_input, "Order number", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
+        return behaviours.shuffled(prompt, chosen.shuffle_seed)
+    if behaviour == "truncated":
+        selection.bound(
+            st.number_input, "Words kept on either side of the gap", "keep_words", page, min_value=0, max_value=20, step=1, width=280
+        )
+        return behaviours.truncated(prompt, min(chosen.keep_words, 20))
+    name = find_name(prompt)
+    if name is None:
+        return behaviours.renamed(prompt, "")
+    other = chosen.other_name or other_name(name)
+    selection.bound(st.text_input, f"Instead of {escape(name)}", "other_name", page, value=other, max_chars=60)
+    return behaviours.renamed(prompt, other, name)
+
+
+def _show(
+    view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]], head: str, answers: "Mapping[str, Answer]", changed: Changed
+) -> None:
+    assert changed.text is not None
+    first, behaviour = next(iter(answers.values())), _SHOWN[selection.current().behaviour]
+    for place, title, text in zip(st.columns(2), (TYPED, behaviour), (first.prompt, changed.text), strict=True):
+        with place:
+            st.markdown(f"{title}\n> {escape(text)}")
+    st.caption(f"{escape(changed.words[:1].upper() + changed.words[1:])}.")
+    tokens, lines = {}, []
+    for choice, watch in asked:
+        words = _words(choice, head, cloze_answer.best_word(first), watch, alone=len(asked) == 1)
+        try:
+            pair = [live_models.ask(choice.location, head, text, 5, words, None) for text in (first.prompt, changed.text)]
+        except ProbingError as error:
+            parts.problem(error)
+            continue
+        both = []
+        for row, (version, got) in enumerate(zip((TYPED, behaviour), pair, strict=True)):
+            last = cloze_answer.tokens_of(got)
+            both.append(last[last["layer"] == last["layer"].max()].assign(layer=row, sentence=got.prompt, version=version))
+            lines.append(cloze_answer.watched_of(got).assign(version=version))
+        tokens[choice.name] = pd.concat(both, ignore_index=True)
+    if not tokens:
+        return
+    stamp = Stamp(f"{', '.join(tokens)}, {first.head} heads, {first.prompt} → {changed.text}")
+    followed = pd.concat(lines, ignore_index=True)
+    _grids(tokens, list(dict.fromkeys(followed["word"])), [TYPED, behaviour], stamp)
+    if followed.empty:
+        st.caption("The best answer is not one whole word of the model, so its rank is not followed; type words to follow above.")
+        return
+    _ranks(view, followed, list(tokens), stamp)
+
+
+def _grids(tokens: Mapping[str, pd.DataFrame], marked: list[str], rows: list[str], stamp: Stamp) -> None:
+    """The last layer's answers before and after, a grid a model, two beside each other."""
+    for number, (model, table) in enumerate(tokens.items()):
+        if number % 2 == 0:
+            places = st.columns(2) if len(tokens) > 1 else [st.container()]
+        with places[number % 2]:
+            if len(tokens) > 1:
+                st.markdown(f"**{escape(model)}**")
+            parts.figure(
+                token_grid(table, marked=marked, columns=5, rows=rows), stamp=stamp,
+                name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
+                table=table[["model", "version", "sentence", "place", "token", "probability"]],
+                alt=f"Answers of the last layer of {model} to: {' and: '.join(dict.fromkeys(table['sentence']))}",
+            )  # fmt: skip
+    st.caption("What the last layer would fill in, best first, as typed and changed; words that are followed below are framed.")
+
+
+def _words(choice: live_models.Choice, head: str, best: str, watch: tuple[str, ...], *, alone: bool) -> tuple[str, ...]:
+    """Words whose ranks are drawn: of one model its best answer and the followed words; of several one, the same for all."""
+    known, _ = live_models.watchable(choice.location, head, (best,))
+    return tuple(dict.fromkeys((*known, *watch)))[:MOST_WORDS] if alone else (*watch, *known)[:1]
+
+
+def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) -> None:
+    series = "word" if len(models) == 1 else "model"
+    followed = followed.assign(name=[f"{what}, {version}" for what, version in zip(followed[series], followed["version"], strict=True)])
+    if series == "model":
+        colours = cloze_answer.colours_of(view, models)
+    else:
+        palette = cloze_answer.theme.PALETTE
+        colours = {word: palette[number % len(palette)] for number, word in enumerate(dict.fromkeys(followed["word"]))}
+    names = followed[["name", series, "version"]].drop_duplicates()
+    parts.figure(
+        rank_lines(
+            followed, colours={name: colours[what] for name, what, _ in names.itertuples(index=False)},
+            dashes={name: "solid" if version == TYPED else "dot" for name, _, version in names.itertuples(index=False)},
+        ),
+        table=followed.drop(columns="name"), stamp=stamp, name="live-changed-ranks",
+        caption=f"Dotted: the changed sentence. {cloze_answer.RANK_CAPTION}", alt="Ranks by layer, as typed and changed",
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""Which layers does it take? A fine-tuned model's layers put back to its base's, and the answers that return."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from probing.core.errors import HeadError, ProbingError
+from probing.core.layer_return import returns_at
+from probing.figures.rank_lines import rank_lines
+from probing.figures.token_grid import bare, token_grid
+from probing.ui import cloze_answer, live_models, parts, selection
+from probing.ui.exports import Stamp
+from probing.ui.page import View
+from probing.ui.text import count, escape
+
+if TYPE_CHECKING:
+    from probing.models.layer_replacement import ReplacedAnswer
+    from probing.models.live import Answer
+
+_SHOWN = {"": "no", "last": "the last n layers", "first": "the first n layers"}
+
+
+def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]], head: str, prompt: str, mask: int | None) -> None:
+    """Offers the replacement for the first model that was fine-tuned from another, and draws it.
+
+    Args:
+        view: the page.
+        asked: the models that answered, each with its followed words.
+        head: kind of head.
+        prompt: the sentence.
+        mask: which of several gaps is read, from 0.
+    """
+    st.markdown("#### Which layers does it take?")
+    offered = live_models.choices()
+    found = next(((choice, watch, base) for choice, watch in asked if (base := live_models.base_of(choice)) in offered), None)
+    if found is None:
+        choice, watch = asked[0]
+        base = _unknown_base(view, choice, offered)
+        if not base:
+            return
+    else:
+        choice, watch, base = found
+    selection.bound(
+        st.segmented_control, f"Put layers of {escape(choice.name)} back to those of {escape(base)}", "replaced", view.page,
+        options=list(selection.REPLACED), required=True, format_func=_SHOWN.__getitem__,
+        help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by its base's and the sentence is asked "
+        "again. Embeddings and the head that reads the last layer stay the fine-tuned model's.",
+    )  # fmt: skip
+    where = selection.current().replaced
+    if not where:
+        return
+    try:
+        with st.spinner(f"Loading {escape(base)} …", show_time=True):
+            own = _answer_of(offered[base], head, prompt, mask)
+            right = bare(own.layers[-1].tokens[0].token)
+            best, _ = live_models.watchable(choice.location, head, (right,))
+            words = tuple(dict.fromkeys((*best, *watch)))
+            got = live_models.replaced(choice.location, head, offered[base].location, prompt, where, 5, words, mask)
+    except ProbingError as error:
+        parts.problem(error)
+        return
+    _returns(got, right, own)
+    _show(got, where)
+
+
+def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> str:
+    """Asks for the base of a model that nobody has described; says what to choose where the model is a base itself."""
+    if live_models.base_of(choice) or live_models.described(choice):
+        st.caption(f"{escape(choice.name)} was not fine-tuned from a model of this menu; choose a fine-tuned model above, or beside it.")
+        return ""
+    options = ["", *(name for name in offered if name != choice.name)]
+    base = selection.current().live_base
+    selection.bound(
+        st.selectbox, f"{escape(choice.name)} was fine-tuned from", "live_base", view.page, value=base if base in options else "",
+        options=options, format_func=lambda name: offered[name].label if name else "not known",
+    )  # fmt: skip
+    return base if base in options else ""
+
+
+def _answer_of(base: live_models.Choice, head: str, prompt: str, mask: int | None) -> "Answer":
+    """The base's own answer, through its own head of that kind, or its pre-trained one where it has none."""
+    try:
+        return live_models.ask(base.location, head, prompt, 1, (), mask)
+    except HeadError:
+        return live_models.ask(base.location, "lens", prompt, 1, (), mask)
+
+
+def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
+    """In words, for the base's answer and every followed word: at which n it returns."""
+    steps, total = got.answer.layers, len(got.answer.layers) - 1
+    ranks = {word.token: [step.watched[number].rank for step in steps] for number, word in enumerate(steps[0].watched)}
+    lines = []
+    for word, by_n in ranks.items():
+        name, n = f"**{escape(word)}**", returns_at(by_n)
+        layers = "" if n is None else f"the {got.where} **{count(n, 'layer')}**" if n < total else f"**all {total} layers**"
+        at = min(range(total + 1), key=lambda one: by_n[one])
+        nearest = f"its best rank is {min(by_n):,}, at n = {at}"
+        if word == right:
+            name = f"{name}, {escape(got.base)}'s answer,"
+            if by_n[0] == 1:
+                lines.append(f"{name} is not lost: it is first without any replacement.")
+            elif n is not None:
+                gone = next((later for later in range(n, total + 1) if by_n[later] > 1), None)
+                again = "" if gone is None else f", and is lost again at n = {gone}"
+                put = "is put back" if n == 1 else "are put back"
+                lines.append(f"{name} is lost (rank {by_n[0]:,}) and returns when {layers} {put}{again}.")
+            else:
+                lines.append(f"{name} is lost (rank {by_n[0]:,}) and does not return: {nearest}.")
+        elif by_n[0] == 1:
+            lines.append(f"{name} is first without any replacement.")
+        else:
+            lines.append(
+                f"{name} (rank {by_n[0]:,}) "
+                + (f"is first when {layers} {'is' if n == 1 else 'are'} put back." if n else f"never becomes first: {nearest}.")
+            )
+    if right not in ranks:
+        best = own.layers[-1].tokens[0]
+        n = next((step.layer for step in steps if step.tokens[0].id == best.id), None)
+        words = "does not return" if n is None else "is not lost" if n == 0 else f"returns at n = {n}"
+        lines.append(f"**{escape(best.token)}**, {escape(got.base)}'s answer, {words}.")
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def _show(got: "ReplacedAnswer", where: str) -> None:
+    answer = got.answer
+    tokens = cloze_answer.tokens_of(answer).rename(columns={"layer": "n"}).assign(base=got.base, where=where)
+    followed = cloze_answer.watched_of(answer).assign(base=got.base, where=where)
+    stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
+    last = len(answer.layers) - 1
+    rows = [f"n = {n}" for n in range(last + 1)]
+    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {escape(got.reader)} lends it"
+    read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
+    parts.figure(
+        token_grid(tokens.rename(columns={"n": "layer"}), marked=list(dict.fromkeys(followed["word"])), columns=5, rows=rows),
+        table=tokens, stamp=stamp, name="live-replaced",
+        caption=f"What {escape(got.model)} would fill in at its last layer with n layers put back, read by {read_by}.",
+        alt=f"Answers by number of replaced layers for: {answer.prompt}",
+    )  # fmt: skip
+    if len(followed):
+        parts.figure(
+            rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers put back to {got.base}"),
+            table=followed.rename(columns={"layer": "n"}), stamp=stamp, name="live-replaced-ranks",
+            caption=f"n = 0 is the fine-tuned model; n = {last} has all layers of its base, but not its embeddings and head.",
+            alt="Rank by number of replaced layers",
+        )  # fmt: skip

@@ -1,0 +1,134 @@
+"""The compare page's flow: what became of the facts that the base knows, and which model forgets most."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.alluvial import alluvial
+from probing.figures.paired_curve import p_words
+from probing.figures.retention_bars import retention_bars
+from probing.reports.selection_of_runs import pairs
+from probing.ui import facts_behind, parts, selection
+from probing.ui.chosen_runs import set_name
+from probing.ui.compare_pair import Pair, of_pair
+from probing.ui.page import View
+from probing.ui.reported import report
+from probing.ui.text import count, escape
+
+PARTS = {
+    "kept": "both know it",
+    "lost": "only the base knows it",
+    "gained": "only the other knows it",
+    "never": "neither knows it",
+    "relocated": "lost, but first at an inner layer of the model",
+    "suppressed": "lost, but still among the first 100 at its last layer",
+    "displaced": "lost, and among the first 100 only at an inner layer",
+    "erased": "lost, and among the first 100 at no layer",
+}
+
+
+def draw_flow(view: View, pair: Pair) -> None:
+    """Transitions and fates as a flow; every part opens its facts, by a click and by a link."""
+    k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
+    st.markdown("### Kept, gained, lost")
+    table = report(view, "transitions", pairs=pair.frame, ks=(k,))
+    if table.empty or not int(table["n"].iloc[0]):
+        st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
+        return
+    row = table.iloc[0]
+    _sentence(row, base, model, k)
+    selection.bound(st.toggle, f"Draw the {int(row['never']):,} facts that neither knows", "never", view.page)
+    here = of_pair(view, pair)
+
+    def opened(part: str) -> dict:
+        return {"versus": base, "part": part, "part_k": k}
+
+    drawn = alluvial({name: int(row[name]) for name in PARTS}, base=base, model=model, colours=view.colours, never=view.chosen.never)
+    parts.figure(
+        drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
+        caption="Heights are numbers of facts. What was lost has one of four fates: relocated (first at an inner layer of the model), "
+        "suppressed (still among the first 100 at its last layer), displaced (only at an inner layer), erased. Click a part to "
+        "open its facts.",
+        alt=f"Of what {base} knows {model} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
+        on_point=lambda point: facts_behind.go(here, **opened(str(point[0]))),
+    )  # fmt: skip
+    with st.container(horizontal=True, key="flow.links"):
+        for part in PARTS:
+            if int(row[part]):
+                facts_behind.link(here, f"{part}: {int(row[part]):,}", **opened(part))
+    if int(row["relocated"]):
+        there = int(row["relocated_known_there"])
+        st.caption(f"Of the {int(row['relocated']):,} relocated facts the base, too, has {there:,} first at one of those inner layers.")
+
+
+def _sentence(row: pd.Series, base: str, model: str, k: int) -> None:
+    known = int(row["kept"] + row["lost"])
+    loss = f", **{row['lost'] / known * 100:.0f} %**," if known else ""
+    st.markdown(
+        f"At the last layer {escape(base)} knows {count(known, 'fact')} (rank ≤ {k}). {escape(model)} keeps **{int(row['kept']):,}**, "
+        f"loses **{int(row['lost']):,}**{loss} and gains **{int(row['gained']):,}**: a difference of {row['difference'] * 100:+.1f} points "
+        f"({row['low'] * 100:+.1f} to {row['high'] * 100:+.1f}; exact McNemar p {p_words(row['p_value'])}, n = {int(row['n']):,})."
+    )
+    one_sided = int(row["only_base"] + row["only_model"])
+    if one_sided:
+        st.caption(
+            f"Left out: {count(int(row['only_base']), 'fact')} asked of {escape(base)} only, {int(row['only_model']):,} of "
+            f"{escape(model)} only."
+        )
+
+
+def family(view: View, pair: Pair) -> pd.DataFrame:
+    """Every fine-tuned model against its own base, with the pair's head and probe set."""
+    runs = view.runs[(view.runs["head"] == pair.model["head"]) & (view.runs["probe_set"] == pair.model["probe_set"])]
+    return pairs(runs)
+
+
+def draw_family(view: View, pair: Pair) -> None:
+    """Which model forgets most, with the control beside, and the same relation by relation for the pair."""
+    together, k = family(view, pair), view.chosen.k
+    if together.empty:
+        return
+    st.markdown("### Which model forgets most?")
+    table = report(view, "transitions", pairs=together, ks=(k,))
+    here = of_pair(view, pair)
+    bases = dict(zip(table["model"], table["base"], strict=True))
+    parts.figure(
+        retention_bars(table, k=k, colours=view.colours), table=table,
+        stamp=pair.stamp(view, f"transitions of all models, rank ≤ {k}", tuple(table["run_id"])), name="retention",
+        caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
+        "what the model knows now. The control was trained as long, on the base's own text: what it loses, training alone costs. "
+        "Click to open the facts.",
+        alt="Kept, gained and lost by model",
+        on_point=lambda point: facts_behind.go(
+            here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
+        ),
+    )  # fmt: skip
+    _by_relation(view, pair)
+
+
+def _by_relation(view: View, pair: Pair) -> None:
+    k, here = view.chosen.k, of_pair(view, pair)
+    table = report(view, "transitions_by_relation", pairs=pair.frame, k=k).sort_values("lost", ascending=False, ignore_index=True)
+    if len(table) < 2:
+        return
+    shown = ["relation", "label", "n", "kept", "gained", "lost", "never", "base_value", "value", "difference", "low", "high", "p_value"]
+    shown += ["relocated", "suppressed", "displaced", "erased"]
+    with st.expander(f"{pair.model['model']}, relation by relation", icon=":material/category:"):
+        st.caption(
+            f"{escape(set_name(pair.model['probe_set']))}; p-values are each on their own. Select a row to open the facts that were lost."
+        )
+        key = f"compare.relations.{'.'.join(pair.run_ids)}.{k}"
+
+        def picked() -> None:
+            if rows := st.session_state[key].selection.rows:
+                facts_behind.go(here, relation=str(table["relation"].iloc[rows[0]]), versus=pair.base["model"], part="lost", part_k=k)
+
+        parts.table_with_download(
+            table[shown], stamp=pair.stamp(view, f"transitions by relation, rank ≤ {k}"), name="relation-transitions", key=key,
+            on_select=picked, selection_mode="single-row",
+            column_config={
+                "label": st.column_config.TextColumn("relation", pinned=True), "relation": "id",
+                **{name: st.column_config.NumberColumn(name.replace("_", " "), format="percent")
+                   for name in ("base_value", "value", "difference", "low", "high")},
+                "p_value": st.column_config.NumberColumn("p", format="%.2g"),
+            },
+        )  # fmt: skip

@@ -1,0 +1,96 @@
+"""The compare page's other views: kinds of answer by layer, weights and tasks, and leaving early."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.answer_types import KIND_LABELS, KINDS
+from probing.figures.answer_shares import answer_shares
+from probing.figures.weight_lines import drift_against_loss, weight_lines
+from probing.ui import parts
+from probing.ui.compare_flow import family
+from probing.ui.compare_pair import Pair
+from probing.ui.page import View
+from probing.ui.reported import report
+
+
+def draw_answers(view: View, pair: Pair) -> None:
+    """What kind of word stands first at each layer, for both."""
+    table = report(view, "answer_drift", run_ids=pair.run_ids)
+    if table.empty:
+        return
+    st.markdown("### What they answer instead")
+    parts.figure(
+        answer_shares(table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
+        stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
+        caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts.",
+        alt="Share of each kind of first token by layer, for both models",
+    )  # fmt: skip
+
+
+def draw_weights(view: View, pair: Pair) -> None:
+    """How far the weights moved, beside what was lost, and what was won for it: the task."""
+    assert view.results is not None
+    together = family(view, pair)
+    models = tuple(together["model"]) or (pair.model["model"],)
+    drift, tasks = view.results.read("weight_drift", models=models), view.results.read("tasks", models=models)
+    if drift.empty and tasks.empty:
+        return
+    st.markdown("### Weights and tasks")
+    if len(drift):
+        _weights(view, pair, drift, together)
+    if len(tasks):
+        st.markdown("What the models were fine-tuned for, beside what guessing would give:")
+        parts.table_with_download(
+            tasks, stamp=pair.stamp(view, "task metrics", tuple(together["run_id"])), name="tasks",
+            column_config={
+                "value": st.column_config.NumberColumn(format="%.3f"), "chance": st.column_config.NumberColumn(format="%.3f"),
+                "chance_name": "chance is",
+            },
+        )  # fmt: skip
+
+
+def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame) -> None:
+    k = view.chosen.k
+    left, right = st.columns([3, 2])
+    ids = tuple(together["run_id"])
+    with left:
+        parts.figure(
+            weight_lines(drift, colours=view.colours), table=drift, stamp=pair.stamp(view, "weight drift by layer", ids),
+            name="weight-drift",
+            caption="How far each layer's weights moved, in per cent of their length in the base.",
+            alt="Relative change of weights by layer and model",
+        )  # fmt: skip
+    if together.empty:
+        return
+    lost = report(view, "transitions", pairs=together, ks=(k,))
+    lost = lost.assign(lost_share=lost["lost"] / (lost["kept"] + lost["lost"]).where(lambda known: known > 0))
+    moved = drift[drift["layer"] > 0].groupby("model", as_index=False)["drift"].mean()
+    points = moved.merge(lost[["model", "lost_share", "lost", "kept"]], on="model")
+    with right:
+        parts.figure(
+            drift_against_loss(points, k=k, colours=view.colours), table=points,
+            stamp=pair.stamp(view, f"weight drift and loss, rank ≤ {k}", ids), name="drift-loss",
+            caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
+            alt="Mean change of weights against share of facts lost, one point a model",
+        )  # fmt: skip
+
+
+def draw_early_exit(view: View, pair: Pair) -> None:
+    """Whether reading each relation at its best layer helps, honestly chosen."""
+    table = report(view, "early_exit", run_ids=pair.run_ids, k=view.chosen.k)
+    if table.empty:
+        return
+    st.markdown("### Leaving early")
+    st.markdown(
+        "If each relation were read at its best layer, how much would be known? The layer is chosen on one half of the facts and scored on "
+        "the other. “Union” counts a fact that any layer knows: no reader could do that."
+    )
+    percent = {
+        name: st.column_config.NumberColumn(name.replace("_", " "), format="percent")
+        for name in ("last_layer", "early_exit", "union", "difference", "low", "high")
+    }
+    shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
+    parts.table_with_download(
+        shown, stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
+        column_config={**percent, "n": "facts scored", "p_value": st.column_config.NumberColumn("p", format="%.2g")},
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""The compare page's two models: which they are, whether they can be compared, and their curves."""
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.paired_curve import p_words, paired_curve
+from probing.reports.comparability import Check, badge, comparability, differences
+from probing.ui import facts_behind, parts, selection
+from probing.ui.chosen_runs import HEADS, set_name, set_order
+from probing.ui.exports import Stamp
+from probing.ui.page import View
+from probing.ui.reported import report
+from probing.ui.text import escape
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs with the same head and probe set.
+
+    Attributes:
+        base: the run compared with; a row of ``runs``.
+        model: the other.
+        checks: in what the two are alike.
+    """
+
+    base: pd.Series
+    model: pd.Series
+    checks: tuple[Check, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The pair as ``probing.reports`` wants it."""
+        row = {"base_run_id": self.base["run_id"], "run_id": self.model["run_id"], "base": self.base["model"], "model": self.model["model"]}
+        return pd.DataFrame([row | {name: self.model[name] for name in ("head", "seed", "probe_set")}])
+
+    @property
+    def run_ids(self) -> tuple[str, str]:
+        """Both runs."""
+        return self.base["run_id"], self.model["run_id"]
+
+    def stamp(self, view: View, what: str, run_ids: tuple[str, ...] | None = None) -> Stamp:
+        """What a figure on this page shows, with the word on comparability that goes into every file."""
+        both = f"{self.model['model']} against {self.base['model']}, {self.model['head']}, {set_name(self.model['probe_set'])}"
+        return view.stamp(f"{what}, {both}, {view.filter_words()}; {badge(self.checks)}", run_ids or self.run_ids)
+
+
+def fine_tuned(view: View) -> list[str]:
+    """Models whose base is stored too, in the order of their colours."""
+    bases = view.runs.drop_duplicates("model").set_index("model")["base"].fillna("")
+    return [model for model in view.colours if bases[model] in view.colours]
+
+
+def choose(view: View) -> Pair | None:
+    """Draws the choice of the two models; None, with words, where there are no two to compare."""
+    models, tuned = list(view.colours), fine_tuned(view)
+    if not tuned:
+        parts.missing("No fine-tuned model is stored beside its base.", parts.FINETUNE_COMMAND)
+        st.caption("Afterwards probe it as its base was probed, with the same heads and facts.")
+        if len(models) < 2:
+            return None
+    chosen = selection.current()
+    for name in (chosen.tuned, chosen.versus_model):
+        if name and name not in models:
+            st.info(f"Not in these results, so left aside: {escape(name)}", icon=":material/link_off:")
+    wish = chosen.model if chosen.model in tuned else (tuned or models[1:])[0]
+    model = chosen.tuned if chosen.tuned in models else wish
+    its_base = view.runs.loc[view.runs["model"] == model, "base"].iloc[0] or ""
+    others = [name for name in models if name != model]
+    versus = next(name for name in (chosen.versus_model, its_base, others[0]) if name in others)
+    runs, against = view.runs[view.runs["model"] == model], view.runs[view.runs["model"] == versus]
+    common = runs.merge(against[["head", "probe_set"]], on=["head", "probe_set"])
+    first, second, third, fourth = st.columns([3, 3, 1.5, 2])
+    with first:
+        selection.bound(st.selectbox, "Model", "tuned", view.page, value=model, options=models, resets={"versus_model": ""})
+    with second:
+        selection.bound(
+            st.selectbox, "compared with", "versus_model", view.page, value=versus, options=others,
+            format_func=lambda name: f"{name} (its base)" if name == its_base else name,
+        )  # fmt: skip
+    if common.empty:
+        st.info(f"{escape(model)} and {escape(versus)} were not probed with the same heads on the same facts.", icon=":material/info:")
+        return None
+    heads = sorted(common["head"].unique(), key=lambda name: (*HEADS, name).index(name))
+    head = chosen.head if chosen.head in heads else heads[0]
+    sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
+    probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
+    with third:
+        selection.bound(st.selectbox, "Head", "head", view.page, value=head, options=heads)
+    with fourth:
+        selection.bound(st.selectbox, "Probe set", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
+    selection.bound(
+        st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+    )  # fmt: skip
+    here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
+    assert view.results is not None
+    return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.results.database))
+
+
+def of_pair(view: View, pair: Pair) -> View:
+    """The view with the pair's model as the one whose facts links lead to."""
+    run = pair.model
+    return replace(view, chosen=replace(view.chosen, model=run["model"], head=run["head"], probe_set=run["probe_set"]))
+
+
+def draw_badge(view: View, pair: Pair) -> None:
+    """Whether the two can be compared, and which of their settings differ."""
+    marks = " ".join(
+        f":{'green' if check.same else 'orange'}-badge[{'✓' if check.same else '≠'} {escape(check.name)}]" for check in pair.checks
+    )
+    st.markdown(f"**Comparable?** {marks}")
+    with st.expander("What is alike, and what differs", icon=":material/balance:"):
+        st.markdown(
+            "\n".join(f"- {'✓' if check.same else '**≠**'} **{escape(check.name)}**: {escape(check.words)}" for check in pair.checks)
+        )
+        table = differences(pair.base.to_dict(), pair.model.to_dict())
+        if len(table):
+            st.markdown("Settings that differ:")
+            shown = table.rename(columns={"name": "setting", "first": pair.base["model"], "second": pair.model["model"]}).astype(str)
+            parts.table_with_download(shown, stamp=pair.stamp(view, "configuration differences"), name="differences")
+        else:
+            st.markdown("No setting differs.")
+
+
+def draw_curves(view: View, pair: Pair) -> None:
+    """Both curves by layer and their paired difference."""
+    k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
+    st.markdown("### Layer by layer")
+    table = report(view, "paired_by_layer", base_run=pair.run_ids[0], run=pair.run_ids[1], k=k)
+    if table.empty:
+        st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
+        return
+    deepest = table.iloc[-1]
+    st.markdown(
+        f"At layer {int(deepest['layer'])}, {escape(model)} knows **{deepest['value'] * 100:.1f} %** and {escape(base)} "
+        f"**{deepest['base_value'] * 100:.1f} %** of the same {int(deepest['n']):,} facts: a difference of "
+        f"**{deepest['difference'] * 100:+.1f} points** ({deepest['difference_low'] * 100:+.1f} to "
+        f"{deepest['difference_high'] * 100:+.1f}), McNemar p {p_words(deepest['p_value'])}."
+    )
+    parts.figure(
+        paired_curve(table, k=k, base=base, model=model, colours=view.colours), table=table,
+        stamp=pair.stamp(view, f"P@{k}, micro"), name="paired-curves",
+        caption="Above: both models on the facts that both were asked. Below: the first minus the second, paired fact by fact. Bands are "
+        "95 % intervals (Wilson; Newcombe for the difference). Filled diamonds: exact McNemar p ≤ 0.05, each layer on its own. "
+        "Click a point to open its facts.",
+        alt=f"P@{k} by layer of {model} and {base}, and their difference",
+        on_point=lambda point: facts_behind.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
+    )  # fmt: skip

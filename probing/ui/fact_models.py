@@ -1,0 +1,115 @@
+"""One fact, model by model: the best token of every layer side by side, and what fine-tuning made of it."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.transitions import fate_of, known_there, part_of
+from probing.figures.token_grid import token_grid
+from probing.ui import parts, selection
+from probing.ui.page import View
+from probing.ui.text import escape
+
+#: More columns than this are too narrow on a telephone.
+MOST_MODELS = 5
+
+
+def base_of(runs: pd.DataFrame, model: str) -> str:
+    """Name of the model's base if that is stored too, else ``""``."""
+    named = runs[runs["model"] == model]["base"]
+    base = str(named.iloc[0] or "") if len(named) else ""
+    return base if base != model and base in set(runs["model"]) else ""
+
+
+def beside(view: View, runs: pd.DataFrame) -> list[str]:
+    """Models laid side by side: the chosen one, its base, and those that were added.
+
+    Args:
+        view: the page.
+        runs: the runs of the fact's probe set with the chosen head.
+    """
+    there = set(runs["model"])
+    wanted = (view.chosen.model, base_of(runs, view.chosen.model), *view.chosen.fact_models)
+    return [name for name in dict.fromkeys(wanted) if name in there][:MOST_MODELS]
+
+
+def add_models(view: View, runs: pd.DataFrame) -> None:
+    """A menu of the models that can be laid beside the chosen one."""
+    first = [name for name in (view.chosen.model, base_of(runs, view.chosen.model)) if name]
+    options = [name for name in view.colours if name in set(runs["model"]) and name not in first]
+    if options:
+        selection.bound(
+            st.multiselect, f"Beside {escape(' and '.join(first))}", "fact_models", view.page, options=options,
+            value=tuple(name for name in view.chosen.fact_models if name in options), max_selections=MOST_MODELS - len(first),
+            placeholder="other models",
+        )  # fmt: skip
+
+
+def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:
+    """The best token of every layer, a column a model; one token a layer is stored for every run."""
+    of_model = {run.run_id: run.model for run in runs.itertuples() if run.model in models}
+    mine = rows[rows["run_id"].isin(of_model)]
+    table = pd.DataFrame(
+        [
+            (of_model[row.run_id], int(row.layer), row.tokens[0], math.exp(row.top_logp[0]), int(row.gold_rank))
+            for row in mine.itertuples()
+            if row.tokens
+        ],
+        columns=["model", "layer", "token", "probability", "rank of the answer"],
+    )
+    tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]])
+    parts.figure(
+        token_grid(tokens, marked=[fact["object"]], names=models), table=table, name="fact-models",
+        stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
+        caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
+        alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",
+    )  # fmt: skip
+
+
+def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
+    """What became of the fact in every model that was fine-tuned from the same base, in words.
+
+    Args:
+        view: the page.
+        runs: runs of the fact's probe set with one head.
+        rows: the fact's predictions.
+    """
+    base = base_of(runs, view.chosen.model) or view.chosen.model
+    ranks = {
+        run.model: [int(rank) for rank in rows[rows["run_id"] == run.run_id].sort_values("layer")["gold_rank"]]
+        for run in runs.itertuples()
+        if run.model == base or base_of(runs, run.model) == base
+    }
+    before = ranks.pop(base, [])
+    after = {model: found for model, found in ranks.items() if len(found) > 2}
+    if len(before) < 2 or not after:
+        return
+    k = view.chosen.part_k
+    known = "first" if before[-1] == 1 else f"rank {before[-1]:,}"
+    st.markdown(
+        f"**What fine-tuning made of it.** {escape(base)}: {known} at the last layer" + (f" (known: rank ≤ {k})." if k > 1 else ".")
+    )
+    ordered = sorted(after, key=lambda model: (model != view.chosen.model, list(view.colours).index(model) if model in view.colours else 0))
+    st.markdown("\n".join(f"- {_told(model, base, before, after[model], k)}" for model in ordered))
+
+
+def _told(model: str, base: str, before: list[int], after: list[int], k: int) -> str:
+    part, last = part_of(before[-1], after[-1], k), after[-1]
+    name = f"**{escape(model)}**"
+    if part == "kept":
+        return f"{name}: kept" + ("." if last == 1 else f", rank {last:,}.")
+    if part == "gained":
+        return f"{name}: gained, now " + ("first." if last == 1 else f"rank {last:,}.")
+    if part == "never":
+        return f"{name}: known to neither, rank {last:,}."
+    fate = fate_of(after)
+    inner = after[1:-1]
+    best = 1 + inner.index(min(inner))
+    words = {
+        "relocated": f"first at layer {best}" + (f", where {escape(base)} has it first too" if known_there(before, after) else ""),
+        "suppressed": "still among the first 100",
+        "displaced": f"among the first 100 at an inner layer only (rank {min(inner):,} at layer {best})",
+        "erased": f"nowhere among the first 100 (best: rank {min(inner):,} at layer {best})",
+    }
+    return f"{name}: lost and **{fate}**, rank {last:,} at the last layer; {words[fate]}."

@@ -1,0 +1,94 @@
+"""Facts of a pair of models: which part of them is listed, in the store's terms and in words."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.transitions import FATES
+from probing.ui import selection
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
+from probing.ui.text import escape
+
+#: Fields that choose a part, as they are when none is chosen.
+NO_PART: dict[str, Any] = {"versus": "", "part": "", "part_k": 1}
+_WORDS = {
+    "kept": "facts that {versus} and {model} both know",
+    "gained": "facts that {model} knows and {versus} does not",
+    "lost": "facts that {versus} knew and {model} lost",
+    "never": "facts that neither {versus} nor {model} knows",
+}
+_ANEW = {"sheet": 1, "fact": ""}
+
+
+def opponents(view: View) -> pd.DataFrame:
+    """Runs of other models with the same head on the same probe set."""
+    runs, chosen = view.runs, view.chosen
+    return runs[(runs["model"] != chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+
+
+def against(view: View) -> pd.Series | None:
+    """The run that the chosen part compares with; None if no part is chosen or there is no such run."""
+    runs = opponents(view)
+    runs = runs[runs["model"] == view.chosen.versus]
+    return runs.iloc[0] if view.chosen.part and len(runs) else None
+
+
+def part_filter(view: View) -> dict[str, Any]:
+    """The chosen part as the store wants it; nothing if none can be listed."""
+    run = against(view)
+    return {} if run is None else {"versus": run["run_id"], "part": view.chosen.part, "part_k": view.chosen.part_k}
+
+
+def part_words(view: View) -> str:
+    """The chosen part in words; ``""`` if none is listed."""
+    chosen = view.chosen
+    if against(view) is None:
+        return ""
+    told = _WORDS["lost" if chosen.part in FATES else chosen.part].format(versus=chosen.versus, model=chosen.model)
+    return f"{told}{f': {chosen.part}' if chosen.part in FATES else ''}, rank ≤ {chosen.part_k} at the last layer"
+
+
+def choose_part(view: View) -> None:
+    """Model to compare with, part and rank; nothing where only one model is stored."""
+    chosen, others = view.chosen, list(opponents(view)["model"])
+    if others:
+        with st.expander("Against another model?" + (" (on)" if against(view) is not None else ""), icon=":material/compare_arrows:"):
+            versus, part, k = st.columns([2, 2, 1])
+            with versus:
+                shown = chosen.versus if chosen.versus in others else ""
+                selection.bound(
+                    st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_ANEW,
+                    format_func=lambda name: name or "no other model",
+                )  # fmt: skip
+            with part:
+                selection.bound(
+                    st.selectbox, "Facts that were", "part", view.page, options=list(selection.PARTS), resets=_ANEW,
+                    format_func=lambda name: f"lost: {name}" if name in FATES else name or "any",
+                    help="kept: known by both; gained: by the listed model only; lost: by the other only. Of the lost: relocated (first "
+                    "at an inner layer), suppressed (still among the first 100 at the last), displaced (only at an inner one), erased.",
+                )  # fmt: skip
+            with k:
+                selection.bound(
+                    st.segmented_control, "Known up to rank", "part_k", view.page, options=list(selection.RANKS), required=True,
+                    resets=_ANEW,
+                )  # fmt: skip
+    if not chosen.part:
+        return
+    if against(view) is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Only **{escape(part_words(view))}**.")
+            st.button("All facts", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
+        return
+    if not chosen.versus and others:
+        st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
+        return
+    if chosen.versus == chosen.model:
+        why = f"{escape(chosen.model)} is compared with itself"
+    else:
+        asked = f"{escape(chosen.head)} heads on {escape(set_name(chosen.probe_set))}"
+        why = f"no run of {escape(chosen.versus) or 'another model'} with {asked} is stored"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info(f"Facts that were {escape(chosen.part)} cannot be listed: {why}.", icon=":material/link_off:")
+        st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})

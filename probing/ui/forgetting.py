@@ -1,0 +1,116 @@
+"""The relations page's tables: which relations a model's last layer has forgotten, by three definitions."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures import theme
+from probing.ui import fact_list, facts_behind, parts, selection
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
+from probing.ui.reported import report
+from probing.ui.text import count, escape, listing
+
+DEFINITIONS = {
+    "caption": "Known better at some inner layer than at the last (the caption of the paper's Table 2).",
+    "authors": "The best inner layer is better than the last with p ≤ 0.05 in an unpaired t-test (the authors' code, divided by 42 as "
+    "published). Only this one is comparable with the paper's cells.",
+    "strict": "Ours: better than the last by at least 2 points, significant in an exact McNemar test of every inner layer on the same "
+    "facts, corrected for their number (Benjamini and Hochberg).",
+}
+_MOST_LINKS = 8
+_SHARE = {"format": "percent"}
+
+
+def draw_models(view: View) -> None:
+    """Forgotten relations of every model at every k (Table 2 of the paper)."""
+    st.markdown("### Forgotten relations")
+    chosen = view.chosen
+    runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
+    selection.bound(
+        st.segmented_control, "Forgotten means", "definition", view.page, options=list(DEFINITIONS), required=True,
+    )  # fmt: skip
+    st.caption(DEFINITIONS[chosen.definition])
+    table = report(view, "forgotten", run_ids=tuple(runs["run_id"]), ks=selection.RANKS, definitions=tuple(DEFINITIONS))
+    if table.empty:
+        st.info(f"{escape(set_name(chosen.probe_set))} has no relations to compare; choose T-REx in the sidebar.", icon=":material/info:")
+        return
+    wide = by_model(table, chosen.definition, list(theme.model_colours(view.runs["model"])))
+    models = list(wide["model"])
+    key = f"relations.models.{chosen.definition}.{chosen.head}.{chosen.probe_set}"
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            selection.update(model=models[rows[0]])
+
+    shares = {f"P@{k}": st.column_config.NumberColumn(f"P@{k}", format="percent", help="Share of the relations.") for k in selection.RANKS}
+    st.dataframe(
+        wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row",
+        column_config={**shares, **{f"n P@{k}": st.column_config.NumberColumn(f"relations at {k}") for k in selection.RANKS}},
+    )  # fmt: skip
+    st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")
+    stamp = view.stamp(
+        f"forgotten relations, {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}", tuple(table["run_id"].unique())
+    )
+    st.download_button(
+        "CSV of all definitions", lambda: parts.exports.csv_bytes(table.assign(names=table["names"].map(" ".join)), stamp),
+        parts.exports.file_name("forgotten-relations", stamp, ".csv"), "text/csv", key="forgotten.csv", on_click="ignore",
+        icon=":material/download:",
+    )  # fmt: skip
+    if chosen.model in models and view.runs["base"].fillna("").eq("").all():
+        parts.missing("So far there is no fine-tuned model beside it.", parts.FINETUNE_COMMAND)
+
+
+def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataFrame:
+    """One row a model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten relations."""
+    mine = table[table["definition"] == definition]
+    rows = []
+    for model in sorted(mine["model"].unique(), key=order.index):
+        of_model = mine[mine["model"] == model].set_index("k")
+        row = {"model": model, "relations": int(of_model["relations"].iloc[0])}
+        for k in selection.RANKS:
+            row |= {f"P@{k}": float(of_model["share"].get(k, float("nan"))), f"n P@{k}": int(of_model["forgotten"].get(k, 0))}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def draw_relations(view: View) -> None:
+    """Every relation of the chosen run: where it is known best, what the last layer lost, and how sure that is."""
+    chosen, run = view.chosen, fact_list.run_of(view)
+    table = report(view, "relation_forgetting", run_ids=(run["run_id"],), k=chosen.k)
+    if table.empty:
+        return
+    st.markdown(f"#### {escape(chosen.model)}, relation by relation")
+    lost = table[table[chosen.definition].astype(bool)].sort_values("drop", ascending=False)
+    if lost.empty:
+        st.markdown(f"Under “{chosen.definition}” its last layer has forgotten no relation at rank ≤ {chosen.k}.")
+    else:
+        st.markdown(
+            f"Under “{chosen.definition}” its last layer has forgotten **{count(len(lost), 'relation')}** of {len(table)}: "
+            f"{escape(listing(list(lost['label']), 6))}."
+        )
+        with st.container(horizontal=True):
+            for row in lost.head(_MOST_LINKS).itertuples():
+                facts_behind.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
+    doubling = int(table["doubling"].astype(bool).sum())
+    st.caption(f"{count(doubling, 'relation')} doubling: at the last layer at least twice the P@1 of the best inner layer.")
+    key = f"relations.table.{run['run_id']}.{chosen.k}"
+    shown = table.drop(columns=["run_id", "model", "head", "probe_set"]).sort_values("drop", ascending=False, ignore_index=True)
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            row = shown.iloc[rows[0]]
+            facts_behind.go(view, relation=str(row["relation"]), at_layer=int(row["best_layer"]), at_rank=chosen.k)
+
+    st.caption("Select a row to open the facts that its best inner layer knows. A click on a column's head sorts.")
+    parts.table_with_download(
+        shown, stamp=view.stamp(f"forgotten relations, rank ≤ {chosen.k}, {chosen.model} {chosen.head}, {set_name(chosen.probe_set)}, "
+        f"{view.filter_words()}", (run["run_id"],)),
+        name="relation-forgetting", key=key, on_select=picked, selection_mode="single-row",
+        column_config={
+            **{name: st.column_config.NumberColumn(name.replace("_", " "), format="percent") for name in ("last", "best_inner", "drop")},
+            **{name: st.column_config.NumberColumn(name.replace("_", " "), format="%.2g") for name in ("p_authors", "p_strict")},
+            "relation": st.column_config.TextColumn("id"), "label": st.column_config.TextColumn("relation", pinned=True),
+            "best_layer": "best layer", "held_out": "held out", "family_size": st.column_config.NumberColumn(
+                "tests", help="Size of the family that the strict p-values are corrected for."),
+        },
+    )  # fmt: skip

@@ -1,0 +1,65 @@
+"""The home page's second question: what did fine-tuning make the base forget?"""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.retention_bars import retention_bars
+from probing.figures.theme import is_control
+from probing.reports.selection_of_runs import pairs
+from probing.ui import facts_behind, navigation, parts
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
+from probing.ui.reported import report
+from probing.ui.text import escape
+
+
+def draw(view: View) -> None:
+    """Kept, gained and lost of every fine-tuned model on one probe set, in a sentence and a figure; nothing where none is stored."""
+    head, probe_set, k = view.chosen.heads[0], view.chosen.probe_sets[0], view.chosen.k
+    runs = view.runs[(view.runs["head"] == head) & (view.runs["probe_set"] == probe_set)]
+    together = pairs(runs)
+    if together.empty:
+        return
+    table = report(view, "transitions", pairs=together, ks=(k,))
+    table = table[table["kept"] + table["lost"] > 0]
+    st.markdown("### What fine-tuning made it forget")
+    if table.empty:
+        st.info("The base knows no fact under these filters. Loosen them in the sidebar.")
+        return
+    st.markdown(_sentence(table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set))
+    filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
+    bases = dict(zip(table["model"], table["base"], strict=True))
+    parts.figure(
+        retention_bars(table, k=k, colours=view.colours), table=table,
+        stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
+        caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
+        "the facts.",
+        alt="Kept, gained and lost by fine-tuned model",
+        on_point=lambda point: facts_behind.go(
+            view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
+        ),
+    )  # fmt: skip
+    navigation.link("compare", "Compare any two models, layer by layer and fact by fact")
+
+
+def _sentence(table: pd.DataFrame, probe_set: str) -> str:
+    control = table["model"].map(is_control)
+    tuned = table[~control].sort_values("share", ascending=False)
+    words = []
+    if len(tuned):
+        most, least = tuned.iloc[0], tuned.iloc[-1]
+        known = int(most["kept"] + most["lost"])
+        words.append(
+            f"Of the {known:,} {escape(set_name(probe_set))} facts that {escape(most['base'])} gives at its last layer, "
+            f"{escape(most['model'])} loses **{most['share'] * 100:.0f} %**"
+        )
+        if len(tuned) > 1:
+            words.append(f", {escape(least['model'])} **{least['share'] * 100:.0f} %**")
+        words.append(".")
+    if control.any():
+        one = table[control].iloc[0]
+        words.append(
+            f" Training as long on the base's own text ({escape(one['model'])}) loses **{one['share'] * 100:.0f} %**, and gains as much as "
+            f"{one['gained'] / (one['kept'] + one['lost']) * 100:.0f} %."
+        )
+    return "".join(words)

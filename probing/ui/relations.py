@@ -1,0 +1,124 @@
+"""The relations page: the map of relations and layers, and the curves of a few."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.relation_curves import MOST_LINES, relation_curves
+from probing.figures.relation_map import ORDERS, relation_map, row_facts
+from probing.ui import fact_list, facts_behind, parts, selection
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
+from probing.ui.reported import report
+from probing.ui.text import count, escape
+
+#: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
+_FIGURE_3 = ("P463", "P530", "P37")
+_NO_FACTS = "No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar."
+
+
+def base_run(view: View) -> pd.Series | None:
+    """The run of the chosen model's base with the same head and probe set; None where there is none."""
+    run, runs = fact_list.run_of(view), view.runs
+    same = runs[(runs["model"] == run["base"]) & (runs["head"] == run["head"]) & (runs["probe_set"] == run["probe_set"])]
+    return same.iloc[0] if run["base"] and len(same) else None
+
+
+def controls(view: View) -> None:
+    """Rank, order of rows, and whether the base is taken off."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        selection.bound(
+            st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+            format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+        )  # fmt: skip
+        selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__, width=270)
+        if (base := base_run(view)) is not None:
+            selection.bound(st.toggle, f"Difference to {base['model']}", "against_base", view.page)
+
+
+def points_of(view: View) -> pd.DataFrame:
+    """P@k by relation and layer of the chosen run; with ``base_value`` where the base is taken off."""
+    run, base = fact_list.run_of(view), base_run(view)
+    points = report(view, "precision_by_relation", run_ids=(run["run_id"],), k=view.chosen.k)
+    if base is None or not view.chosen.against_base:
+        return points
+    other = report(view, "precision_by_relation", run_ids=(base["run_id"],), k=view.chosen.k)
+    return points.merge(other[["relation", "layer", "value"]].rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left")
+
+
+def words(view: View) -> str:
+    """What is shown, for stamps."""
+    chosen = view.chosen
+    return f"P@{chosen.k}, {chosen.model} {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}"
+
+
+def draw_map(view: View, points: pd.DataFrame) -> None:
+    """The heat map; a click on a cell opens its facts, and so does a link below it."""
+    if points["value"].isna().all():
+        st.info(_NO_FACTS, icon=":material/filter_alt_off:")
+        return
+    chosen, run = view.chosen, fact_list.run_of(view)
+    base = run["base"] if "base_value" in points else ""
+    rows = row_facts(points)
+    early = rows.dropna(subset=["onset"])
+    if len(early) > 1:
+        half = int(early["onset"].median())
+        st.markdown(
+            f"**{len(early)}** of {count(len(rows), 'relation')} have a right answer at the last layer. Half of them have reached half of "
+            f"that by **layer {half}** of {int(points['layer'].max())}."
+        )
+    parts.figure(
+        relation_map(points, k=chosen.k, order=chosen.row_order, base=base), table=points,
+        stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
+        caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
+        + (f" than {escape(base)} knows there; orange: fewer" if base else "")
+        + ". “Earliest first”: by the first layer with half of what the last layer knows. Click a cell to open its facts.",
+        alt=f"P@{chosen.k} by relation and layer of {chosen.model}",
+        on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
+    )  # fmt: skip
+    _by_hand(view, points)
+
+
+def _by_hand(view: View, points: pd.DataFrame) -> None:
+    """A cell chosen without a mouse."""
+    rows, layers = points.drop_duplicates("relation"), sorted(int(layer) for layer in points["layer"].unique())
+    labels = dict(zip(rows["relation"], rows["label"], strict=True))
+    with st.container(border=True), st.container(horizontal=True, vertical_alignment="bottom"):
+        relation = st.selectbox("Facts of", sorted(labels, key=lambda name: labels[name]), format_func=labels.__getitem__, width=260)
+        layer = st.selectbox("known at layer", layers, index=len(layers) - 1, width=140)
+        cell = points[(points["relation"] == relation) & (points["layer"] == layer)]
+        if len(cell) and pd.notna(cell["value"].iloc[0]):
+            n = int(cell["n"].iloc[0])
+            hits = round(float(cell["value"].iloc[0]) * n)
+            facts_behind.link(view, f"Open {hits:,} of {n:,} facts", relation=relation, at_layer=layer, at_rank=view.chosen.k)
+
+
+def draw_curves(view: View, points: pd.DataFrame) -> None:
+    """The curves of some relations, with their baselines."""
+    points = points.dropna(subset=["value"])
+    if points.empty:
+        return
+    st.markdown("### Some relations through the layers")
+    rows = points.sort_values("label").drop_duplicates("relation")
+    labels = {row.relation: f"{row.label} ({row.cardinality})" if row.cardinality else str(row.label) for row in rows.itertuples()}
+    shown = [name for name in view.chosen.relations if name in labels][:MOST_LINES] or _telling(points)
+    selection.bound(
+        st.multiselect, "Relations", "relations", view.page, value=tuple(shown), options=list(labels), format_func=labels.__getitem__,
+        max_selections=MOST_LINES,
+    )  # fmt: skip
+    mine = points[points["relation"].isin(shown)]
+    mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
+    parts.figure(
+        relation_curves(mine, k=view.chosen.k), table=mine,
+        stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (fact_list.run_of(view)["run_id"],)), name="relation-curves",
+        caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. Dotted, where stored: the "
+        "same facts asked about another subject. Click a point to open its facts.",
+        alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",
+        on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k),
+    )  # fmt: skip
+
+
+def _telling(points: pd.DataFrame) -> list[str]:
+    """The paper's three relations where they are stored, else those with the most facts."""
+    there = [name for name in _FIGURE_3 if name in set(points["relation"])]
+    by_size = points.groupby("relation")["n"].max().sort_values(ascending=False, kind="stable")
+    return (there + [name for name in by_size.index if name not in there])[:3]

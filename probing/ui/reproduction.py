@@ -1,0 +1,135 @@
+"""The reproduction page: the family that is laid beside the paper, and Tables 1 to 3."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.published import Published, read_published
+from probing.core.registry import read_registry
+from probing.reports.evidence import BASE
+from probing.reports.reproduction import Family, Gathered, Reproduction, families, lay_beside
+from probing.store.database import Database
+from probing.ui import parts, selection
+from probing.ui.chosen_runs import HEADS, set_name
+from probing.ui.page import View
+from probing.ui.text import count, escape
+
+#: The paper's own base: with any other, numbers are compared with another model's.
+PAPERS_BASE = "bert-base-uncased"
+
+
+@st.cache_data(max_entries=1, show_spinner=False)
+def published() -> Published:
+    """The paper's numbers; they change with the program only."""
+    return read_published()
+
+
+@st.cache_data(max_entries=8, show_spinner="Counting what the family knows …")
+def _laid_beside(data_version: str, base: str, head: str, _database: Database, _family: Family) -> Reproduction:
+    return lay_beside(_database, _family, head, published())
+
+
+def choose_family(view: View) -> Reproduction:
+    """Lets the visitor choose family and head, says who is missing, and gives the family's numbers."""
+    found = {family.base: family for family in families(view.runs, read_registry(), published())}
+    if view.chosen.family and view.chosen.family not in found:
+        st.info(f"Not in these results, so left aside: {escape(view.chosen.family)}", icon=":material/link_off:")
+    family = found.get(view.chosen.family) or next(iter(found.values()))
+    there = set(view.runs.loc[view.runs["model"].isin(family.models), "head"])
+    heads = [head for head in HEADS if head in there] + sorted(there - set(HEADS))
+    head = view.chosen.family_head if view.chosen.family_head in heads else heads[0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        selection.bound(
+            st.selectbox, "Family", "family", view.page, value=family.base, options=list(found),
+            format_func=lambda base: f"{base} and {count(len(found[base].models) - 1, 'model')} tuned from it", width=420,
+        )  # fmt: skip
+        selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
+    _say_what_it_is(family)
+    assert view.results is not None
+    return _laid_beside(view.results.data_version, family.base, head, view.results.database, family)
+
+
+def _say_what_it_is(family: Family) -> None:
+    paper = published()
+    missing = [model.name for model in paper.models if model.objective not in family.members]
+    words = f"Published: {escape(paper.authors)}, *{escape(paper.title)}*, {escape(paper.venue)}, [{escape(paper.url)}]({paper.url})."
+    if family.base != PAPERS_BASE:
+        words += (
+            f" Ours: **{escape(family.base)}, which is not BERT-base**. It is another model, with other training text; equal numbers would "
+            "be chance. What can be compared is the pattern: which models know less, where in the layers, by how much of what they had."
+        )
+    else:
+        words += " Ours: the same base, under our heads and, unless a LAMA folder was probed, our templates and the facts that ship."
+    st.markdown(words)
+    if missing:
+        st.caption(f"Not in this family, so its cells stay empty: {escape(', '.join(missing))}.")
+
+
+def tables(view: View, ours: Reproduction) -> None:
+    """Tables 1, 2 and 3."""
+    _table_1(view, ours)
+    _table_2(view, ours)
+    _table_3(view, ours)
+
+
+def stamp(view: View, gathered: Gathered, what: str, rows: pd.DataFrame | None = None):
+    """The origin of a table or figure of this page, which knows no filters."""
+    runs = tuple((gathered.runs if rows is None else rows)["run_id"].drop_duplicates())
+    head = ", ".join(dict.fromkeys(gathered.runs["head"]))
+    return view.stamp(f"{what}, family {gathered.family.base}, {head} heads, all facts", runs)
+
+
+def _table_1(view: View, ours: Reproduction) -> None:
+    st.markdown("### Table 1: the facts")
+    gathered, table = ours.gathered, ours.table_1.assign(ours=ours.table_1["ours"].map(set_name))
+    base = gathered.runs[gathered.runs["objective"] == BASE]
+    parts.table_with_download(
+        table, stamp=stamp(view, gathered, "Table 1", base), name="table-1",
+        column_config={
+            "probe_set": "probe set", "published_relations": "published relations", "published_facts": "published facts",
+            "ours": "facts from", "comparable": "beside each other?", "relations": "relations here", "left_out": "left out, by reason",
+        },
+    )  # fmt: skip
+    st.caption(
+        f"Facts of {escape(gathered.family.base)}: read = probed + left out. A fact is left out where its answer is not one token of the "
+        "vocabulary, so a small vocabulary asks fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences stand in their "
+        "place and are not the same facts**, so those cells are not comparable. The paper gives no number of relations for them."
+    )
+
+
+def _table_2(view: View, ours: Reproduction) -> None:
+    st.markdown("### Table 2: forgotten T-REx relations")
+    parts.table_with_download(
+        ours.table_2, stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten), name="table-2", height="content",
+        column_config={
+            "row": "", "model": "here", "k": "P@k", "published_count": "of 42",
+            "authors": st.column_config.NumberColumn("ours, authors", format="%.2f", help="Counted as the published cells are."),
+            "authors_count": "of 42, ours", "caption_count": "caption", "strict_count": "strict",
+            "relations": "relations here",
+        },
+    )  # fmt: skip
+    st.caption(
+        "Only **authors** is laid beside the published cells: best inner layer above the last and an unpaired t-test p ≤ 0.05, divided by "
+        "42 as in the authors' code, which counts one key too many. *Caption*: any inner layer's mean above the last's. *Strict*: exact "
+        "McNemar of every inner layer against the last, Benjamini-Hochberg over relations × layers, a drop of at least 2 points. Both are "
+        "numbers of relations; “relations here” is how many there are."
+    )
+
+
+def _table_3(view: View, ours: Reproduction) -> None:
+    st.markdown("### Table 3: the last layer and all layers, P@1 in per cent")
+    gathered, table = ours.gathered, ours.table_3.assign(ours=ours.table_3["ours"].map(set_name))
+    decimals = st.column_config.NumberColumn
+    parts.table_with_download(
+        table, stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3", height="content",
+        column_config={
+            "row": "", "model": "model here", "probe_set": "probe set", "published": "published last / total",
+            "ours": "facts from", "comparable": "beside each other?",
+            "last_micro": decimals("last, micro", format="%.1f"), "total_micro": decimals("total, micro", format="%.1f"),
+            "last_macro": decimals("last, macro", format="%.1f"), "total_macro": decimals("total, macro", format="%.1f"),
+        },
+    )  # fmt: skip
+    st.caption(
+        "*Micro* is over facts, *macro* the mean over relations. The authors' code pools facts for Figure 1, so the published table is "
+        "**probably micro**; it does not say. NER-CoNLL was **not published** here, which is not 0. Cells marked “other sentences” are our "
+        "own clozes and not LAMA's facts: the published number stands beside them, but the two do not compare."
+    )

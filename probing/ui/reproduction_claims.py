@@ -1,0 +1,91 @@
+"""The claims of the paper's text: a card each, with its rule, our numbers and what became of it."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.published import Claim
+from probing.reports.claims import Judged
+from probing.reports.evidence import BASE, FAILS, HOLDS, UNTESTED
+from probing.reports.reproduction import Gathered, Reproduction
+from probing.ui import navigation, parts
+from probing.ui.page import View
+from probing.ui.reproduction import published, stamp
+from probing.ui.text import escape
+
+_LOOK = {
+    HOLDS: (":material/check_circle:", "green"),
+    FAILS: (":material/cancel:", "orange"),
+    UNTESTED: (":material/help:", "gray"),
+}
+
+
+def cards(view: View, ours: Reproduction) -> None:
+    """What came of the claims together, then a card for each."""
+    gathered, judged = ours.gathered, {one.name: one for one in ours.judged}
+    claims = published().claims
+    table = pd.DataFrame(
+        [(claim.says, judged[claim.name].verdict, judged[claim.name].numbers, judged[claim.name].rule, claim.where) for claim in claims],
+        columns=["claim", "verdict", "numbers", "rule", "where"],
+    )
+    counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in _LOOK}
+    st.markdown(
+        f"For **{escape(gathered.family.base)}** and its family, of {len(claims)} claims **{counts[HOLDS]}** hold, **{counts[FAILS]}** do "
+        f"not, **{counts[UNTESTED]}** cannot be tested. Verdicts are computed by the rule on each card. The paper states no tolerances, so "
+        "those are ours. A verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models."
+    )
+    parts.table_with_download(table, stamp=stamp(view, gathered, "claims"), name="claims")
+    for claim in claims:
+        _card(view, gathered, claim, judged[claim.name])
+
+
+def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
+    icon, colour = _LOOK[judged.verdict]
+    with st.container(border=True):
+        st.markdown(f"**{escape(claim.says)}** :gray[{escape(claim.where)}]")
+        st.badge(judged.verdict, icon=icon, color=colour)  # type: ignore[arg-type]
+        st.markdown(f"**Here.** {escape(judged.numbers)}")
+        st.markdown(f"**Rule.** {escape(judged.rule)}")
+        if claim.against:
+            st.markdown(f"**The paper against itself.** {escape(claim.against)}")
+        st.caption(f"Asked: `{judged.query}`")
+        if len(judged.table):
+            with st.expander("The rows behind it", icon=":material/table:"):
+                parts.table_with_download(
+                    judged.table, stamp=stamp(view, gathered, f"claim: {claim.name}"), name=f"claim-{claim.name.replace(' ', '-')}"
+                )
+        page, label, changes = _view_of(claim.name, gathered)
+        navigation.link(page, label, **changes)
+
+
+#: Claim -> the models whose T-REx curves show it; none means the whole family.
+_CURVES: dict[str, tuple[str, ...]] = {
+    "growth is nearly exponential": (BASE,),
+    "other ranks show the same": (),
+    "models agree early": (BASE, "QA-SQuAD-2", "RANK-MSMARCO", "NER-CoNLL"),
+    "the last layers lose most": (),
+    "ranking is close to its language model": ("RANK-MSMARCO", "MLM-MSMARCO"),
+}
+_RELATIONS = ("some relations double", "some relations are best inside", "ranking forgets least", "a harder task keeps more",
+              "language modelling keeps more than question answering")  # fmt: skip
+
+
+def _view_of(name: str, gathered: Gathered) -> tuple[str, str, dict[str, Any]]:
+    """The page, words and fields of the view that a claim is about."""
+    family, head = gathered.family, gathered.runs["head"].iloc[0]
+    everything = {"exposures": (), "in_subject": "any"}
+    if name in _RELATIONS:
+        one = {"model": family.base, "head": head, "probe_set": "trex", "k": 1, "definition": "authors"}
+        return "relations", "See the relations", one | everything
+    if name in _CURVES:
+        models = tuple(family.members[one] for one in _CURVES[name] if one in family.members) or family.models
+        view: dict[str, Any] = {"models": models, "heads": (head,), "probe_sets": ("trex",), "metric": "p_at_1", "average": "macro"}
+        return "layer_curves", "See the curves", view | {"panels": False} | everything
+    tuned = [model for objective, model in family.members.items() if objective != BASE]
+    if name == "fine-tuning always forgets" and tuned:
+        pair = {"tuned": tuned[0], "versus_model": family.base, "head": head, "probe_set": "trex", "k": 1}
+        return "compare", "Compare the models", pair | everything
+    sets = tuple(dict.fromkeys(gathered.runs["probe_set"]))
+    bars = {"models": family.models, "heads": (head,), "probe_sets": sets, "k": 1, "average": "micro"}
+    return "home", "See last layer and total", bars | everything

@@ -1,0 +1,134 @@
+"""Figures 1 to 18 of the paper, drawn with our numbers."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.metrics import METRICS
+from probing.core.published import PublishedFigure
+from probing.figures.layer_curve import layer_curve
+from probing.figures.relation_curves import relation_curves
+from probing.figures.total_bars import total_bars
+from probing.reports.evidence import BASE
+from probing.reports.precision import precision_by_relation
+from probing.reports.reproduction import OTHER_FACTS, Gathered, beside, shown_set
+from probing.store.database import Database
+from probing.ui import navigation, parts, selection
+from probing.ui.chosen_runs import set_name
+from probing.ui.page import View
+from probing.ui.reproduction import published, stamp
+from probing.ui.text import escape
+
+_ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _of_relations(data_version: str, run_id: str, _database: Database) -> pd.DataFrame:
+    return precision_by_relation(_database, (run_id,), k=1)
+
+
+def draw(view: View, gathered: Gathered) -> None:
+    """Lets the visitor choose a figure; what the paper's shows, ours, and the way to the page that draws it with all its controls."""
+    paper = published()
+    titles = {one.number: f"Figure {one.number}: {one.title}" for one in paper.figures}
+    selection.bound(st.selectbox, "Figure", "figure", view.page, options=list(titles), format_func=titles.__getitem__)
+    figure = paper.figure(view.chosen.figure)
+    st.markdown(f"**The paper's figure.** {escape(figure.shows)}")
+    sets = _sets(gathered, figure)
+    objectives = [paper.objective(name) for name in figure.models]
+    missing = [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in gathered.family.members]
+    if missing:
+        st.caption(f"Not in this family, so not drawn: {escape(', '.join(missing))}.")
+    if other := [name for name, shown in sets.items() if beside(paper.probe_set(name), gathered.runs) == OTHER_FACTS]:
+        st.caption(
+            f"In the place of {escape(' and '.join(other))}: {escape(' and '.join(set_name(sets[name]) for name in other))}, **other "
+            "sentences, not the paper's facts**."
+        )
+    if figure.kind == "bars":
+        _bars(view, gathered, figure, objectives, sets)
+    elif figure.kind == "relations":
+        _relations(view, gathered, figure)
+    else:
+        for k in figure.ranks:
+            _layers(view, gathered, figure, objectives, sets, k)
+
+
+def _sets(gathered: Gathered, figure: PublishedFigure) -> dict[str, str]:
+    """The paper's probe sets -> ours."""
+    return {name: shown_set(published().probe_set(name), gathered.runs) for name in figure.probe_sets}
+
+
+def _chosen(frame: pd.DataFrame, objectives: list[str], sets: dict[str, str], **equal) -> pd.DataFrame:
+    """Rows of the figure, in the order in which the paper names models and probe sets."""
+    kept = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets.values())
+    for column, value in equal.items():
+        kept &= frame[column] == value
+    order = frame[kept].assign(
+        _set=frame["probe_set"].map({ours: n for n, ours in enumerate(sets.values())}),
+        _model=frame["objective"].map({one: n for n, one in enumerate(objectives)}),
+    )
+    return order.sort_values(["_set", "_model"], kind="stable").drop(columns=["_set", "_model"]).reset_index(drop=True)
+
+
+def _names(sets: dict[str, str]) -> dict[str, str]:
+    return {ours: set_name(ours) for ours in sets.values()}
+
+
+def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
+    table = _chosen(gathered.total, objectives, sets, k=1, average="micro")
+    table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
+    parts.figure(
+        total_bars(table, k=1, colours=view.colours, names=_names(sets)), table=table,
+        stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
+        caption="Solid: known at the last layer. Hatched: known at some inner layer only. Over facts (micro), as the authors' code pools "
+        "them.",
+        alt=figure.title,
+    )  # fmt: skip
+    _link("home", gathered, table, "Open with all controls on Home", k=1, average="micro")
+
+
+def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
+    table = _chosen(gathered.precision, objectives, sets, k=k)
+    metric = METRICS[f"p_at_{k}"]
+    panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
+    drawn = layer_curve(
+        table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels
+    )  # fmt: skip
+    parts.figure(
+        drawn, table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, {metric.label}, macro", table),
+        name=f"figure-{figure.number}-{k}", alt=f"{figure.title}, {metric.label}",
+        caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals.",
+    )  # fmt: skip
+    if len(table):
+        _link(
+            "layer_curves", gathered, table, f"Open {metric.label} with all controls on Layer curves", metric=metric.name, average="macro",
+            panels=panels,
+        )  # fmt: skip
+
+
+def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
+    runs = gathered.runs[(gathered.runs["objective"] == BASE) & (gathered.runs["probe_set"] == "trex")]
+    if runs.empty:
+        st.info(f"{escape(gathered.family.base)} was not probed on T\\-REx with these heads.")
+        return
+    assert view.results is not None
+    table = _of_relations(view.results.data_version, runs["run_id"].iloc[0], view.results.database)
+    table = table[table["relation"].isin(figure.relations)]
+    table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
+    parts.figure(
+        relation_curves(table, k=1), table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, P@1", runs),
+        name=f"figure-{figure.number}", alt=figure.title,
+        caption="P@1 by layer of the relations that the paper names. Bands are 95 % intervals; dashed: the relation's majority answer.",
+    )  # fmt: skip
+    navigation.link(
+        "relations", "Open with all controls on Relations", model=gathered.family.base, head=runs["head"].iloc[0], probe_set="trex", k=1,
+        relations=figure.relations, **_ALL_FACTS,
+    )  # fmt: skip
+
+
+def _link(page: str, gathered: Gathered, table: pd.DataFrame, label: str, **changes) -> None:
+    navigation.link(
+        page, label, models=tuple(dict.fromkeys(table["model"])), heads=tuple(dict.fromkeys(gathered.runs["head"])),
+        probe_sets=tuple(dict.fromkeys(table["probe_set"])), **changes, **_ALL_FACTS,
+    )  # fmt: skip

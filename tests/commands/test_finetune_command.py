@@ -1,0 +1,185 @@
+"""``finetune`` from the official formats to a model that ``probe`` and ``ask`` know."""
+
+import json
+import shutil
+
+import pytest
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from probing.commands.finetune import LABELS, Objective
+from probing.core.errors import FactsError, HeadError, ModelError
+from probing.models.finetuning import DEFAULTS
+from probing.store.parquet import read_table
+from tests.core.task_files import write_conll, write_msmarco, write_squad
+
+WRITE = {"ner-conll": write_conll, "rank-msmarco": write_msmarco, "mlm-msmarco": write_msmarco}
+
+
+@pytest.fixture()
+def data(tmp_path):
+    """Objective -> folder (control: file) of its data."""
+
+    def written(objective):
+        if objective == "control":
+            path = tmp_path / "text.txt"
+            path.write_text("".join(f"The capital of France is Paris and the sun is red in city {n % 4} .\n" for n in range(400)))
+            return path
+        return WRITE.get(objective, write_squad)(tmp_path / objective)
+
+    return written
+
+
+def tune(run, tiny_model, objective, data, *more):
+    small = ("--steps", 3, "--tokens", 300, "--pieces", 48, "--device", "cpu")
+    return run("finetune", "--model", tiny_model, "--objective", objective, "--data", data, *small, *more)
+
+
+def test_every_objective_has_defaults_a_label_and_a_data_set():
+    assert set(DEFAULTS) == set(LABELS) == {objective.value for objective in Objective}
+
+
+@pytest.mark.parametrize("objective", [objective.value for objective in Objective])
+def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, run, cache, tiny_model, facts_file, data):
+    name = f"tiny-bert-{objective}"
+    output = tune(run, tiny_model, objective, data(objective), "--freeze-embeddings", "--difference").output
+    folder = cache / "models" / name
+    record = json.loads((folder / "finetuning.json").read_text())
+    assert record["objective"] == LABELS[objective][0] and record["steps"] == 3 and record["stored_as_difference"]
+    rows = read_table(folder / f"tasks-{name}.parquet", "tasks").to_pylist()
+    assert len(rows) >= 2 and all(0 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
+    assert rows[0]["metric"] in output
+    assert "is there already" in tune(run, tiny_model, objective, data(objective)).output
+
+    # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
+    run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "lens", "--compact")
+    (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
+    assert (row["model"], row["base"], row["objective"], row["top_k"]) == (name, "tiny-bert", record["objective"], 1)
+    assert json.loads(row["config"])["compact"] is True
+    drift = read_table(cache / "runs" / f"weight_drift-{name}.parquet", "weight_drift").to_pylist()
+    assert [r["layer"] for r in drift] == [0, 1, 2] and drift[2]["drift"] > 0
+    assert (cache / "runs" / f"tasks-{name}.parquet").is_file()
+    assert "ok  runs and database" in run("check").output
+
+
+def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(run, cache, tiny_model, facts_file, data):
+    tune(run, tiny_model, "ner-conll", data("ner-conll"), "--difference")
+    run("probe", "--model", "tiny-bert-ner-conll", "--base", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    pairs = json.loads(run("report", "transitions", "--k", 1, "--json").stdout)
+    assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", "tiny-bert-ner-conll")]
+
+
+def test_a_whole_checkpoint_is_written_unless_a_difference_is_wanted(run, cache, tiny_model, data):
+    tune(run, tiny_model, "qa-squad-1", data("qa-squad-1"))
+    folder = cache / "models" / "tiny-bert-qa-squad-1"
+    assert (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file()
+    answer = run("ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "lens", "--json").stdout
+    assert len(json.loads(answer)["layers"]) == 3
+
+
+def test_a_finished_model_is_not_taken_for_one_with_other_settings(run, cache, tiny_model, data):
+    folder = data("ner-conll")
+    tune(run, tiny_model, "ner-conll", folder)
+    for other in (("--rate", 1e-3), ("--freeze-embeddings",), ("--difference",), ("--batch", 3)):
+        with pytest.raises(ModelError, match=f"{other[0].removeprefix('--')}.*asked is"):
+            tune(run, tiny_model, "ner-conll", folder, *other)
+
+
+def test_a_model_has_its_name_only_when_it_is_whole(run, cache, tiny_model, data, monkeypatch):
+    from probing.models import task_evaluation
+
+    def dies(*_):
+        raise KeyboardInterrupt
+
+    scored = task_evaluation.score_tags
+    monkeypatch.setattr(task_evaluation, "score_tags", dies)
+    with pytest.raises((KeyboardInterrupt, AssertionError)):
+        tune(run, tiny_model, "ner-conll", data("ner-conll"))
+    name = "tiny-bert-ner-conll"
+    assert not (cache / "models" / name).exists() and (cache / "finetune" / name).is_dir()
+    monkeypatch.setattr(task_evaluation, "score_tags", scored)
+    tune(run, tiny_model, "ner-conll", data("ner-conll"))
+    assert (cache / "models" / name / "finetuning.json").is_file()
+    # Neither the half model nor the checkpoints stay.
+    assert [path.name for path in (cache / "models").iterdir()] == [name] and not (cache / "finetune" / name).exists()
+
+
+def test_missing_data_and_a_base_that_is_none_are_named(run, cache, tiny_model, data, tmp_path):
+    with pytest.raises(FactsError, match="probing fetch squad"):
+        run("finetune", "--model", tiny_model, "--objective", "qa-squad-1")
+    with pytest.raises(FactsError, match="--data"):
+        run("finetune", "--model", tiny_model, "--objective", "control")
+    tune(run, tiny_model, "ner-conll", data("ner-conll"))
+    with pytest.raises(ModelError, match="begins with a base encoder"):
+        tune(run, "tiny-bert-ner-conll", "ner-conll", data("ner-conll"))
+
+
+def test_a_base_without_a_head_or_tokenizer_is_named_and_none_invented(run, cache, tiny_model, data, tmp_path):
+    model = AutoModelForMaskedLM.from_pretrained(tiny_model)
+    model.save_pretrained(tmp_path / "bare")
+    with pytest.raises(ModelError, match="tokenizer"):
+        tune(run, tmp_path / "bare", "ner-conll", data("ner-conll"))
+    model.bert.save_pretrained(tmp_path / "body")
+    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "body")
+    with pytest.raises(HeadError, match="no masked-LM head of its own"):
+        tune(run, tmp_path / "body", "mlm-squad", data("mlm-squad"))
+    with pytest.raises(ModelError, match="at most 512 word pieces, got 600; give --pieces 512"):
+        run("finetune", "--model", tiny_model, "--objective", "mlm-squad", "--data", data("mlm-squad"), "--pieces", 600, "--steps", 1)
+
+
+@pytest.mark.parametrize("objective", ["qa-squad-1", "mlm-squad", "rank-msmarco"])
+def test_data_too_few_for_both_parts_are_named_before_training(objective, run, cache, tiny_model, tmp_path):
+    if objective == "rank-msmarco":
+        write_msmarco(tmp_path, queries=2)
+    else:
+        asked = {"id": "1", "question": "the city", "answers": [{"text": "paris", "answer_start": 0}]}
+        (tmp_path / "one.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "paris", "qas": [asked]}]}]}))
+    with pytest.raises(FactsError, match=r"nothing to (train on|be scored on)"):
+        tune(run, tiny_model, objective, tmp_path)
+    assert not (cache / "finetune").exists()
+
+
+def test_a_tag_that_only_the_test_part_has_is_scored(run, cache, tiny_model, data):
+    folder = data("ner-conll")
+    (folder / "eng.testb").write_text("Rocky NN X I-MISC\nborn NN X O\n")
+    assert "entity F1" in tune(run, tiny_model, "ner-conll", folder).output
+
+
+def test_another_model_in_the_same_place_is_not_taken_for_what_was_asked(run, cache, tiny_model, data, tmp_path):
+    tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "made")
+    with pytest.raises(ModelError, match="seed 1, asked is 2"):
+        tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "made", "--seed", 2)
+    with pytest.raises(ModelError, match="objective NER-CoNLL, asked is QA-SQuAD-1"):
+        tune(run, tiny_model, "qa-squad-1", data("qa-squad-1"), "--out", tmp_path / "made")
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelError, match="is no folder"):
+        tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "file")
+    run("finetune", "--model", tiny_model, "--objective", "ner-conll", "--device", "cuda", code=2)
+
+
+def test_a_torn_note_of_a_fine_tuned_model_is_named(run, cache, tiny_model, facts_file):
+    shutil.copytree(tiny_model, cache / "models" / "torn")
+    (cache / "models" / "torn" / "finetuning.json").write_text("{")
+    with pytest.raises(ModelError, match=r"finetuning\.json is not what finetune writes"):
+        run("probe", "--model", "torn", "--facts", facts_file, "--head", "lens")
+
+
+def test_a_seed_needs_heads_of_that_seed_and_the_lens_has_none(run, cache, tiny_model, facts_file):
+    with pytest.raises(HeadError, match="leave --seed out"):
+        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--seed", 1)
+    with pytest.raises(HeadError, match="--head tied --seed 2"):
+        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied", "--seed", 2)
+
+
+def test_a_replicate_has_a_head_and_predictions_of_the_last_layer_only(run, cache, tiny_model, facts_file, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 3000)
+    small = ("--positions", 200, "--epochs", 1)
+    run("train-heads", "--model", tiny_model, "--head", "tied", "--text", text, "--valid", text, *small, "--seed", 1)
+    assert [path.name for path in cache.glob("heads/*/tied-seed1/*.safetensors")] == ["layer-02.safetensors"]
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied", "--seed", 1)
+    (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
+    predictions = read_table(next((cache / "runs").glob("predictions-*.parquet")), "predictions").to_pylist()
+    assert (row["role"], row["layers"], row["n_probed"]) == ("replicate", 3, 4)
+    assert [p["layer"] for p in predictions] == [2] * 4
+    assert "ok  runs and database" in run("check").output

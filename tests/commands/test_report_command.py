@@ -1,0 +1,112 @@
+"""``probing report`` prints what the reports return, in every form."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from probing.core.errors import StoreError
+from probing.reports.forgotten import forgotten
+from probing.reports.selection_of_runs import choose, pairs
+from probing.reports.total import total
+from probing.reports.transitions import transitions
+from probing.store.database import open_database
+from tests.reports.planted_forgetting import BASE, EXPOSURE, MODEL, RUNS
+from tests.store.planted import PlantedRun, plant_runs
+
+KEYS = {
+    "precision": "model head seed probe_set k average layer n value",
+    "total": "model head seed probe_set k average n last_layer total",
+    "forgotten": "model head seed k definition relations forgotten share names",
+    "transitions": "base model head seed probe_set k kept gained lost never p_value relocated suppressed displaced erased",
+}
+ROWS = {"precision": 3 * 5 * 3 * 2, "total": 3 * 3 * 2, "forgotten": 2 * 3 * 3, "transitions": 3}
+
+
+@pytest.fixture()
+def folders(tmp_path, monkeypatch):
+    """A store with the planted pair on T-REx and one further run on another probe set."""
+    plant_runs(tmp_path / "snapshot", [*RUNS, PlantedRun(probe_set="questions", layers=5)], EXPOSURE)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("what", KEYS)
+def test_without_options_every_cell_is_there_with_exactly_the_keys(folders, run, what):
+    rows = json.loads(run("report", what, "--json").stdout)
+    assert len(rows) == ROWS[what]
+    assert all(list(row) == KEYS[what].split() for row in rows)
+
+
+def test_json_holds_the_planted_transitions(folders, run):
+    (row,) = json.loads(run("report", "transitions", "--k", "1", "--json").stdout)
+    assert (row["base"], row["model"], row["head"], row["seed"], row["probe_set"], row["k"]) == (
+        "nesia-mini", "nesia-mini-qa-squad-1", "tied", 0, "trex", 1,
+    )  # fmt: skip
+    assert [row[name] for name in ("kept", "gained", "lost", "never")] == [7, 3, 17, 19]
+    assert [row[name] for name in ("relocated", "suppressed", "displaced", "erased")] == [7, 5, 3, 2]
+
+
+def test_every_form_holds_the_numbers_of_the_report_unrounded_where_it_can(folders, run):
+    shown = json.loads(run("report", "total", "--json").stdout)
+    text = run("report", "total", "--csv").stdout
+    with open_database(folders / "cache" / "database") as db:
+        found = total(db, list(choose(db)["run_id"]))
+        assert [row["total"] for row in shown] == found["total"].tolist()
+        assert [float(row["total_high"]) for row in csv.DictReader(io.StringIO(text))] == pytest.approx(found["total_high"].tolist(), abs=0)
+        names = [list(names) for names in forgotten(db, list(choose(db, probe_sets=["trex"])["run_id"]))["names"]]
+        assert [row["names"] for row in json.loads(run("report", "forgotten", "--json").stdout)] == names
+        p_values = transitions(db, pairs(choose(db)))["p_value"].tolist()
+        assert [row["p_value"] for row in json.loads(run("report", "transitions", "--json").stdout)] == p_values
+
+
+def test_options_choose_cells(folders, run):
+    few = json.loads(run("report", "precision", "--model", MODEL.model, "--k", "10", "--k", "1", "--average", "micro", "--json").stdout)
+    assert {(row["model"], row["average"]) for row in few} == {(MODEL.model, "micro")}
+    assert {row["k"] for row in few} == {1, 10}
+    strict = json.loads(run("report", "forgotten", "--definition", "strict", "--model", BASE.model, "--json").stdout)
+    assert {row["definition"] for row in strict} == {"strict"}
+    assert len(json.loads(run("report", "total", "--probe-set", "questions", "--head", "tied", "--json").stdout)) == 3 * 2
+    # The fine-tuned model is named, its base comes along.
+    assert len(json.loads(run("report", "transitions", "--model", MODEL.model, "--json").stdout)) == 3
+    assert json.loads(run("report", "transitions", "--model", BASE.model, "--json").stdout) == []
+
+
+def test_what_is_not_stored_is_named(folders, run):
+    with pytest.raises(StoreError, match="no run with --model bert; there are nesia-mini, nesia-mini-qa-squad-1"):
+        run("report", "total", "--model", "bert")
+    with pytest.raises(StoreError, match="no run with --templates lama; there are default"):
+        run("report", "total", "--templates", "lama")
+    assert "expected 1, 10 or 100" in run("report", "total", "--k", "5", code=2).output
+
+
+def test_a_place_that_cannot_be_written_is_named(folders, run):
+    with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
+        run("report", "total", "--out", folders)
+    assert "one of --csv" in run("report", "total", "--csv", "--json", code=2).output
+
+
+def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
+    table = run("report", "transitions", "--k", "1").stdout.splitlines()
+    assert table[0].split() == KEYS["transitions"].split()
+    assert table[1].split()[:10] == ["nesia-mini", "nesia-mini-qa-squad-1", "tied", "0", "trex", "1", "7", "3", "17", "19"]
+    run("report", "transitions", "--json", "--out", folders / "new" / "out.json")
+    assert len(json.loads((folders / "new" / "out.json").read_text())) == 3
+
+
+def test_latex_is_a_table_whose_names_are_escaped(folders, run):
+    lines = run("report", "total", "--latex", "--k", "1").stdout.splitlines()
+    assert lines[0].startswith(r"\begin{tabular}") and lines[-1] == r"\end{tabular}"
+    assert r"probe\_set & k & average & n & last\_layer & total \\" in lines[2]
+    assert all(line.count(" & ") == 8 for line in lines[4:-2])
+
+
+def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run):
+    (tmp_path / "snapshot").mkdir()
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    for what in KEYS:
+        assert json.loads(run("report", what, "--json").stdout) == []
+        assert "no rows" in run("report", what).stdout

@@ -1,0 +1,237 @@
+"""``reproduce`` from a registry of tiny stand-ins to the tables, killed in the middle and not."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from probing.core.errors import RegistryError
+from probing.core.registry import read_registry
+from probing.store.parquet import read_table
+from tests.core.task_files import write_conll, write_msmarco, write_squad
+
+TRIPLES = {
+    "P36": [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")],
+    "P19": [("Rocky", "Philadelphia"), ("Berlin", "Boston"), ("Moon", "Rome")],
+}
+TEMPLATES = {"P36": "The capital of [X] is [Y] .", "P19": "[X] was born in [Y] ."}
+REGISTRY = """
+models = [
+  {{ name = "tiny", source = "somewhere/tiny", licence = "none" }},
+  {{ name = "tiny-squad", source = "somewhere/tiny-squad", base = "tiny", objective = "QA-SQuAD-1", licence = "none" }},
+]
+families = [
+  {{ name = "tiny", title = "A tiny family", base = "tiny", members = [
+    {{ objective = "QA-SQuAD-1", model = "tiny-squad", how = "hub" }},
+    {{ objective = "NER-CoNLL", model = "tiny-ner-conll", how = "finetune" }},
+    {{ objective = "RANK-MSMARCO", model = "tiny-rank-msmarco", how = "finetune" }},
+  ] }},
+]
+data = [
+  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [{{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
+  {{ name = "squad", title = "", folder = "squad", licence = "none", files = [{{ path = "train-v1.1.json", sha256 = "{none}" }}] }},
+  {{ name = "parts", title = "", folder = "squad", stands_in_for = "squad", licence = "none", files = [{{ path = "some-v1.1.json" }}] }},
+  {{ name = "msmarco", title = "", folder = "msmarco", licence = "none", files = [{{ path = "lists.json" }}, {{ path = "qrels.txt" }}] }},
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory) -> Path:
+    """Local copies as they would lie beside a machine without a network: models, data sets, facts, text, and their registry."""
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    from tests.commands.conftest import WORDS
+
+    folder = tmp_path_factory.mktemp("copies")
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    for seed, name in enumerate(("tiny", "tiny-squad")):
+        torch.manual_seed(seed)
+        model = BertForMaskedLM(BertConfig(vocab_size=len(WORDS), **size))
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        assert model.num_parameters() < 20_000, "tiny is tiny"
+        # A question-answering checkpoint has no head of its own: the body alone is saved.
+        (model if name == "tiny" else model.bert).save_pretrained(folder / name)
+        BertTokenizer(vocab={word: n for n, word in enumerate(WORDS)}, do_lower_case=True).save_pretrained(folder / name)
+    write_conll(folder / "conll")
+    write_squad(folder / "squad")
+    write_msmarco(folder / "msmarco")
+    (folder / "lama" / "TREx").mkdir(parents=True)
+    for relation, triples in TRIPLES.items():
+        rows = [json.dumps({"sub_label": subject, "obj_label": answer}) + "\n" for subject, answer in triples]
+        (folder / "lama" / "TREx" / f"{relation}.jsonl").write_text("".join(rows))
+    templates = [json.dumps({"relation": relation, "template": template}) + "\n" for relation, template in TEMPLATES.items()]
+    (folder / "lama" / "relations.jsonl").write_text("".join(templates))
+    (folder / "text.txt").write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
+    (folder / "registry.toml").write_text(REGISTRY.format(none="0" * 64))
+    return folder
+
+
+def arguments(copies: Path, out: Path) -> list[str]:
+    given = {
+        "--family": "tiny", "--heads": "tied,lens", "--facts": copies / "lama", "--from": copies, "--text": copies / "text.txt",
+        "--valid": copies / "text.txt", "--steps": 3, "--tokens": 300, "--pieces": 48, "--positions": 200, "--epochs": 1, "--device": "cpu",
+        "--out": out,
+    }  # fmt: skip
+    return ["reproduce", *(str(part) for pair in given.items() for part in pair)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(copies, tmp_path_factory) -> tuple[Path, Path]:
+    """Cache and tables of a run that nobody killed."""
+    from typer.testing import CliRunner
+
+    from probing.commands.main import app
+
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(folder / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
+        patch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+        got = CliRunner().invoke(app, arguments(copies, folder / "tables"))
+        assert got.exit_code == 0, (got.output, got.exception)
+    return folder / "cache", folder / "tables"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_one_command_makes_every_table_of_the_family(undisturbed):
+    cache, tables = undisturbed
+    assert sorted(contents(tables)) == sorted(
+        f"{what}.{ending}" for what in ("precision", "total", "forgotten", "transitions") for ending in ("csv", "json")
+    )
+    runs = [row for path in (cache / "runs").glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
+    made = {(row["model"], row["base"], row["objective"], row["head"], row["probe_set"]) for row in runs}
+    models = {
+        ("tiny", "", "pre-training"),
+        ("tiny-squad", "tiny", "QA-SQuAD-1"),
+        ("tiny-ner-conll", "tiny", "NER-CoNLL"),
+        ("tiny-rank-msmarco", "tiny", "RANK-MSMARCO"),
+    }
+    assert made == {(*model, head, "trex") for model in models for head in ("tied", "lens")}
+    totals = json.loads((tables / "total.json").read_text())
+    # 4 models x 2 heads x 3 ranks x 2 averages
+    assert len(totals) == 4 * 2 * 3 * 2 and all(0 <= row["last_layer"] <= row["total"] <= 1 for row in totals)
+    pairs = json.loads((tables / "transitions.json").read_text())
+    assert {(row["base"], row["model"]) for row in pairs} == {("tiny", model) for model, base, _ in models if base}
+    assert all(row["kept"] + row["gained"] + row["lost"] + row["never"] == 6 for row in pairs)
+
+
+def test_only_what_no_hub_model_serves_is_fine_tuned_and_only_its_data_fetched(undisturbed):
+    cache, _ = undisturbed
+    assert {path.parent.name for path in (cache / "models").glob("*/finetuning.json")} == {"tiny-ner-conll", "tiny-rank-msmarco"}
+    assert {path.name for path in (cache / "downloads").iterdir()} == {"conll2003", "msmarco"}
+
+
+@pytest.fixture()
+def copy_of_it(undisturbed, copies, tmp_path, monkeypatch):
+    """A cache in which everything is done already, for a test to go on with."""
+    shutil.copytree(undisturbed[0], tmp_path / "cache")
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    return tmp_path / "cache"
+
+
+def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies, copy_of_it, undisturbed, tmp_path):
+    def state():
+        # The vocabulary of relations and the copied side files are small and always written.
+        kept = [*copy_of_it.glob("runs/predictions-*"), *copy_of_it.rglob("*.safetensors"), *copy_of_it.glob("database/*.duckdb")]
+        return {path: path.stat().st_mtime_ns for path in kept}
+
+    before = state()
+    output = run(*arguments(copies, tmp_path / "tables")).output
+    assert state() == before
+    assert output.count("is there already") >= 4 + 8 and "heads are there already" in output
+    assert contents(tmp_path / "tables") == contents(undisturbed[1])
+
+
+def test_a_single_stage_is_done_alone(run, copies, copy_of_it, undisturbed, tmp_path):
+    output = run(*arguments(copies, tmp_path / "tables"), "--only", "tables").output
+    assert "stage 1 of 1: tables" in output and "stage 1 of 1: fetch" not in output
+    assert contents(tmp_path / "tables") == contents(undisturbed[1])
+
+
+def test_own_fine_tunes_what_the_hub_serves_too_on_what_stands_in_for_its_data(run, copies, copy_of_it, tmp_path):
+    for stage in ("fetch", "finetune"):
+        run(*arguments(copies, tmp_path / "tables"), "--own", "--only", stage)
+    record = json.loads((copy_of_it / "models" / "tiny-qa-squad-1" / "finetuning.json").read_text())
+    assert (record["base"], record["objective"], record["steps"]) == ("tiny", "QA-SQuAD-1", 3)
+    assert (copy_of_it / "downloads" / "parts").is_dir() and not (copy_of_it / "downloads" / "squad").is_dir()
+
+
+def test_a_checkpoint_that_was_torn_by_a_kill_is_left_aside(run, copies, copy_of_it, undisturbed, tmp_path):
+    name = "tiny-ner-conll"
+    torn = copy_of_it / "finetune" / name / "checkpoint-1"
+    torn.mkdir(parents=True)
+    (torn / "trainer_state.json").write_text("{")
+    shutil.rmtree(copy_of_it / "models" / name)
+    run(*arguments(copies, tmp_path / "tables"), "--only", "finetune")
+    again, before = (cache / "models" / name / "model.safetensors" for cache in (copy_of_it, undisturbed[0]))
+    assert again.read_bytes() == before.read_bytes()
+
+
+def test_what_is_missing_is_named_with_what_to_do(run, copies, cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    with pytest.raises(RegistryError, match="no family 'huge' in the registry; it has tiny"):
+        run("reproduce", "--family", "huge")
+    with pytest.raises(RegistryError, match="a local copy of tiny is expected there"):
+        run("reproduce", "--family", "tiny", "--from", tmp_path)
+    run("reproduce", "--family", "tiny", "--heads", "sideways", code=2)
+
+
+def killed_when(there, words: list[str], environment: dict[str, str]) -> str:
+    """Runs the command line in a process of its own and kills it as soon as ``there()``; gives what it said."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "probing", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )  # fmt: skip
+    until = time.monotonic() + 120
+    while not there() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    said = process.communicate()[0]
+    assert process.returncode == -signal.SIGKILL, said
+    return said
+
+
+def test_killed_twice_in_the_middle_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    words = arguments(copies, tmp_path / "tables")
+    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    # First between the fine-tuning of one model and the next, then with some heads trained and others not.
+    killed_when(lambda: (cache / "models" / "tiny-ner-conll" / "finetuning.json").is_file(), words, environment)
+    assert not (cache / "runs").is_dir()
+    killed_when(lambda: len(list(cache.glob("heads/*/tied-seed0/layer-*.safetensors"))) >= 4, words, environment)
+    assert not (tmp_path / "tables").is_dir()
+    run(*words)
+    assert contents(tmp_path / "tables") == contents(undisturbed[1])
+    assert sorted(path.name for path in cache.glob("runs/predictions-*")) == sorted(
+        path.name for path in undisturbed[0].glob("runs/predictions-*")
+    )
+
+
+def test_every_family_of_the_registry_can_be_planned(monkeypatch):
+    from probing.commands.finetune import LABELS
+
+    registry = read_registry()
+    labels = {label for label, _ in LABELS.values()}
+    for family in registry.families:
+        assert {member.objective for member in family.members} <= labels, family.name
+        assert len({member.objective for member in family.members}) == len(family.members) >= 6
+        for member in family.members:
+            if member.how != "finetune":
+                entry = registry.model(member.model)
+                assert (entry.objective, entry.base) == (member.objective, member.base or family.base)
+    for entry in registry.data:
+        assert not entry.stands_in_for or registry.data_set(entry.stands_in_for)

@@ -1,0 +1,52 @@
+"""Parts and fates of single facts, at their bounds."""
+
+import itertools
+
+import pytest
+
+from probing.core.comparison import mcnemar_exact
+from probing.core.transitions import FATES, PARTS, Transitions, fate_of, known_there, part_of
+
+
+def test_a_fact_is_known_up_to_rank_k_and_not_beyond():
+    assert [part_of(1, 1, 1), part_of(2, 1, 1), part_of(1, 2, 1), part_of(2, 2, 1)] == ["kept", "gained", "lost", "never"]
+    assert [part_of(10, 10, 10), part_of(11, 10, 10), part_of(10, 11, 10), part_of(11, 11, 10)] == ["kept", "gained", "lost", "never"]
+
+
+def test_the_first_fate_that_holds_counts():
+    assert fate_of([9, 1, 9, 50]) == "relocated"
+    assert fate_of([9, 2, 9, 100]) == "suppressed"
+    assert fate_of([9, 100, 9, 101]) == "displaced"
+    assert fate_of([9, 101, 101, 101]) == "erased"
+
+
+def test_the_embeddings_hold_nothing_and_the_last_layer_is_not_inner():
+    assert fate_of([1, 101, 101, 101]) == "erased"
+    assert fate_of([1, 2, 2, 100]) == "suppressed"
+
+
+def test_known_there_means_the_same_inner_layer():
+    assert known_there([9, 9, 1, 1], [9, 9, 1, 9])
+    assert not known_there([9, 1, 9, 1], [9, 9, 1, 9])
+    assert not known_there([1, 9, 9, 1], [1, 1, 9, 1])
+
+
+def test_every_lost_fact_has_one_fate_and_every_fact_one_part():
+    ranks = (1, 2, 100, 101)
+    for base, *model in itertools.product(ranks, repeat=4):
+        assert part_of(base, model[-1], 1) in PARTS
+        assert fate_of([1, *model]) in FATES
+
+
+def test_difference_is_that_of_the_fine_tuned_model_to_its_base():
+    found = Transitions(kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, erased=1, relocated_known_there=3)
+    assert found.n == 20
+    assert found.difference.value == (2 - 8) / 20
+    assert found.difference.p == mcnemar_exact(2, 8)
+
+
+def test_fates_that_do_not_add_up_are_refused():
+    with pytest.raises(ValueError, match="do not add up to lost"):
+        Transitions(5, 2, 8, 5, 4, 2, 1, 0, 3)
+    with pytest.raises(ValueError, match="known there"):
+        Transitions(5, 2, 8, 5, 4, 2, 1, 1, 5)

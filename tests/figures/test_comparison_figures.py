@@ -1,0 +1,167 @@
+"""Two models side by side: the flow, the bars, the curves, kinds of answers and weights."""
+
+import itertools
+
+import pandas as pd
+import pytest
+
+from probing.figures import theme
+from probing.figures.alluvial import alluvial
+from probing.figures.answer_shares import answer_shares
+from probing.figures.paired_curve import p_words, paired_curve
+from probing.figures.retention_bars import retention_bars
+from probing.figures.weight_lines import drift_against_loss, weight_lines
+
+BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
+COLOURS = theme.model_colours([BASE, MODEL, CONTROL])
+COUNTS = {"kept": 60, "lost": 40, "gained": 20, "never": 880, "relocated": 15, "suppressed": 12, "displaced": 8, "erased": 5}
+
+
+def flow(never: bool = False, **counts):
+    return alluvial(COUNTS | counts, base=BASE, model=MODEL, colours=COLOURS, never=never)
+
+
+def clickable(figure) -> set[str]:
+    return {point[0] for trace in figure.data if trace.customdata is not None for point in trace.customdata}
+
+
+def heights(figure) -> dict[str, float]:
+    """Height of every block, by the label beside it."""
+    blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
+    labels = [trace for trace in figure.data if trace.mode == "text"]
+    return {label.text[0].split("</b>")[0][3:]: max(block.y) - min(block.y) for block, label in zip(blocks, labels, strict=True)}
+
+
+def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
+    figure = flow()
+    assert clickable(figure) == set(COUNTS) - {"never"}
+    assert heights(figure) == pytest.approx(
+        {
+            "known": 100,
+            "not known": 20,
+            "kept": 60,
+            "lost": 40,
+            "gained": 20,
+            "relocated": 15,
+            "suppressed": 12,
+            "displaced": 8,
+            "erased": 5,
+        }
+    )
+
+
+def test_facts_that_neither_knows_are_drawn_when_asked_for():
+    assert heights(flow(never=True))["not known"] == 900
+    assert clickable(flow(never=True)) == set(COUNTS)
+
+
+def test_an_empty_part_is_left_out_of_the_flow():
+    figure = flow(lost=0, relocated=0, suppressed=0, displaced=0, erased=0)
+    assert clickable(figure) == {"kept", "gained"}
+    assert not any("lost went" in note.text for note in figure.layout.annotations)
+
+
+def test_blocks_of_a_column_do_not_overlap():
+    figure = flow(relocated=1, suppressed=1, displaced=1, erased=37)
+    blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
+    for column in (0, 1, 2):
+        mine = sorted((min(block.y), max(block.y)) for block in blocks if min(block.x) == column)
+        assert all(upper[1] <= lower[0] + 1e-9 for upper, lower in itertools.pairwise(mine))
+
+
+def test_a_flow_without_known_facts_says_so():
+    assert flow(kept=0, lost=0, gained=0, relocated=0, suppressed=0, displaced=0, erased=0).layout.annotations[0].text
+
+
+def transitions() -> pd.DataFrame:
+    rows = [(MODEL, 30, 5, 70, 1000), (CONTROL, 90, 10, 10, 1000), ("nesia-mini-qa-squad-2", 60, 20, 40, 1000)]
+    return pd.DataFrame(rows, columns=["model", "kept", "gained", "lost", "n"]).assign(base=BASE)
+
+
+def test_the_model_that_lost_most_stands_on_top_and_the_control_apart_below():
+    figure = retention_bars(transitions(), k=1, colours=COLOURS)
+    bars = {trace.name: list(trace.x) for trace in figure.data if trace.type == "bar" and trace.showlegend is False}
+    assert bars["lost"] == pytest.approx([-70, -40, -10])
+    assert bars["kept"] == pytest.approx([30, 60, 90])
+    assert bars["gained"] == pytest.approx([5, 20, 10])
+    assert figure.layout.yaxis.ticktext[0] == "nesia-mini-qa-<br>squad-1"
+
+
+def test_every_part_of_a_bar_can_be_clicked_where_it_stands():
+    figure = retention_bars(transitions(), k=1, colours=COLOURS)
+    order = [MODEL, "nesia-mini-qa-squad-2", CONTROL]
+    places = [
+        (order[int(y)], x, *point)
+        for trace in figure.data if trace.type == "scatter" for x, y, point in zip(trace.x, trace.y, trace.customdata, strict=True)
+    ]  # fmt: skip
+    assert all(shown == model for shown, _, model, _ in places)
+    assert {part for _, x, model, part in places if model == MODEL and x < 0} == {"lost"}
+    assert [x for _, x, model, part in places if (model, part) == (MODEL, "gained")] == pytest.approx([31.25, 33.75])
+    assert {model for _, _, model, _ in places} == set(order)
+
+
+def paired() -> pd.DataFrame:
+    rows = [
+        {"layer": layer, "n": 100, "base_value": 0.2, "base_low": 0.1, "base_high": 0.3, "value": 0.1 * layer, "low": 0.0, "high": 0.4,
+         "difference": 0.1 * layer - 0.2, "difference_low": -0.3, "difference_high": 0.1, "p_value": 0.2 if layer else 0.01}
+        for layer in range(3)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_the_difference_of_two_curves_is_the_first_minus_the_second_and_filled_where_it_is_sure():
+    figure = paired_curve(paired(), k=1, base=BASE, model=MODEL, colours=COLOURS)
+    base, model = (next(trace for trace in figure.data if trace.name == name) for name in (BASE, MODEL))
+    (difference,) = [trace for trace in figure.data if trace.name == "difference"]
+    assert list(difference.y) == pytest.approx([m - b for m, b in zip(model.y, base.y, strict=True)])
+    assert list(difference.marker.color) == [COLOURS[MODEL], "rgba(0,0,0,0)", "rgba(0,0,0,0)"]
+    assert [list(point) for point in model.customdata][-1] == [MODEL, 2]
+
+
+@pytest.mark.parametrize(("p", "words"), [(1e-9, "< 0.0001"), (0.0312, "= 0.031"), (1.0, "= 1")])
+def test_small_p_values_are_not_written_as_nought(p, words):
+    assert p_words(p) == words
+
+
+def test_kinds_of_answers_stand_in_two_panels_and_add_up():
+    rows = [
+        {"model": model, "layer": layer, "kind": kind, "n": n, "share": n / 10}
+        for model in (BASE, MODEL) for layer in range(3) for kind, n in (("right", 4), ("copied", 6))
+    ]  # fmt: skip
+    figure = answer_shares(pd.DataFrame(rows), kinds=("right", "copied"), names={"copied": "copied from the prompt"}, models=(BASE, MODEL))
+    assert len(figure.data) == 4 and {trace.xaxis for trace in figure.data} == {"x", "x2"}
+    assert sum(trace.y[0] for trace in figure.data if trace.xaxis == "x") == pytest.approx(100)
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["right", "copied from the prompt"]
+
+
+def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is_dashed():
+    drift = pd.DataFrame([(m, layer, 0.01 * layer) for m in (MODEL, CONTROL) for layer in range(3)], columns=["model", "layer", "drift"])
+    lines = {trace.name: trace for trace in weight_lines(drift, colours=COLOURS).data}
+    assert lines[CONTROL].line.dash == "longdash" and lines[MODEL].line.dash == "solid"
+    assert list(lines[MODEL].y) == pytest.approx([0, 1, 2])
+    (point,) = drift_against_loss(pd.DataFrame({"model": [MODEL], "drift": [0.02], "lost_share": [0.7]}), k=1, colours=COLOURS).data
+    assert (point.x[0], point.y[0]) == pytest.approx((2, 70))
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: retention_bars(transitions().assign(kept=0, lost=0), k=1, colours=COLOURS),
+        lambda: paired_curve(paired().iloc[:0], k=1, base=BASE, model=MODEL, colours=COLOURS),
+        lambda: answer_shares(
+            pd.DataFrame({"model": [], "layer": [], "kind": [], "n": [], "share": []}), kinds=(), names={}, models=(BASE,)
+        ),
+        lambda: weight_lines(pd.DataFrame({"model": [], "layer": [], "drift": []}), colours=COLOURS),
+        lambda: drift_against_loss(pd.DataFrame({"model": [], "drift": [], "lost_share": []}), k=1, colours=COLOURS),
+    ],
+)
+def test_without_numbers_there_are_words(figure):
+    assert any(note.text for note in figure().layout.annotations)
+
+
+def test_every_model_of_the_family_has_a_colour_of_its_own_and_none_means_two_things():
+    assert len(set(theme.MODEL_COLOURS.values())) == len(theme.MODEL_COLOURS) >= 8
+    assert not set(theme.MODEL_COLOURS.values()) & {*theme.PART_COLOURS.values(), *theme.PROBE_SET_COLOURS.values()}
+    colours = theme.model_colours([*theme.MODEL_COLOURS, "a", "b", "c"])
+    assert len(set(colours.values())) == len(colours)
+    assert list(theme.model_colours(["zeta", CONTROL, BASE, "alpha"])) == [BASE, CONTROL, "alpha", "zeta"]

@@ -1,0 +1,101 @@
+"""The relation map and the curves of relations."""
+
+import pandas as pd
+import pytest
+
+from probing.figures import theme
+from probing.figures.relation_curves import MOST_LINES, relation_curves
+from probing.figures.relation_map import ORDERS, ordered, relation_map, row_facts
+from probing.ui.selection import ROW_ORDERS
+
+#: Relation -> (label, cardinality, shares of layers 0 to 3).
+PLANTED = {
+    "P1": ("capital", "1-1", [0.9, 0.3, 0.5, 0.4]),
+    "P2": ("born in", "N-1", [0.0, 0.0, 0.1, 0.8]),
+    "P3": ("shares border", "N-M", [0.0, 0.0, 0.3, 0.0]),
+}
+
+
+def points(**more) -> pd.DataFrame:
+    rows = [
+        {"relation": relation, "label": label, "cardinality": kind, "layer": layer, "n": 50, "value": value, "low": value / 2,
+         "high": (1 + value) / 2, "majority": 0.2, "other": 0.1}
+        for relation, (label, kind, values) in PLANTED.items() for layer, value in enumerate(values)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).assign(**more)
+
+
+def test_a_relations_onset_is_its_first_layer_from_1_with_half_of_the_last_value():
+    rows = row_facts(points()).set_index("relation")
+    # 0.4 / 2 = 0.2 is reached at layer 1, whatever layer 0 does; 0.8 / 2 = 0.4 at layer 3 only.
+    assert (rows.loc["P1", "onset"], rows.loc["P2", "onset"]) == (1, 3)
+    assert pd.isna(rows.loc["P3", "onset"])
+    assert list(rows["drop"]) == pytest.approx([0.5 - 0.4, 0.1 - 0.8, 0.3 - 0.0])
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("onset", ["P1", "P2", "P3"]), ("last", ["P2", "P1", "P3"]), ("drop", ["P3", "P1", "P2"]), ("name", ["P2", "P1", "P3"]),
+        ("cardinality", ["P1", "P2", "P3"]),
+    ],
+)  # fmt: skip
+def test_rows_stand_in_the_order_that_was_chosen(order, expected):
+    assert ordered(points(), order) == expected
+    figure = relation_map(points(), k=1, order=order)
+    assert [label.split(" · ")[-1] for label in figure.layout.yaxis.ticktext] == [PLANTED[name][0] for name in expected]
+
+
+def test_every_order_of_the_page_is_one_of_the_map():
+    assert tuple(ORDERS) == ROW_ORDERS
+
+
+def test_every_cell_of_the_map_carries_its_relation_and_layer_and_stands_on_its_shade():
+    heat, cells = relation_map(points(), k=1, order="name").data
+    assert len(cells.x) == 12
+    for x, y, (relation, layer) in zip(cells.x, cells.y, cells.customdata, strict=True):
+        assert x == layer
+        assert heat.z[y][list(heat.x).index(x)] == pytest.approx(PLANTED[relation][2][layer] * 100)
+    assert "capital" in cells.hovertext[0] and "1-1" in cells.hovertext[0] and "50 facts" in cells.hovertext[0]
+
+
+def test_the_difference_to_the_base_is_signed_around_nought():
+    heat = relation_map(points(base_value=0.5), k=1, base="nesia-mini").data[0]
+    assert heat.zmin == -heat.zmax
+    assert heat.z.min() == pytest.approx(-50) and heat.z.max() == pytest.approx(40)
+
+
+def test_a_label_that_looks_like_markup_is_text():
+    figure = relation_map(points(label="<b>x"), k=1)
+    assert figure.layout.yaxis.ticktext[0] == "&lt;b&gt;x"
+    assert "<b>x<" not in figure.data[1].hovertext[0]
+
+
+def test_curves_show_n_in_the_legend_and_the_baselines_once():
+    figure = relation_curves(points(), k=1)
+    named = [trace.name for trace in figure.data if trace.showlegend is not False]
+    assert {"capital (n = 50)", "born in (n = 50)", "shares border (n = 50)"} <= set(named)
+    assert named.count("majority answer") == named.count("another subject") == 1
+    assert {trace.line.dash for trace in figure.data} >= {"dash", "dot"}
+
+
+def test_a_baseline_that_is_not_stored_is_not_drawn():
+    figure = relation_curves(points(other=float("nan")), k=10)
+    assert "dot" not in {trace.line.dash for trace in figure.data}
+
+
+def test_no_more_curves_are_drawn_than_can_be_told_apart():
+    many = pd.concat([points().query("relation == 'P1'").assign(relation=f"R{n}") for n in range(MOST_LINES + 3)])
+    assert len([trace for trace in relation_curves(many, k=1).data if trace.customdata is not None]) == MOST_LINES
+
+
+@pytest.mark.parametrize("figure", [relation_map, relation_curves])
+def test_without_facts_there_are_words(figure):
+    assert any(note.text for note in figure(points(value=float("nan")), k=1).layout.annotations)
+
+
+@pytest.mark.parametrize("figure", [relation_map, relation_curves])
+def test_text_is_left_to_the_pages_theme(figure):
+    drawn = figure(points(), k=1)
+    assert drawn.layout.font.color is None and drawn.layout.yaxis.tickfont.color is None
+    assert theme.ink(drawn).layout.yaxis.tickfont.color == theme.INK

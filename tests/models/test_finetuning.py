@@ -1,0 +1,322 @@
+"""Fine-tuning: planned steps, resumption to the same weights, stored differences, drift and scores."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+)
+
+from probing.core.errors import HeadError, ModelError
+from probing.core.task_data import Question, TaggedSentence, read_ranked_lists
+from probing.models import task_evaluation, task_rows
+from probing.models.differences import FILE, apply_difference, save_difference
+from probing.models.encoders import load_encoder, weights_identity
+from probing.models.finetuning import FinetuneRecipe, PlannedSteps, finetune, masked_loss, plan_steps
+from probing.models.heads import own_head
+from probing.models.weight_drift import layer_of, weight_drift
+from tests.core.task_files import write_msmarco
+
+RECIPE = FinetuneRecipe(objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32)
+TEXTS = [f"the capital of france is paris {n} and rocky was born in boston" for n in range(30)]
+
+
+@pytest.fixture()
+def tokenizer(folder_of):
+    return AutoTokenizer.from_pretrained(folder_of("bert"))
+
+
+def mlm(folder_of):
+    return AutoModelForMaskedLM.from_pretrained(folder_of("bert"))
+
+
+def weights(model):
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
+
+
+def test_steps_are_planned_from_the_recipe_alone(tokenizer):
+    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    assert plan_steps(rows, RECIPE) == plan_steps(rows, RECIPE)
+    passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0}))
+    assert len(passes) == 2 * 8 and sorted(n for step in passes[:8] for n in step) == list(range(30))
+    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_a_step": 100}))
+    assert sorted(n for step in two_passes for n in step) == sorted([*range(30), *range(30)])
+    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_a_step": 100, "steps": 20}))
+    assert len(by_tokens) == 20
+    assert all(len(step) * max(len(rows[n].ids) for n in step) <= 100 for step in by_tokens)
+
+
+def test_masks_are_drawn_from_the_step_and_of_every_row_at_least_one(tokenizer):
+    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    data = PlannedSteps(rows, RECIPE, tokenizer, "mlm")
+    first, again = data[3], PlannedSteps(rows, RECIPE, tokenizer, "mlm")[3]
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    labels = first["labels"]
+    assert ((labels != -100).sum(1) >= 1).all()
+    special = torch.isin(labels, torch.tensor(tokenizer.all_special_ids))
+    assert not special.any()
+    unmasked = labels == -100
+    originals = torch.tensor([[*rows[n].ids, *[0] * (labels.shape[1] - len(rows[n].ids))] for n in data.plan[3]])
+    assert torch.equal(first["input_ids"][unmasked], originals[unmasked])
+    assert torch.equal(labels[~unmasked], originals[~unmasked])
+
+
+def test_joined_text_is_cut_into_blocks_and_nothing_is_lost(tokenizer):
+    rows = task_rows.text_rows(TEXTS, tokenizer, 16, joined=True)
+    assert all(len(row.ids) == 16 for row in rows[:-1])
+    stream = [i for text in TEXTS for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
+    assert [i for row in rows for i in row.ids[1:-1]] == stream
+    assert {row.ids[0] for row in rows} == {tokenizer.cls_token_id} and {row.ids[-1] for row in rows} == {tokenizer.sep_token_id}
+
+
+def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
+    sentence = TaggedSentence(("rocky", "zz", "paris"), ("B-PER", "O", "B-LOC"))
+    (row,) = task_rows.tag_rows([sentence], tokenizer, ["B-LOC", "B-PER", "O"], 32)
+    pieces = tokenizer.convert_ids_to_tokens(row.ids)
+    assert [(p, label) for p, label in zip(pieces, row.labels, strict=True)] == [
+        ("[CLS]", -100), ("rocky", 1), ("z", 2), ("##z", -100), ("paris", 0), ("[SEP]", -100)
+    ]  # fmt: skip
+
+
+def test_windows_hold_the_answer_or_point_at_the_first_token(tokenizer):
+    context = "it is a city . " * 6 + "the capital of france is paris . " + "it is red . " * 4
+    question = Question("1", "t", "the capital of france", context, (("paris", context.index("paris")),))
+    rows = task_rows.question_rows([question], tokenizer, 24, 6)
+    found = [row for row in rows if row.labels != (0, 0)]
+    assert len(rows) > 3 and found
+    for row in found:
+        first, last = row.labels
+        assert context[row.offsets[first][0] : row.offsets[last][1]] == "paris"
+
+
+def test_a_long_question_leaves_room_for_the_passage(tokenizer):
+    context = "the capital of france is paris ."
+    question = Question("1", "t", "the capital of france " * 30, context, (("paris", context.index("paris")),))
+    rows = task_rows.question_rows([question], tokenizer, 24, 4)
+    assert all(len(row.ids) <= 24 for row in rows) and any(row.labels != (0, 0) for row in rows)
+    (pair,) = task_rows.pair_rows([("city " * 90, "paris is a city", True)], tokenizer, 24)
+    assert tokenizer.convert_tokens_to_ids("paris") in pair.ids
+
+
+def test_the_masked_loss_is_the_models_own_loss(folder_of, tokenizer):
+    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    batch, model = PlannedSteps(rows, RECIPE, tokenizer, "mlm")[0], mlm(folder_of).eval()
+    assert masked_loss(model, dict(batch)).item() == pytest.approx(model(**batch).loss.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["roberta", "distilbert", "albert", "electra", "modernbert"])
+def test_a_shared_head_trains_the_models_own(architecture, folder_of):
+    model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture))
+    own = {id(p) for p in model.parameters()}
+    assert all(id(p) in own for p in own_head(model).dense.parameters())
+
+
+def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
+    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    whole = mlm(folder_of)
+    history = finetune(whole, tokenizer, rows, "mlm", RECIPE, tmp_path / "whole", "cpu", save_every=2).history
+    assert history[-1]["step"] == 6
+    resumed = mlm(folder_of)
+    middle = tmp_path / "middle"
+    _stop_after(folder_of, tokenizer, rows, middle, 2)
+    assert [folder.name for folder in middle.glob("checkpoint-*")] == ["checkpoint-2"]
+    finetune(resumed, tokenizer, rows, "mlm", RECIPE, middle, "cpu", save_every=2)
+    for name, value in weights(whole).items():
+        assert torch.equal(value, weights(resumed)[name]), name
+
+
+def _stop_after(folder_of, tokenizer, rows, folder, step):
+    """Runs until a batch after ``step`` is asked for, and fails there as a killed process would."""
+    broken = list(rows)
+
+    class Breaks(list):
+        calls = 0
+
+        def __getitem__(self, n):
+            Breaks.calls += 1
+            if Breaks.calls > step * RECIPE.batch + RECIPE.batch:
+                raise KeyboardInterrupt
+            return list.__getitem__(self, n)
+
+    with pytest.raises(KeyboardInterrupt):
+        finetune(mlm(folder_of), tokenizer, Breaks(broken), "mlm", RECIPE, folder, "cpu", save_every=2)
+
+
+def test_checkpoints_of_another_recipe_are_refused(folder_of, tokenizer, tmp_path):
+    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE.model_copy(update={"steps": 1}), tmp_path, "cpu")
+    with pytest.raises(ModelError, match="another recipe"):
+        finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
+    with pytest.raises(ModelError, match="nothing to fine-tune on"):
+        finetune(mlm(folder_of), tokenizer, [], "mlm", RECIPE, tmp_path / "other", "cpu")
+
+
+def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, tokenizer, tmp_path):
+    rows, model = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
+    with torch.no_grad():
+        model.bert.encoder.layer[0].output.dense.weight[0, 0] = torch.nan
+    with pytest.raises(ModelError, match="the loss is nan up to step 6"):
+        finetune(model, tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
+
+
+def test_frozen_word_embeddings_stay_as_they_are(folder_of, tokenizer, tmp_path):
+    rows, model = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
+    before = weights(model)
+    finetune(model, tokenizer, rows, "mlm", RECIPE.model_copy(update={"freeze_embeddings": True}), tmp_path, "cpu")
+    changed = {name for name, value in weights(model).items() if not torch.equal(value, before[name])}
+    assert "bert.embeddings.word_embeddings.weight" not in changed
+    assert any("layer.2" in name for name in changed)
+
+
+def changed_model(folder_of, scale=0.01):
+    model = mlm(folder_of)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if "layer.1" in name:
+                p.add_(torch.randn_like(p) * scale)
+    return model
+
+
+def test_a_stored_difference_is_within_one_step_of_each_rows_largest_change(folder_of, tmp_path):
+    base, tuned = mlm(folder_of), changed_model(folder_of)
+    before, wanted = weights(base), weights(tuned)
+    save_difference(before, wanted, "w", tmp_path)
+    changed = apply_difference(base, tmp_path, "w")
+    assert changed == {name for name in before if "layer.1" in name}
+    for name, value in weights(base).items():
+        change = (wanted[name] - before[name]).abs()
+        step = change.amax(dim=-1, keepdim=True) / 127 if change.dim() > 1 else change * 2**-10
+        assert ((value - wanted[name]).abs() <= step / 2 + 1e-7).all(), name
+
+
+def test_a_difference_from_another_base_or_torn_is_named(folder_of, tmp_path):
+    save_difference(weights(mlm(folder_of)), weights(changed_model(folder_of)), "w" * 20, tmp_path)
+    with pytest.raises(ModelError, match="name its own base"):
+        apply_difference(mlm(folder_of), tmp_path, "other")
+    (tmp_path / FILE).write_bytes(b"torn")
+    with pytest.raises(ModelError, match="cannot be read"):
+        apply_difference(mlm(folder_of), tmp_path, "w" * 20)
+
+
+def stored(folder_of, folder):
+    """A folder with the difference of the changed model."""
+    save_difference(weights(mlm(folder_of)), weights(changed_model(folder_of)), weights_identity(folder_of("bert")), folder)
+    mlm(folder_of).config.save_pretrained(folder)
+    return folder
+
+
+def test_a_difference_loads_as_an_encoder_with_its_bases_head(folder_of, tmp_path):
+    folder = stored(folder_of, tmp_path / "tuned")
+    found = load_encoder(folder, base=folder_of("bert"), device="cpu")
+    base = load_encoder(folder_of("bert"), device="cpu")
+    assert found.base == "tiny-bert" and found.name == "tuned" and found.identity != base.identity
+    assert all(torch.equal(a, b) for a, b in zip(found.head.parameters(), base.head.parameters(), strict=True))
+    assert not torch.equal(found.body.encoder.layer[1].output.dense.weight, base.body.encoder.layer[1].output.dense.weight)
+    assert torch.equal(found.body.encoder.layer[0].output.dense.weight, base.body.encoder.layer[0].output.dense.weight)
+    with pytest.raises(ModelError, match="--base"):
+        load_encoder(folder, device="cpu")
+
+
+def test_a_difference_that_trained_the_head_keeps_it(folder_of, tmp_path):
+    base, tuned = weights(mlm(folder_of)), weights(changed_model(folder_of))
+    tuned["cls.predictions.transform.dense.weight"] = tuned["cls.predictions.transform.dense.weight"] + 0.1
+    save_difference(base, tuned, weights_identity(folder_of("bert")), tmp_path)
+    mlm(folder_of).config.save_pretrained(tmp_path)
+    found = load_encoder(tmp_path, name="own", base=folder_of("bert"), device="cpu")
+    assert found.base == "own"
+    assert torch.allclose(found.head.dense.weight, base["cls.predictions.transform.dense.weight"] + 0.1, atol=1e-3)
+
+
+def test_drift_is_the_relative_change_of_each_layer(folder_of):
+    base, tuned = weights(mlm(folder_of)), weights(changed_model(folder_of))
+    rows = {row["layer"]: row for row in weight_drift(base, tuned)}
+    assert sorted(rows) == [0, 1, 2, 3]
+    assert rows[0]["drift"] == rows[1]["drift"] == rows[3]["drift"] == 0
+    names = [name for name in base if "layer.1." in name]
+    change = sum((tuned[n] - base[n]).double().square().sum() for n in names) ** 0.5
+    size = sum(base[n].double().square().sum() for n in names) ** 0.5
+    assert rows[2]["drift"] == pytest.approx(float(change / size)) and rows[2]["parameters"] == sum(base[n].numel() for n in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("bert.encoder.layer.11.output.dense.weight", 12),
+        ("roberta.embeddings.LayerNorm.weight", 0),
+        ("distilbert.transformer.layer.0.ffn.lin1.bias", 1),
+        ("model.layers.4.mlp.Wi.weight", 5),
+        ("bert.pooler.dense.weight", None),
+        ("cls.predictions.bias", None),
+    ],
+)
+def test_parameters_are_known_by_their_layer(name, layer):
+    assert layer_of(name) == layer
+
+
+def test_scores_come_with_the_chance_that_the_data_give(folder_of, tokenizer, tmp_path):
+    sentences = [TaggedSentence(("rocky", "was", "born"), ("B-PER", "O", "O"))] * 4
+    tags = ["B-PER", "O"]
+    model = AutoModelForTokenClassification.from_pretrained(folder_of("bert"), num_labels=2)
+    f1, words = task_evaluation.score_tags(model, tokenizer, sentences, tags, 32)
+    assert (f1.chance, f1.n, words.chance, words.n) == (0.0, 4, pytest.approx(8 / 12), 12)
+
+    context = "paris is the capital of france and rome is a city"
+    questions = [Question("a", "t", "capital of france", context, (("paris", 0),)), Question("b", "t", "moon", context, ())]
+    answers = AutoModelForQuestionAnswering.from_pretrained(folder_of("bert"))
+    scores = task_evaluation.score_spans(answers, tokenizer, questions, [1], 32, 8)
+    assert [(s.metric, s.chance_name) for s in scores] == [
+        ("F1", "random span"), ("exact match", "random span"), ("F1", "never an answer"), ("exact match", "never an answer"),
+    ]  # fmt: skip
+    assert scores[2].chance == 0.5 and all(0 <= s.value <= 1 and s.n == 2 for s in scores)
+
+    lists = [found for found in read_ranked_lists(write_msmarco(tmp_path)) if found.judged]
+    ranker = AutoModelForSequenceClassification.from_pretrained(folder_of("bert"), num_labels=2)
+    ranked = task_evaluation.score_ranking(ranker, tokenizer, lists, 32)
+    assert {(s.metric, s.chance_name) for s in ranked} == {
+        (metric, name) for metric in ("nDCG@10", "MRR@10") for name in ("random order", "BM25's order")
+    }
+    assert all(s.n == 11 and 0 < s.chance < 1 for s in ranked)
+
+    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=True)
+    one, other = task_evaluation.score_masked(mlm(folder_of), mlm(folder_of), tokenizer, rows, 0.15)
+    assert one.value == other.value == other.chance and 0 < one.chance < 1
+
+
+def test_a_ranker_that_likes_relevant_passages_scores_one(tokenizer, tmp_path):
+    lists = [found for found in read_ranked_lists(write_msmarco(tmp_path)) if found.judged][:1]
+    grades = iter([passage.grade for passage in lists[0].passages])
+    by_text = {passage.text: float(next(grades)) for passage in lists[0].passages}
+
+    class Knows(torch.nn.Module):
+        device = torch.device("cpu")
+
+        def forward(self, input_ids, **_):
+            texts = tokenizer.batch_decode(input_ids, skip_special_tokens=True)
+            likes = [max(g for text, g in by_text.items() if _bare(text) in _bare(seen)) for seen in texts]
+            return type("Output", (), {"logits": torch.tensor([[0.0, like] for like in likes])})
+
+    best = task_evaluation.score_ranking(Knows(), tokenizer, lists, 40)
+    # The ideal also has a passage of grade 3 that the list lacks.
+    gain = 3 + 2 / np.log2(3) + 1 / np.log2(4)
+    ideal = 3 + 3 / np.log2(3) + 2 / np.log2(4) + 1 / np.log2(5)
+    assert best[0].value == pytest.approx(gain / ideal) and best[2].value == 1
+
+
+def _bare(text):
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+def test_a_body_without_a_head_still_needs_its_base(folder_of, tmp_path):
+    model = AutoModelForQuestionAnswering.from_pretrained(folder_of("bert"))
+    model.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(folder_of("bert")).save_pretrained(tmp_path)
+    with pytest.raises(HeadError, match="base"):
+        load_encoder(tmp_path, device="cpu")
+    assert json.loads((tmp_path / "config.json").read_text())["architectures"] == ["BertForQuestionAnswering"]

@@ -1,0 +1,123 @@
+"""The Facts page on a planted family: parts of a pair's facts, and one fact model by model."""
+
+import json
+
+import pytest
+
+from tests.pages.conftest import words
+from tests.store.planted import PlantedRun, plant_runs
+
+TUNED = "nesia-mini-qa-squad-1"
+#: Fact -> ranks of base and fine-tuned model at layers 0 to 3; what became of it.
+RANKS = [
+    ([90, 40, 20, 1], [90, 40, 20, 1], "kept"),
+    ([90, 40, 1, 1], [90, 40, 1, 30], "relocated"),
+    ([90, 40, 20, 1], [90, 40, 20, 50], "suppressed"),
+    ([90, 40, 20, 1], [90, 60, 200, 500], "displaced"),
+    ([90, 40, 20, 1], [90, 900, 900, 900], "erased"),
+    ([90, 40, 20, 9], [90, 40, 20, 1], "gained"),
+    *[([90, 40, 20, 40], [90, 40, 20, 40], "never")] * 4,
+]
+
+
+@pytest.fixture
+def family(tmp_path, visit, monkeypatch):
+    """Opens the Facts page on a base, a model fine-tuned from it, and one without relatives."""
+    runs = [PlantedRun(rank=lambda number, layer: RANKS[number][0][layer])]
+    runs.append(PlantedRun(model=TUNED, base="nesia-mini", rank=lambda number, layer: RANKS[number][1][layer]))
+    runs.append(PlantedRun(model="other-bert", layers=7))
+    snapshot = plant_runs(tmp_path / "snapshot", runs)
+
+    def opened(**query):
+        app = visit("facts", "one model", query, run=False)
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+        return app.run()
+
+    return opened
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def listed(app) -> int:
+    return next(int(text.value.split()[0].strip("*")) for text in app.markdown if text.value.endswith(("fact**", "facts**")))
+
+
+@pytest.mark.parametrize("part", ["kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased"])
+def test_a_link_lists_exactly_one_part(family, part):
+    app = family(model=TUNED, versus="nesia-mini", part=part)
+    assert not app.exception and not app.info
+    wanted = sum(found == part or (part == "lost" and found in ("relocated", "suppressed", "displaced", "erased")) for *_, found in RANKS)
+    assert listed(app) == wanted
+    assert app.query_params["part"] == [part] or app.query_params["part"] == part
+
+
+def test_a_part_is_said_in_words_and_cleared_by_a_button(family):
+    app = family(model=TUNED, versus="nesia-mini", part="erased")
+    told = words(app).replace("\\", "")
+    assert f"facts that nesia-mini knew and {TUNED} lost: erased, rank ≤ 1 at the last layer" in told
+    app.button(key="facts.all_parts").click().run()
+    assert listed(app) == len(RANKS) and "part" not in app.query_params and "versus" not in app.query_params
+
+
+def test_the_rank_that_counts_as_known_is_part_of_the_link(family):
+    app = family(model=TUNED, versus="nesia-mini", part="kept", part_k="100")
+    assert listed(app) == 8
+    app.segmented_control(key="facts.part_k").set_value(10).run()
+    # Ranks 1 and 1, and 9 and 1.
+    assert listed(app) == 2 and "rank ≤ 10" in words(app).replace("\\", "")
+
+
+def test_a_pair_that_is_not_stored_is_explained_and_the_rest_works(family):
+    app = family(model=TUNED, versus="gone", part="lost")
+    assert not app.exception and any("no run of gone" in note.value for note in app.info)
+    assert listed(app) == len(RANKS)
+    app = family(model="nesia-mini", versus="nesia-mini", part="lost")
+    assert any("with itself" in note.value for note in app.info)
+    app.button(key="facts.all_parts").click().run()
+    assert not app.info
+
+
+def test_a_part_without_a_fact_offers_to_clear_it(family):
+    app = family(model=TUNED, versus="nesia-mini", part="gained", part_k="100")
+    next(button for button in app.button if button.label == "Clear all filters").click().run()
+    assert listed(app) == len(RANKS)
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ("kept", "kept."),
+        ("relocated", "lost and relocated, rank 30 at the last layer; first at layer 2, where nesia-mini has it first too."),
+        ("suppressed", "lost and suppressed, rank 50 at the last layer; still among the first 100."),
+        ("displaced", "lost and displaced, rank 500 at the last layer; among the first 100 at an inner layer only (rank 60 at layer 1)."),
+        ("erased", "lost and erased, rank 900 at the last layer; nowhere among the first 100 (best: rank 900 at layer 1)."),
+        ("gained", "gained, now first."),
+        ("never", "known to neither, rank 40."),
+    ],
+)
+def test_what_became_of_a_fact_is_told_for_every_fine_tuned_model(family, part, told):
+    app = family(model=TUNED, versus="nesia-mini", part=part)
+    text = words(app).replace("\\", "").replace("**", "")
+    assert f"- {TUNED}: {told}" in text
+    assert "- other-bert" not in text
+
+
+def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(family):
+    app = family(model=TUNED)
+    grid, ranks = charts(app)[1:]
+    assert [name.replace("<br>", "") for name in grid["layout"]["xaxis"]["ticktext"]] == [TUNED, "nesia-mini"]
+    assert [trace["name"] for trace in ranks["data"]] == [TUNED, "nesia-mini", "other-bert", "best layer"]
+    app.multiselect(key="facts.fact_models").set_value(["other-bert"]).run()
+    assert not app.exception
+    assert len(charts(app)[1]["layout"]["xaxis"]["ticktext"]) == 3
+    assert app.query_params["fact_models"] in ("other-bert", ["other-bert"])
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Ask live")
+    assert "live_models=nesia-mini&live_models=other-bert" in link.query_string
+
+
+def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):
+    app = family(model="nesia-mini")
+    assert len(charts(app)) == 2
+    assert app.multiselect(key="facts.fact_models").options == [TUNED, "other-bert"]

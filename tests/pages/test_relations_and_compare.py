@@ -1,0 +1,200 @@
+"""The pages Relations and Compare models on a store in which the fate of every fact is planted."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import PAGES, ROOT, words
+from tests.store.planted import PlantedRun, plant_runs
+
+#: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last layer.
+FATES = {
+    0: ("kept", (300, 20, 5, 1)),
+    1: ("relocated", (300, 20, 1, 50)),
+    2: ("suppressed", (300, 200, 60, 50)),
+    3: ("displaced", (300, 80, 200, 250)),
+    4: ("erased", (300, 200, 200, 250)),
+    5: ("erased", (300, 250, 200, 250)),
+    6: ("gained", (300, 200, 20, 1)),
+    7: ("never", (300, 200, 200, 250)),
+    8: ("never", (300, 200, 200, 250)),
+    9: ("never", (300, 200, 200, 250)),
+}
+COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "erased": 2}
+
+
+def base_rank(number: int, layer: int) -> int:
+    return 1 if number < 6 and layer >= 2 else 200
+
+
+def tuned_rank(number: int, layer: int) -> int:
+    return FATES[number][1][layer]
+
+
+FAMILY = (
+    PlantedRun(rank=base_rank),
+    PlantedRun(model="nesia-mini-qa-squad-1", base="nesia-mini", objective="QA-SQuAD-1", rank=tuned_rank),
+    PlantedRun(model="nesia-mini-control", base="nesia-mini", objective="control", rank=base_rank),
+)
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory):
+    return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
+
+
+@pytest.fixture
+def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+    """Opens a page on the planted family."""
+
+    def opened(page: str, **query) -> AppTest:
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(family))
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page(PAGES[page])
+        for name, value in query.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return opened
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def links(app) -> dict[str, str]:
+    return {one.proto.label: one.proto.query_string for one in app.get("page_link")}
+
+
+def stamps(app) -> list[str]:
+    notes = [note for chart in charts(app) for note in chart["layout"].get("annotations", []) if note.get("name") == "stamp"]
+    return [note["text"].replace("<br>", " ") for note in notes]
+
+
+def table_with(app, *columns: str):
+    return next(table.value for table in app.dataframe if set(columns) <= set(table.value.columns))
+
+
+def test_the_relations_page_maps_every_relation_and_layer(look):
+    app = look("relations", model="nesia-mini")
+    assert not app.exception
+    points = table_with(app, "relation", "layer", "value", "majority")
+    assert len(points) == 3 * 4
+    shares = points[points["layer"] == 3].set_index("relation")["value"]
+    # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
+    assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
+    assert "**2** of 3 relations" in words(app) and "by **layer 2** of 3" in words(app)
+
+
+def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_away(look):
+    app = look("relations", model="nesia-mini-qa-squad-1", k="10")
+    assert not app.exception
+    # Rank <= 10 of P19's four facts: none at layer 1; facts 0 and 1 at layer 2; fact 0 at layer 3.
+    table = table_with(app, "best_inner", "caption", "doubling").set_index("relation")
+    assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx([0.5, 2, 0.25, 0.25])
+    assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
+    of_models = table_with(app, "P@1", "P@10", "n P@100").set_index("model")
+    assert list(of_models.index) == ["nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"]
+    assert of_models["n P@10"].tolist() == [0, 1, 0]
+    assert of_models.loc["nesia-mini-qa-squad-1", "P@10"] == pytest.approx(1 / 3)
+    assert {"relation=P19", "at_layer=2", "at_rank=10"} <= set(links(app)["place of birth"].split("&"))
+
+
+def test_the_difference_to_the_base_is_offered_where_there_is_one(look):
+    assert not [one for one in look("relations", model="nesia-mini").toggle if one.key == "relations.against_base"]
+    app = look("relations", model="nesia-mini-qa-squad-1", against_base="1")
+    points = table_with(app, "relation", "layer", "value", "base_value")
+    here = points[(points["relation"] == "P19") & (points["layer"] == 3)].iloc[0]
+    assert (here["value"], here["base_value"]) == (0.25, 1.0)
+    assert any("difference to nesia-mini" in text for text in stamps(app))
+
+
+def test_the_facts_of_a_cell_can_be_opened_without_a_mouse(look):
+    app = look("relations", model="nesia-mini")
+    (query,) = [query for label, query in links(app).items() if label.startswith("Open ")]
+    assert {"at_layer=3", "relation=P36"} & set(query.split("&"))
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("relations", {"model": "nesia-mini-qa-squad-1", "k": "10", "row_order": "name", "against_base": "1", "definition": "strict"}),
+        ("relations", {"model": "nesia-mini", "relations": "P36"}),
+        ("compare", {"tuned": "nesia-mini-qa-squad-1", "versus_model": "nesia-mini-control", "k": "100", "never": "1"}),
+    ],
+)
+def test_a_link_opens_its_view_and_stays_as_it_was(look, page, query):
+    app = look(page, **query)
+    assert not app.exception and not app.info
+    assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
+
+
+def test_compare_counts_exactly_what_was_planted(look):
+    app = look("compare")
+    assert not app.exception
+    assert app.selectbox(key="compare.tuned").value == "nesia-mini-qa-squad-1"
+    assert app.selectbox(key="compare.versus_model").value == "nesia-mini"
+    row = table_with(app, "kept", "relocated", "only_base").set_index("model").loc["nesia-mini-qa-squad-1"]
+    assert {name: int(row[name]) for name in COUNTS} == COUNTS
+    offered = links(app)
+    for part, number in COUNTS.items():
+        (query,) = [query for label, query in offered.items() if label == f"{part}: {number}"]
+        assert {"model=nesia-mini-qa-squad-1", "versus=nesia-mini", f"part={part}"} <= set(query.split("&"))
+    assert "keeps **1**, loses **5**, **83 %**, and gains **1**" in words(app)
+
+
+def test_the_flow_draws_every_part_that_has_facts(look):
+    app = look("compare", never="1")
+    parts = {
+        point[0] for chart in charts(app) for trace in chart["data"] for point in trace.get("customdata", []) if trace["type"] == "scatter"
+    }
+    assert set(COUNTS) <= parts
+
+
+def test_the_control_stands_beside_the_others(look):
+    app = look("compare")
+    (table,) = [
+        one.value for one in app.dataframe if "relocated" in one.value.columns and len(one.value) == 2 and "base" in one.value.columns
+    ]
+    control = table.set_index("model").loc["nesia-mini-control"]
+    assert (control["kept"], control["lost"]) == (6, 0)
+
+
+def test_the_paired_difference_is_that_of_the_planted_ranks(look):
+    app = look("compare")
+    table = table_with(app, "base_only", "model_only", "difference_low").set_index("layer")
+    assert table.loc[3, ["both", "base_only", "model_only", "neither"]].tolist() == [1, 5, 1, 3]
+    assert table.loc[3, "difference"] == pytest.approx(-0.4)
+
+
+def test_every_export_of_the_compare_page_says_whether_the_two_can_be_compared(look):
+    app = look("compare")
+    said = stamps(app)
+    assert len(said) == len(charts(app)) >= 4
+    shown = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
+    assert "vocabulary" in shown and "control" in shown
+    for text in said:
+        assert "alike in vocabulary" in text and "control: nesia-mini-control" in text
+
+
+def test_without_a_fine_tuned_model_the_command_that_makes_one_is_named(visit):
+    app = visit("compare", "one model")
+    assert not app.exception
+    assert "python -m probing finetune --model nesia-mini --objective qa-squad-1" in words(app)
+    assert not charts(app)
+
+
+def test_a_model_that_is_not_stored_is_left_aside_with_a_note(look):
+    app = look("compare", tuned="<b>gone</b>")
+    assert not app.exception
+    assert any("gone" in note.value and "<b>" not in note.value for note in app.info)
+
+
+def test_filters_that_keep_no_fact_say_so(look):
+    for page in ("relations", "compare"):
+        app = look(page, exposures="held out", in_subject="yes")
+        assert not app.exception
+        assert any("No facts are left" in note.value or "no fact in common" in note.value for note in app.info)

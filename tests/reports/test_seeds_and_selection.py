@@ -1,0 +1,161 @@
+"""Replicates, the union over seeds, and which runs a report takes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probing.core.errors import StoreError
+from probing.reports.early_exit import early_exit
+from probing.reports.forgotten import forgotten
+from probing.reports.selection_of_runs import choose, identities, pairs
+from probing.reports.total import total
+from probing.reports.transitions import transitions
+from probing.store import forgetting_queries
+from probing.store.build import build_database
+from probing.store.check import check_store
+from probing.store.database import open_database
+from probing.store.parquet import write_table
+from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store, prediction_rows, run_row
+
+#: At the last of its layers 0 to 2 the primary run knows facts 0 to 3 of 10, the replicates 2 to 5 and 9.
+PRIMARY = PlantedRun(layers=3, rank=lambda number, layer: 1 if layer == 2 and number < 4 else 50)
+REPLICATES = (
+    PlantedRun(layers=3, seed=1, role="replicate", last_only=True, rank=lambda number, layer: 1 if 2 <= number <= 5 else 50),
+    PlantedRun(layers=3, seed=2, role="replicate", last_only=True, rank=lambda number, layer: 1 if number == 9 else 50),
+)
+
+
+def test_the_union_over_seeds_stands_beside_the_total(tmp_path: Path):
+    other = PlantedRun(head="lens", layers=3, rank=lambda number, layer: 1)
+    with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES, other])) as db:
+        row = total(db, [PRIMARY.run_id], (1,), ("micro",)).iloc[0]
+        assert (row["n"], row["seeds"]) == (10, 3)
+        assert (row["last_layer"], row["total"], row["seed_union"]) == (4 / 10, 4 / 10, 7 / 10)
+        assert total(db, [PRIMARY.run_id], (100,), ("micro",)).iloc[0]["seed_union"] == 1.0
+        alone = total(db, [other.run_id], (1,), ("macro",)).iloc[0]
+        assert alone["seeds"] == 1 and alone["seed_union"] != alone["seed_union"]
+
+
+@pytest.mark.parametrize(("weights", "positions", "seeds"), [("a", 9, 2), ("b", 9, 1), ("a", 8, 1)])
+def test_heads_of_other_weights_or_another_recipe_are_no_replicates(weights, positions, seeds, tmp_path: Path):
+    def made(weights: str, positions: int, seed: int) -> tuple[tuple[str, str], ...]:
+        recipe = {"positions": positions, "seed": seed, "text": 'a "b"'}
+        return ("weights", weights), ("head_recipe", json.dumps(recipe, separators=(",", ":")))
+
+    run = replace(PRIMARY, made=made("a", 9, 0))
+    again = replace(REPLICATES[0], made=made(weights, positions, 1))
+    with open_database(plant_store(tmp_path, [run, again])) as db:
+        assert total(db, [run.run_id], (1,), ("micro",)).iloc[0]["seeds"] == seeds
+
+
+def test_a_run_of_more_layers_than_can_be_counted_is_left_out_alone(tmp_path: Path):
+    deep = PlantedRun(head="lens", layers=66)
+    with open_database(plant_store(tmp_path, [PRIMARY, deep])) as db:
+        assert list(choose(db)["run_id"]) == [PRIMARY.run_id]
+
+
+def test_the_union_keeps_to_the_filters(tmp_path: Path):
+    with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES])) as db:
+        # Stated are the facts 1, 2, 4 and 7: the primary run knows 1 and 2, the first replicate 2 and 4.
+        row = total(db, [PRIMARY.run_id], (1,), ("micro",), exposures=("stated",)).iloc[0]
+        assert (row["n"], row["last_layer"], row["seed_union"]) == (4, 2 / 4, 3 / 4)
+
+
+def test_a_run_of_its_last_layer_only_has_no_total_no_forgetting_and_no_exit(tmp_path: Path):
+    with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES])) as db:
+        row = total(db, [REPLICATES[0].run_id], (1,), ("micro",)).iloc[0]
+        assert row["last_layer"] == 4 / 10
+        assert row[["total", "intermediate_share"]].isna().all()
+        assert forgotten(db, [REPLICATES[0].run_id]).empty
+        assert early_exit(db, [REPLICATES[0].run_id]).empty
+
+
+def test_a_replicate_may_store_its_last_layer_only_and_a_primary_run_may_not(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    source = plant_runs(tmp_path / "runs", [PRIMARY, *REPLICATES])
+    assert check_store([source]) == []
+    short = PlantedRun(head="lens", layers=3, last_only=True)
+    plant_runs(source, [short])
+    (problem,) = check_store([source])
+    assert f"run {short.run_id}: 10 predictions, expected 30" in problem
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        assert set(choose(db, seeds=(0, 1, 2))["run_id"]) == {PRIMARY.run_id, *(run.run_id for run in REPLICATES)}
+    assert f"run {short.run_id} is left out" in caplog.text
+
+
+def test_a_replicate_of_some_other_layer_or_without_a_fact_is_incomplete(tmp_path: Path):
+    run = REPLICATES[0]
+    rows = prediction_rows(run)
+    for number, (wrong, words) in enumerate(
+        (
+            (rows[1:], "9 predictions, expected 10 (10 facts x 1 layer)"),
+            ([row | {"layer": 1} for row in rows], "10 predictions, expected 30"),
+        )
+    ):
+        source = plant_runs(tmp_path / str(number), [PRIMARY, run])
+        write_table("predictions", wrong, source / run.run_id / f"predictions-{run.run_id}.parquet")
+        (problem,) = check_store([source])
+        assert words in problem
+        with open_database(build_database([source], tmp_path / f"db {number}").parent) as db:
+            assert list(choose(db, seeds=(0, 1))["run_id"]) == [PRIMARY.run_id]
+
+
+def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_path: Path):
+    runs = [*SEVERAL, PlantedRun(template_set="lama"), *(PlantedRun(seed=seed, role="replicate") for seed in (1, 2))]
+    source = plant_runs(tmp_path / "runs", runs)
+    newer = PlantedRun(layers=4, template_set="default", objective="newer")
+    row = run_row(newer) | {"created": "2027-01-01T00:00:00Z", "config": newer.config.replace("default", "other"), "run_id": "f" * 16}
+    write_table("runs", [row], source / "runs-newer.parquet")
+    write_table("predictions", [one | {"run_id": "f" * 16} for one in prediction_rows(newer)], source / "predictions-newer.parquet")
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        found = choose(db)
+        assert len(found) == len(SEVERAL)
+        assert set(found["role"]) == {"primary"} and set(found["template_set"]) == {"default"}
+        first = found[(found["model"] == "nesia-mini") & (found["head"] == "tied") & (found["probe_set"] == "trex")]
+        assert list(first["run_id"]) == ["f" * 16]
+        assert len(choose(db, models=["nesia-mini"], heads=["lens"], probe_sets=["trex", "questions"])) == 2
+        assert list(choose(db, ["nesia-mini"], ["tied"], ["trex"], seeds=(1, 2))["seed"]) == [1, 2]
+        assert len(choose(db, templates="lama")) == 1
+        both = pairs(found)
+        assert set(both["model"]) == {"nesia-mini-qa"} and set(both["base"]) == {"nesia-mini"}
+        assert len(both) == 2 * 3
+        ids = [SEVERAL[3].run_id, "unknown", SEVERAL[1].run_id]
+        assert list(identities(db, ids)["run_id"]) == [ids[0], ids[2]]
+        assert len(transitions(db, both, (1, 10))) == len(both) * 2
+        assert transitions(db, [("unknown", ids[0])]).empty
+
+
+def test_weight_drift_and_tasks_are_read_beside_the_runs(tmp_path: Path):
+    source = plant_runs(tmp_path / "runs", SEVERAL)
+    drift = [
+        {"model": "nesia-mini-qa", "base": "nesia-mini", "layer": layer, "drift": 0.25 * layer, "parameters": 10 + layer}
+        for layer in (3, 0, 1, 2)
+    ]
+    task = {"model": "nesia-mini-qa", "base": "nesia-mini", "objective": "QA-SQuAD-1", "n": 100}
+    tasks = [
+        task | {"metric": "F1", "value": 0.5, "chance": 0.125, "chance_name": "random span"},
+        task | {"metric": "exact match", "value": 0.25, "chance": None, "chance_name": None},
+    ]
+    write_table("weight_drift", drift, source / "weight_drift-nesia-mini-qa.parquet")
+    write_table("tasks", tasks, source / "tasks-nesia-mini-qa.parquet")
+    assert check_store([source]) == []
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        found = forgetting_queries.weight_drift(db, ["nesia-mini-qa", "nesia-mini"])
+        assert found[["layer", "drift", "parameters"]].to_numpy().tolist() == [[0, 0, 10], [1, 0.25, 11], [2, 0.5, 12], [3, 0.75, 13]]
+        assert forgetting_queries.weight_drift(db, []).empty
+        found = forgetting_queries.tasks(db, ["nesia-mini-qa"])
+        assert list(found["metric"]) == ["F1", "exact match"]
+        assert list(found["value"]) == [0.5, 0.25]
+        assert found["chance"].isna().tolist() == [False, True]
+
+
+def test_a_database_of_older_derived_tables_is_refused_and_made_again(tmp_path: Path):
+    folder = plant_store(tmp_path)
+    pointer = folder / "current.json"
+    pointer.write_text(pointer.read_text().replace('"derived_version": 2', '"derived_version": 1'))
+    with pytest.raises(StoreError, match="derived tables of version 1, expected 2; run `python -m probing build`"):
+        open_database(folder)
+    build_database([tmp_path / "runs"], folder)
+    with open_database(folder) as db:
+        assert len(choose(db)) == 1
