@@ -49,7 +49,7 @@ def misprimed(sentence: str, prime: str) -> Changed:
     """The sentence after a word that means to mislead: "Talk" -> "Talk? Birds can [MASK]"."""
     prime = " ".join(prime.split()).strip(" ?.!")
     if not prime:
-        return Changed(None, "no word was given to mislead with")
+        return Changed(None, "type a word above to mislead it with")
     if MASK.casefold() in prime.casefold():
         return Changed(None, "the word to mislead with holds a gap of its own")
     return Changed(f"{prime[0].upper()}{prime[1:]}? {sentence}", f"“{prime}” was put before the sentence")

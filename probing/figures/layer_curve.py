@@ -35,7 +35,8 @@ def layer_curve(
     sets = list(dict.fromkeys(points["probe_set"]))
     panels = panels and len(sets) > 1
     rows = len(sets) if panels else 1
-    height = _PANEL * rows + 60 if panels else 460
+    # On a telephone the legend has a line for every series.
+    height = _PANEL * rows + 60 if panels else 460 + 14 * max(points["run_id"].nunique() - 3, 0)
     figure = make_subplots(
         rows=rows, cols=1, vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
         subplot_titles=[theme.plain(names.get(one, one)) for one in sets] if panels else None,
@@ -45,11 +46,12 @@ def layer_curve(
     for number, (_, line) in enumerate(points.groupby("run_id", sort=False)):
         where = {"row": sets.index(line["probe_set"].iloc[0]) + 1 if panels else 1, "col": 1}
         _add_line(figure, line.sort_values("layer"), points, sets, colours, names, scale, where, first=number == 0)
-    theme.apply(figure, height=height)
+    theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)
     if panels:
-        figure.update_layout(legend_y=1 + 28 / (height - 150))
+        # Above the first panel's title; in a tab that was hidden when it was drawn the legend hangs 20 pixels lower.
+        figure.update_layout(legend_y=1 + 50 / (height - 150))
         for row in range(1, rows):
             figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_yaxes(title_text=theme.plain(title), rangemode="tozero", ticksuffix=" %" if unit == "share" else "")

@@ -25,7 +25,7 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     said: set[str] = set()
     for number, relation in enumerate(list(dict.fromkeys(points["relation"]))[:MOST_LINES]):
         _add_relation(figure, points[points["relation"] == relation].sort_values("layer"), number, said)
-    theme.apply(figure, height=440)
+    theme.apply(theme.clickable_last(figure), height=440)
     layer_axis.horizontal(figure, int(points["layer"].max()))
     figure.update_yaxes(title_text=f"P@{k}", rangemode="tozero", ticksuffix=" %")
     return figure

@@ -43,6 +43,7 @@ def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, s
             marker={**look, "line": {"width": 1, "color": marks}}, hoverinfo="skip", cliponaxis=False, textangle=0,
             text=[f"{share:.0f}" for share in shares[part]] if part != "gained" else None,
             textposition="outside" if part == "lost" else "inside", insidetextanchor="middle",
+            insidetextfont={"color": [theme.ink_on(mark) for mark in marks]} if part == "kept" else None,
         )  # fmt: skip
         swatch: dict[str, Any] = {"color": theme.NEUTRAL if part == "kept" else theme.faint(theme.NEUTRAL, 0.3)}
         if "pattern" in look:
@@ -77,7 +78,8 @@ def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, starts: pd.Se
         ] * steps
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
-        x=x, y=y, mode="markers", marker={"size": 18, "symbol": "square", "opacity": 0}, selected=hidden, unselected=hidden,
+        # Small: within a large marker all points are as near, and the part drawn last would answer for its narrow neighbour.
+        x=x, y=y, mode="markers", marker={"size": 6, "symbol": "square", "opacity": 0}, selected=hidden, unselected=hidden,
         customdata=behind, hovertext=words, hovertemplate="%{hovertext}<extra></extra>", showlegend=False, name=part,
     )  # fmt: skip
 

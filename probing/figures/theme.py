@@ -88,6 +88,14 @@ def faint(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is read more easily on ``#RRGGBB``: the one with more contrast (WCAG)."""
+    parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"
+
+
 def plain(text: str) -> str:
     """Text that Plotly shows as it stands: its labels read a small HTML, in which a token like ``<b>`` would vanish."""
     return html.escape(str(text), quote=False)
@@ -114,7 +122,7 @@ def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:
         template="plotly_white",
         height=height,
         margin={"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0, "title": {"text": ""}},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0, "title": {"text": ""}, "tracegroupgap": 0},
         hoverlabel={"align": "left"},
         hovermode="closest",
         dragmode=False,
@@ -171,6 +179,12 @@ def ink(figure: go.Figure) -> go.Figure:
     figure.update_layout(font_color=INK, legend_font_color=INK)
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(tickfont_color=INK, title_font_color=INK)
+    return figure
+
+
+def clickable_last(figure: go.Figure) -> go.Figure:
+    """Draws what can be clicked over what cannot, in place: of two points in one place a click takes the one drawn last."""
+    figure.data = tuple(sorted(figure.data, key=lambda trace: trace.customdata is not None))
     return figure
 
 

@@ -32,6 +32,7 @@ def total_bars(totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], name
     figure.add_bar(
         y=labels, x=last, orientation="h", name="known at the last layer", marker={"color": bar_colours},
         text=[f"{value:.1f}" for value in last], textposition="inside", insidetextanchor="start", textangle=0,
+        insidetextfont={"color": [theme.ink_on(colour) for colour in bar_colours]},
         hovertemplate="%{y}<br>last layer: %{x:.1f} %<extra></extra>",
     )  # fmt: skip
     figure.add_bar(

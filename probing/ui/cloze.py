@@ -74,7 +74,19 @@ def controls(view: View) -> tuple[list[live_models.Choice], str]:
         st.multiselect, "Beside it", "live_models", page, value=tuple(others), options=[other for other in offered if other != name],
         format_func=lambda one: offered[one].label, max_selections=MOST_MODELS - 1, placeholder="the same sentence for other models",
     )  # fmt: skip
+    _left_aside(chosen, offered, name)
     return [offered[one] for one in (name, *others)], kind
+
+
+def _left_aside(chosen: selection.Selection, offered: dict[str, live_models.Choice], name: str) -> None:
+    """Says what a link names that cannot be asked here, or not beside the others."""
+    models = [one for one in dict.fromkeys((chosen.live_model, *chosen.live_models)) if one and one not in offered]
+    heads = [chosen.live_head] if chosen.live_head and chosen.live_head not in live_models.HEADS else []
+    if models or heads:
+        st.info(f"Not in this menu, so left aside: {escape(listing([*models, *heads]))}", icon=":material/link_off:")
+    beside = [one for one in chosen.live_models if one in offered and one != name][MOST_MODELS - 1 :]
+    if beside:
+        st.info(f"At most {MOST_MODELS} models are asked, so left aside: {escape(listing(beside))}", icon=":material/link_off:")
 
 
 def _take_example() -> None:
@@ -145,7 +157,8 @@ def _answers(asked: list[Asked], head: str, prompt: str, top: int, mask: int | N
     Raises:
         PromptError: with ``positions``, if the sentence has several gaps and none is chosen.
     """
-    answers = {}
+    answers: dict[str, Answer] = {}
+    told: set[str] = set()
     for one in asked:
         try:
             answers[one.choice.name] = live_models.ask(one.choice.location, head, prompt, top, one.watch, mask)
@@ -153,7 +166,10 @@ def _answers(asked: list[Asked], head: str, prompt: str, top: int, mask: int | N
             # Not its class: that would load torch.
             if getattr(error, "positions", None):
                 raise
-            parts.problem(error)
+            # What is wrong with the sentence is wrong for every model: it is said once.
+            if str(error) not in told:
+                parts.problem(error)
+            told.add(str(error))
     return answers
 
 
@@ -164,6 +180,8 @@ def _ask_gaps(view: View, asked: list[Asked], head: str, prompt: str, masks: int
         st.segmented_control, f"The sentence has {masks} gaps", "mask", view.page, value=mask, options=[*range(1, masks + 1), 0],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
+    if selection.current().behaviour:
+        st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
     if mask:
         if answers := _answers(asked, head, prompt, top, mask - 1):
             cloze_answer.draw(view, answers)

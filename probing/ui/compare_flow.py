@@ -9,7 +9,7 @@ from probing.figures.retention_bars import retention_bars
 from probing.reports.selection_of_runs import pairs
 from probing.ui import facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
-from probing.ui.compare_pair import Pair, of_pair
+from probing.ui.compare_pair import Pair, family_stamp, of_pair
 from probing.ui.page import View
 from probing.ui.reported import report
 from probing.ui.text import count, escape
@@ -93,7 +93,7 @@ def draw_family(view: View, pair: Pair) -> None:
     bases = dict(zip(table["model"], table["base"], strict=True))
     parts.figure(
         retention_bars(table, k=k, colours=view.colours), table=table,
-        stamp=pair.stamp(view, f"transitions of all models, rank ≤ {k}", tuple(table["run_id"])), name="retention",
+        stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
         "what the model knows now. The control was trained as long, on the base's own text: what it loses, training alone costs. "
         "Click to open the facts.",

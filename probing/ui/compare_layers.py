@@ -8,7 +8,8 @@ from probing.figures.answer_shares import answer_shares
 from probing.figures.weight_lines import drift_against_loss, weight_lines
 from probing.ui import parts
 from probing.ui.compare_flow import family
-from probing.ui.compare_pair import Pair
+from probing.ui.compare_pair import Pair, family_stamp
+from probing.ui.exports import Stamp
 from probing.ui.page import View
 from probing.ui.reported import report
 
@@ -41,7 +42,7 @@ def draw_weights(view: View, pair: Pair) -> None:
     if len(tasks):
         st.markdown("What the models were fine-tuned for, beside what guessing would give:")
         parts.table_with_download(
-            tasks, stamp=pair.stamp(view, "task metrics", tuple(together["run_id"])), name="tasks",
+            tasks, stamp=_stamp(view, pair, together, "task metrics"), name="tasks",
             column_config={
                 "value": st.column_config.NumberColumn(format="%.3f"), "chance": st.column_config.NumberColumn(format="%.3f"),
                 "chance_name": "chance is",
@@ -49,13 +50,16 @@ def draw_weights(view: View, pair: Pair) -> None:
         )  # fmt: skip
 
 
+def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
+    return pair.stamp(view, what) if together.empty else family_stamp(view, pair, together, what)
+
+
 def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame) -> None:
     k = view.chosen.k
     left, right = st.columns([3, 2])
-    ids = tuple(together["run_id"])
     with left:
         parts.figure(
-            weight_lines(drift, colours=view.colours), table=drift, stamp=pair.stamp(view, "weight drift by layer", ids),
+            weight_lines(drift, colours=view.colours), table=drift, stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
             caption="How far each layer's weights moved, in per cent of their length in the base.",
             alt="Relative change of weights by layer and model",
@@ -69,7 +73,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     with right:
         parts.figure(
             drift_against_loss(points, k=k, colours=view.colours), table=points,
-            stamp=pair.stamp(view, f"weight drift and loss, rank ≤ {k}", ids), name="drift-loss",
+            stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
             caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
             alt="Mean change of weights against share of facts lost, one point a model",
         )  # fmt: skip

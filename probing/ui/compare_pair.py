@@ -46,6 +46,25 @@ class Pair:
         return view.stamp(f"{what}, {both}, {view.filter_words()}; {badge(self.checks)}", run_ids or self.run_ids)
 
 
+def family_stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
+    """The origin of what is shown of all fine-tuned models, each against its own base, with the word on each one's comparability.
+
+    Args:
+        view: the page.
+        pair: the chosen two; gives head, probe set and control.
+        together: base_run_id, run_id and model of all pairs.
+        what: what is shown.
+    """
+    runs, said = view.runs.set_index("run_id", drop=False), dict[str, list[str]]()
+    for one in together.itertuples():
+        checks = comparability(runs.loc[one.base_run_id].to_dict(), runs.loc[one.run_id].to_dict())
+        said.setdefault(badge([check for check in checks if check.name != "control"]), []).append(one.model)
+    words = [text if len(said) == 1 else f"{', '.join(models)}: {text}" for text, models in said.items()]
+    words += [f"control: {check.words}" for check in pair.checks if check.name == "control"]
+    where = f"all models against their bases, {pair.model['head']}, {set_name(pair.model['probe_set'])}, {view.filter_words()}"
+    return view.stamp(f"{what}, {where}; {'; '.join(words)}", tuple(dict.fromkeys((*together["base_run_id"], *together["run_id"]))))
+
+
 def fine_tuned(view: View) -> list[str]:
     """Models whose base is stored too, in the order of their colours."""
     bases = view.runs.drop_duplicates("model").set_index("model")["base"].fillna("")

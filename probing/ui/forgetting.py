@@ -42,10 +42,13 @@ def draw_models(view: View) -> None:
         if rows := st.session_state[key].selection.rows:
             selection.update(model=models[rows[0]])
 
-    shares = {f"P@{k}": st.column_config.NumberColumn(f"P@{k}", format="percent", help="Share of the relations.") for k in selection.RANKS}
+    shares = {
+        f"P@{k}": st.column_config.NumberColumn(f"forgotten, k = {k}", format="percent", help="Share of the relations that are forgotten.")
+        for k in selection.RANKS
+    }
     st.dataframe(
         wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row",
-        column_config={**shares, **{f"n P@{k}": st.column_config.NumberColumn(f"relations at {k}") for k in selection.RANKS}},
+        column_config={**shares, **{f"n P@{k}": st.column_config.NumberColumn(f"number, k = {k}") for k in selection.RANKS}},
     )  # fmt: skip
     st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")
     stamp = view.stamp(

@@ -71,6 +71,7 @@ def draw(view: View) -> None:
         return
     row = table.dropna(subset=["total"]).iloc[0]
     inner = f" **{row['intermediate'] * 100:.0f} %** of what it knows is not in the last layer." if pd.notna(row["intermediate"]) else ""
+    of_what = "the facts" if view.chosen.average == "micro" else "the facts of a relation on average"
     by_chance = (
         f" A union finds something by itself: {int(row['seeds'])} re-trained heads of the last layer together give "
         f"**{row['seed_union'] * 100:.1f} %**."
@@ -79,7 +80,7 @@ def draw(view: View) -> None:
     )
     st.markdown(
         f"On {escape(set_name(row['probe_set']))}, {escape(row['model'])} gives the right word at its last layer for "
-        f"**{row['last'] * 100:.1f} %** of the facts, and at some layer for **{row['total'] * 100:.1f} %**.{inner}{by_chance}"
+        f"**{row['last'] * 100:.1f} %** of {of_what}, and at some layer for **{row['total'] * 100:.1f} %**.{inner}{by_chance}"
     )
     names = {name: set_name(name) for name in table["probe_set"]}
     drawn = total_bars(table, k=k, colours=view.colours, names=names)
@@ -197,7 +198,7 @@ def ways(view: View) -> None:
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
         navigation.link("relations", "**Relations**: what comes early, late, and is forgotten?")
-        navigation.link("compare", "**Compare models**: what did fine-tuning keep, gain and lose?")
+        navigation.link("compare", "**Compare models**: what was kept, gained and lost?")
         navigation.link("facts", "**Facts**: one fact through all layers and models")
     with second:
         navigation.link("live", "**Live**: type a sentence with a gap")

@@ -39,7 +39,7 @@ def draw(view: View) -> None:
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )  # fmt: skip
-    navigation.link("compare", "Compare any two models, layer by layer and fact by fact")
+    navigation.link("compare", "Compare any two models, by layer and by fact")
 
 
 def _sentence(table: pd.DataFrame, probe_set: str) -> str:

@@ -80,7 +80,8 @@ def _view_of(name: str, gathered: Gathered) -> tuple[str, str, dict[str, Any]]:
         return "relations", "See the relations", one | everything
     if name in _CURVES:
         models = tuple(family.members[one] for one in _CURVES[name] if one in family.members) or family.models
-        view: dict[str, Any] = {"models": models, "heads": (head,), "probe_sets": ("trex",), "metric": "p_at_1", "average": "macro"}
+        metric = "p_at_100" if name == "other ranks show the same" else "p_at_1"
+        view: dict[str, Any] = {"models": models, "heads": (head,), "probe_sets": ("trex",), "metric": metric, "average": "macro"}
         return "layer_curves", "See the curves", view | {"panels": False} | everything
     tuned = [model for objective, model in family.members.items() if objective != BASE]
     if name == "fine-tuning always forgets" and tuned:

@@ -52,7 +52,7 @@ def test_a_misprime_stands_before_the_sentence_as_a_question():
     assert misprimed("Birds can [MASK].", " talk? ").text == "Talk? Birds can [MASK]."
 
 
-@pytest.mark.parametrize(("prime", "expected"), [("", "no word"), (" ?", "no word"), ("[mask]", "gap of its own")])
+@pytest.mark.parametrize(("prime", "expected"), [("", "type a word"), (" ?", "type a word"), ("[mask]", "gap of its own")])
 def test_a_misprime_must_be_a_word(prime, expected):
     changed = misprimed("Birds can [MASK].", prime)
     assert changed.text is None

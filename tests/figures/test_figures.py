@@ -213,3 +213,15 @@ def test_the_grid_writes_dark_on_light_tiles_on_every_page():
     figure = token_grid(tokens("rome"))
     ink = figure.data[1].textfont.color
     assert all(luminance(tint) > 0.3 for _, tint in figure.data[0].colorscale) and luminance(ink) < 0.02
+
+
+def test_a_legend_of_many_lines_leaves_the_curve_its_height():
+    few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 9))
+    assert many.layout.height - few.layout.height == 14 * 6
+    assert many.layout.legend.tracegroupgap == 0, "a gap for every line makes it twice as high on a telephone"
+
+
+@pytest.mark.parametrize("colour", sorted(set(theme.MODEL_COLOURS.values())))
+def test_numbers_on_bars_can_be_read_on_every_models_colour(colour):
+    light, dark = sorted((luminance(colour), luminance(theme.ink_on(colour))), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5

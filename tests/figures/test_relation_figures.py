@@ -99,3 +99,8 @@ def test_text_is_left_to_the_pages_theme(figure):
     drawn = figure(points(), k=1)
     assert drawn.layout.font.color is None and drawn.layout.yaxis.tickfont.color is None
     assert theme.ink(drawn).layout.yaxis.tickfont.color == theme.INK
+
+
+def test_lines_that_can_be_clicked_lie_over_those_that_cannot():
+    clickable = [trace.customdata is not None for trace in relation_curves(points(), k=1).data]
+    assert clickable == sorted(clickable) and sum(clickable) == len(PLANTED)

@@ -207,6 +207,18 @@ def test_a_model_that_cannot_be_asked_leaves_the_others_alone(ask, family):
     app = ask("Paris is in [MASK].", live_models=["tiny", "nobody", "tiny-tuned"])
     assert not app.exception and not app.warning
     assert app.multiselect(key="live.live_models").value == ["tiny-tuned"]
+    assert [note.value for note in app.info if "nobody" in note.value and "left aside" in note.value]
+
+
+def test_a_link_says_which_model_and_head_it_names_in_vain(ask):
+    app = ask("Paris is in [MASK].", live_model="atlantis", live_head="full-and-more")
+    assert not app.exception
+    assert [note.value for note in app.info if "atlantis" in note.value and "full" in note.value]
+
+
+def test_a_sentence_without_a_gap_is_refused_once_however_many_models_are_asked(ask, family):
+    app = ask("Paris is a city.", live_models=["tiny-tuned", "stranger"])
+    assert not app.exception and len(app.warning) == 1
 
 
 def test_gaps_of_several_models_are_filled_by_each(ask, family):

@@ -178,6 +178,8 @@ def test_every_export_of_the_compare_page_says_whether_the_two_can_be_compared(l
     assert "vocabulary" in shown and "control" in shown
     for text in said:
         assert "alike in vocabulary" in text and "control: nesia-mini-control" in text
+    of_all = [text for text in said if "all models against their bases" in text]
+    assert 1 <= len(of_all) < len(said)
 
 
 def test_without_a_fine_tuned_model_the_command_that_makes_one_is_named(visit):
