@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from probing.core.errors import RegistryError, StoreError
+from probing.core.fact_sources import read_facts
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
+from probing.core.shipped import FACTS_FOLDER
+from probing.core.templates import read_relations
 
 
 class Stage(StrEnum):
@@ -209,13 +213,20 @@ def _probe(plan: Plan) -> None:
 
 
 def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
-    """Whether the snapshot holds this model's runs on the shipped facts, so that nothing need be computed."""
-    from probing.store.parquet import read_table
-
+    """Whether the snapshot holds this model's runs on all facts that ship, so that nothing need be computed."""
     if plan.facts != "all" or not plan.ships(model) or not snapshot_folder().is_dir():
         return False
-    rows = (row for path in snapshot_folder().glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist())
-    return any(row["model"] == model and row["head"] == kind for row in rows)
+    there = {probe_set for name, head, probe_set in _shipped_runs(snapshot_folder()) if (name, head) == (model, kind)}
+    return bool(there) and there >= {found.probe_set for found in read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))}
+
+
+@cache
+def _shipped_runs(folder: Path) -> frozenset[tuple[str, str, str]]:
+    """Model, head and probe set of every primary run in a folder."""
+    from probing.store.parquet import read_table
+
+    rows = (row for path in folder.glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist())
+    return frozenset((row["model"], row["head"], row["probe_set"]) for row in rows if row["role"] == "primary")
 
 
 def _build(plan: Plan) -> None:

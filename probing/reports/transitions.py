@@ -8,7 +8,7 @@ from probing.core.transitions import FATES, PARTS, Transitions
 from probing.reports.selection_of_runs import PAIR, pair_identities
 from probing.store import queries
 from probing.store.database import Database
-from probing.store.forgetting_queries import one_sided, transition_counts
+from probing.store.forgetting_queries import layers_stored, one_sided, transition_counts
 
 _COUNTS = (*PARTS, *FATES, "relocated_known_there")
 _SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
@@ -27,6 +27,8 @@ def transitions(
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """Last layer of base against last layer of fine-tuned model, fact by fact, one row a pair and k.
+
+    Fine-tuned runs that store their last layer only have no row.
 
     Args:
         db: the database.
@@ -55,6 +57,9 @@ def transitions_by_relation(
 
 def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject, *, by_relation: bool) -> pd.DataFrame:
     known = pair_identities(db, pairs)
+    # A run of the last layer only has no inner layers in which a lost fact could be found: its fates would be wrong.
+    stored = layers_stored(db, list(known["run_id"])).set_index("run_id")["n_layers"]
+    known = known[known["run_id"].map(stored).fillna(0) > 1].reset_index(drop=True)
     bases, tuned = list(known["base_run_id"]), list(known["run_id"])
     kept = {"exposures": exposures, "answer_in_subject": answer_in_subject}
     groups = ["base_run_id", "run_id", *(["relation"] if by_relation else [])]

@@ -27,6 +27,14 @@ REPLICATES = (
 )
 
 
+def test_a_run_of_the_last_layer_only_has_no_transitions_as_no_fate_can_be_told(tmp_path: Path):
+    whole = PlantedRun(model="tuned", base="nesia-mini", layers=3)
+    short = replace(whole, seed=1, role="replicate", last_only=True)
+    with open_database(plant_store(tmp_path, [PRIMARY, whole, short])) as db:
+        found = transitions(db, [(PRIMARY.run_id, whole.run_id), (PRIMARY.run_id, short.run_id)], (1,))
+        assert list(found["run_id"]) == [whole.run_id]
+
+
 def test_the_union_over_seeds_stands_beside_the_total(tmp_path: Path):
     other = PlantedRun(head="lens", layers=3, rank=lambda number, layer: 1)
     with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES, other])) as db:
