@@ -66,18 +66,9 @@ def finetune(
     if target.exists() and not target.is_dir():
         raise ModelError(f"{target} is no folder; name another with --out")
     if done.is_file():
-        made = json.loads(done.read_text(encoding="utf-8"))
-        there = {
-            "base": made["base"],
-            "objective": made["objective"],
-            "difference": made["stored_as_difference"],
-            **_options(made["recipe"]),
-        }
         asked = {"base": entry.name, "objective": label, "seed": seed, "steps": steps, "tokens": tokens, "batch": batch, "rate": rate}
         asked |= {"pieces": pieces, "freeze-embeddings": freeze or None, "difference": difference or None}
-        other = [f"{option} {there[option]}, asked is {value}" for option, value in asked.items() if value not in (None, there[option])]
-        if other:
-            raise ModelError(f"{target} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
+        _refuse_another(done, asked)
         typer.echo(f"{name} is there already: {target}")
         return
     folder = data or (cache_folder() / "downloads" / fetched if fetched else None)
@@ -126,7 +117,13 @@ def finetune(
     typer.echo(f"wrote {target}")
 
 
-def _options(recipe: dict) -> dict:
-    """A stored recipe by the names of the options that make it."""
+def _refuse_another(done: Path, asked: dict) -> None:
+    """Raises a ``ModelError`` if a finished model was not made as asked; what is None was not asked for."""
+    made = json.loads(done.read_text(encoding="utf-8"))
+    recipe = made["recipe"]
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
-    return {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
+    there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    other = [f"{option} {there[option]}, asked is {value}" for option, value in asked.items() if value not in (None, there[option])]
+    if other:
+        raise ModelError(f"{done.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")

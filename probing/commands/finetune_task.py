@@ -1,5 +1,6 @@
 """What an objective trains on and is scored by: data, rows, the model with its task's head."""
 
+import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Task:
         before, after = dict(self.before.named_parameters()), dict(self.model.named_parameters())
         save_difference(before, after, self.base_weights, folder)
         self.before.config.save_pretrained(folder)
-        stored = _copy(self.before)
+        stored = copy.deepcopy(self.before)
         apply_difference(stored, folder, self.base_weights)
         with torch.no_grad():
             for name, value in stored.named_parameters():
@@ -160,9 +161,3 @@ def _texts(objective: str, data: Path, lama: Path | None) -> list[tuple[str, str
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     text = training_text(lama, data, facts, relations)
     return [(sentence.text, sentence.text) for sentence in [*text.text, *text.stated]]
-
-
-def _copy(model: Any) -> Any:
-    import copy
-
-    return copy.deepcopy(model)

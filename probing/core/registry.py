@@ -3,8 +3,9 @@
 import hashlib
 import os
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -119,6 +120,9 @@ class FamilyEntry(BaseModel):
     same_steps: bool = False
 
 
+_Entry = TypeVar("_Entry", ModelEntry, DataEntry, FamilyEntry)
+
+
 class Registry(BaseModel):
     """The whole registry."""
 
@@ -143,10 +147,7 @@ class Registry(BaseModel):
         Raises:
             RegistryError: naming what there is.
         """
-        for entry in self.models:
-            if entry.name == name:
-                return entry
-        raise RegistryError(f"no model {name!r} in the registry; it has {', '.join(e.name for e in self.models)}")
+        return _named(self.models, name, "model")
 
     def data_set(self, name: str) -> DataEntry:
         """The data set of that name.
@@ -154,10 +155,7 @@ class Registry(BaseModel):
         Raises:
             RegistryError: naming what there is.
         """
-        for entry in self.data:
-            if entry.name == name:
-                return entry
-        raise RegistryError(f"no data set {name!r} in the registry; it has {', '.join(e.name for e in self.data)}")
+        return _named(self.data, name, "data set")
 
     def family(self, name: str) -> FamilyEntry:
         """The family of that name.
@@ -165,10 +163,14 @@ class Registry(BaseModel):
         Raises:
             RegistryError: naming what there is.
         """
-        for entry in self.families:
-            if entry.name == name:
-                return entry
-        raise RegistryError(f"no family {name!r} in the registry; it has {', '.join(e.name for e in self.families)}")
+        return _named(self.families, name, "family")
+
+
+def _named(entries: Sequence[_Entry], name: str, what: str) -> _Entry:
+    for entry in entries:
+        if entry.name == name:
+            return entry
+    raise RegistryError(f"no {what} {name!r} in the registry; it has {', '.join(e.name for e in entries)}")
 
 
 def read_registry(path: Path | None = None) -> Registry:

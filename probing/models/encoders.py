@@ -104,10 +104,10 @@ def load_encoder(
     name = name or Path(str(source)).name
     stored_as_difference = is_difference(source)
     if stored_as_difference:
-        model, lacks_head = _load_difference(Path(source), base, base_revision, dtype)
+        model, lacks_head, base_weights = _load_difference(Path(source), base, base_revision, dtype)
     else:
         model, missing = _load(source, revision, dtype)
-        lacks_head = _lacks_head(source, model, missing)
+        lacks_head, base_weights = _lacks_head(source, model, missing), ""
     head_source: PreTrainedModel = model
     identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
     if lacks_head:
@@ -116,7 +116,7 @@ def load_encoder(
         head_source = _load_base(base, base_revision, dtype, source, model)
         used_base = base_name or Path(str(base)).name
     if lacks_head or stored_as_difference:
-        identity = joint_identity(identity, weights_identity(str(base), base_revision))
+        identity = joint_identity(identity, base_weights or weights_identity(str(base), base_revision))
     if base is not None and not _has_tokenizer(source):
         tokenizer_source = base
     tokenizer = _load_tokenizer(tokenizer_source, revision if tokenizer_source == source else base_revision)
@@ -151,15 +151,16 @@ def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -
     return bool(head_missing)
 
 
-def _load_difference(source: Path, base: str | Path | None, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
-    """A body that is stored as a difference, and whether it lacks a head of its own: one that was not trained with it."""
+def _load_difference(source: Path, base: str | Path | None, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool, str]:
+    """A body that is stored as a difference, whether it lacks a head of its own (one that was trained with it), and its base's identity."""
     if base is None:
         raise ModelError(f"{source} holds a difference from its base model; name that base (--base)")
     model, missing = _load(base, revision, dtype)
     if missing:
         raise ModelError(f"the base {base} lacks {sorted(missing)[0]}; a difference needs its own base whole")
-    changed = apply_difference(model, source, weights_identity(base, revision))
-    return model, not changed & _head_parameters(model)
+    base_weights = weights_identity(base, revision)
+    changed = apply_difference(model, source, base_weights)
+    return model, not changed & _head_parameters(model), base_weights
 
 
 def _load_base(base: str | Path, revision: str | None, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:

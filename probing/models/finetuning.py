@@ -17,7 +17,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
-from probing.models.heads import own_head
+from probing.models.heads import masked_logits
 from probing.models.pretraining import plan_batches
 from probing.models.task_rows import IGNORED, Row, collate, mask_tokens
 
@@ -127,11 +127,7 @@ def masked_loss(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> torch
     """Mean cross-entropy at the masked positions; only those are decoded."""
     labels = batch.pop("labels")
     at = labels != IGNORED
-    return F.cross_entropy(own_head(model)(_last_states(model, batch)[at]).float(), labels[at])
-
-
-def _last_states(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    return getattr(model, model.base_model_prefix)(**batch).last_hidden_state
+    return F.cross_entropy(masked_logits(model, batch, at).float(), labels[at])
 
 
 @dataclass(frozen=True)

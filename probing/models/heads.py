@@ -5,6 +5,7 @@ activation, a layer norm and the vocabulary matrix with a bias (Wallat et al. 20
 """
 
 import copy
+from collections.abc import Mapping
 from operator import attrgetter
 
 import torch
@@ -77,6 +78,11 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
     if decoder.bias is None:
         raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; this model's layout is not the known one")
     return DecodingHead(attrgetter(dense)(model), act, attrgetter(norm)(model), decoder)
+
+
+def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], at: torch.Tensor) -> torch.Tensor:
+    """(masked, vocabulary) logits of a masked language model; only the positions ``at``, (rows, tokens), are decoded."""
+    return own_head(model)(getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[at])
 
 
 def pretrained_head(model: PreTrainedModel) -> DecodingHead:

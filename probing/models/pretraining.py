@@ -20,6 +20,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.corpus import Sentence
 from probing.core.errors import ModelError
+from probing.models.heads import masked_logits
 
 log = logging.getLogger(__name__)
 IGNORED = -100
@@ -140,9 +141,8 @@ class Masker:
 
 def masked_loss(model: BertForMaskedLM, ids: torch.Tensor, seen: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Mean cross-entropy at the masked positions; only those are decoded."""
-    hidden = model.bert(input_ids=ids, attention_mask=seen).last_hidden_state
     at = labels != IGNORED
-    return F.cross_entropy(model.cls(hidden[at]).float(), labels[at])
+    return F.cross_entropy(masked_logits(model, {"input_ids": ids, "attention_mask": seen}, at).float(), labels[at])
 
 
 def learning_rate(step: int, recipe: PretrainRecipe) -> float:

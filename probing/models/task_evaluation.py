@@ -10,7 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.task_data import Question, RankedList, TaggedSentence
 from probing.core.task_scores import answer_exact, answer_f1, entity_f1, ndcg, random_order, random_span, reciprocal_rank
-from probing.models.heads import own_head
+from probing.models.heads import masked_logits
 from probing.models.pretraining import plan_batches
 from probing.models.task_rows import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
 
@@ -151,8 +151,7 @@ def masked_accuracy(
             labels = mask_tokens(inputs, tokenizer, share, rng)
             inputs = {name: value.to(model.device) for name, value in inputs.items()}
             at = labels != IGNORED
-            states = getattr(model, model.base_model_prefix)(**inputs).last_hidden_state
-            best = own_head(model)(states[at.to(model.device)]).argmax(-1).cpu()
+            best = masked_logits(model, inputs, at.to(model.device)).argmax(-1).cpu()
             right += int((best == labels[at]).sum())
             labels_seen.update(labels[at].tolist())
     n = sum(labels_seen.values())

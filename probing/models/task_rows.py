@@ -8,8 +8,8 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from probing.core.task_data import Question, TaggedSentence
+from probing.models.pretraining import IGNORED
 
-IGNORED = -100
 LONGEST_QUESTION = 64
 
 
