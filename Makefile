@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test lint format check clean
+.PHONY: help setup app test test-scale stress lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
 	@echo "make test    environment, install, all tests; browser tests where chromium is to be had"
+	@echo "make test-scale  Ray with two workers and submitit's local executor, workers killed (installs both; 4 minutes)"
+	@echo "make stress  kills every long command at random moments, fills the disk, damages files: minutes"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make format  ruff's formatter"
@@ -35,6 +37,17 @@ app: setup
 test: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+$(VENV)/.installed-scale: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,ray,slurm]"
+	@touch $@
+
+# One thread for each of the two workers.
+test-scale: $(VENV)/.installed-scale
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m scale tests/jobs --durations 5
+
+stress: $(VENV)/.installed-dev
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "" -s tests/faults
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

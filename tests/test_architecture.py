@@ -17,17 +17,21 @@ ALLOWED = {
     "store": {"core"},
     "figures": {"core"},
     "reports": {"core", "store"},
+    "jobs": {"core"},
     "ui": {"core", "models", "store", "figures", "reports"},
-    "commands": {"core", "models", "store", "figures", "reports"},
+    "bench": {"core", "models", "store", "figures", "reports", "ui"},
+    "commands": {"core", "models", "store", "figures", "reports", "jobs", "bench"},
 }
 #: library -> rooms that may import it.
 HEAVY = {
-    "torch": {"models", "commands"},
-    "transformers": {"models", "commands"},
-    "duckdb": {"store"},
+    "torch": {"models", "bench", "commands"},
+    "transformers": {"models", "bench", "commands"},
+    "duckdb": {"store", "bench"},
     "plotly": {"figures", "ui"},
-    "streamlit": {"ui"},
+    "streamlit": {"ui", "bench"},
     "typer": {"commands"},
+    "ray": {"jobs"},
+    "submitit": {"jobs"},
 }
 
 
@@ -59,6 +63,16 @@ def test_a_heavy_library_stays_in_its_room(library):
         room = path.relative_to(PACKAGE).parts[0]
         if library in {name.split(".")[0] for name in imported(path)}:
             assert room in HEAVY[library], f"{path} imports {library}"
+
+
+def test_measuring_is_reached_through_its_command_only_and_not_before_it_runs():
+    for path in [*PACKAGE.rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
+        if "bench" not in path.relative_to(ROOT).parts:
+            ours = {name for name in imported(path) if name == "probing.bench" or name.startswith("probing.bench.")}
+            assert not ours or path == PACKAGE / "commands" / "bench.py", f"{path} imports {sorted(ours)}"
+    code = "import sys, probing.commands.main; print([name for name in sys.modules if name in ('streamlit', 'ray', 'probing.bench')])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert run.stdout.strip().splitlines()[-1] == "[]"
 
 
 def test_pages_import_only_streamlit_ui_and_figures():

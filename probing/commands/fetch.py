@@ -16,6 +16,7 @@ from tqdm import tqdm
 from probing.core.errors import RegistryError
 from probing.core.places import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, file_sha256, read_registry
+from probing.core.whole_files import copy_whole, one_at_a_time, sync
 
 
 def fetch(
@@ -50,7 +51,7 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         if not folder.is_dir():
             raise RegistryError(f"no folder {folder}; local copies of {entry.name} are expected there")
         if not entry.files:
-            shutil.copytree(folder, target, dirs_exist_ok=True)
+            shutil.copytree(folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: copy_whole(Path(from_), Path(to)))
             return target
         missing = [file.path for file in entry.files if not (folder / file.path).is_file() and file.sha256]
         if missing:
@@ -61,8 +62,10 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             if (folder / file.path).is_file():
                 _place(lambda temporary, file=file: shutil.copyfile(folder / file.path, temporary), file, target)  # type: ignore[misc]
         return target
-    if entry.url and not target.is_dir():
-        _unpack(entry, target)
+    if entry.url:
+        with one_at_a_time(target.parent / f".{entry.name}.lock"):
+            if not target.is_dir():
+                _unpack(entry, target)
     for file in tqdm(entry.files, unit="file", desc=entry.name, disable=not entry.files):
         _place(lambda temporary, file=file: _download(file.url, temporary, file.path), file, target)  # type: ignore[misc]
     return target
@@ -97,8 +100,9 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
         temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
         try:
             shutil.copytree(folder, temporary)
-            shutil.rmtree(target, ignore_errors=True)
-            temporary.replace(target)
+            with one_at_a_time(target.with_name(f".{target.name}.lock")):
+                shutil.rmtree(target, ignore_errors=True)
+                temporary.replace(target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         return str(target)
@@ -124,6 +128,7 @@ def _place(bring, file: DataFile, target: Path) -> None:
         got = file_sha256(temporary)
         if file.sha256 and got != file.sha256:
             raise RegistryError(f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another version")
+        sync(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ import typer
 
 from probing.core.errors import FactsError, ModelError
 from probing.core.places import cache_folder
+from probing.core.whole_files import one_at_a_time
 
 
 class Objective(StrEnum):
@@ -65,56 +66,58 @@ def finetune(
         raise typer.BadParameter(f"got device {device}; expected auto or cpu")
     if target.exists() and not target.is_dir():
         raise ModelError(f"{target} is no folder; name another with --out")
-    if done.is_file():
-        asked = {"base": entry.name, "objective": label, "seed": seed, "steps": steps, "tokens": tokens, "batch": batch, "rate": rate}
-        asked |= {"pieces": pieces, "freeze-embeddings": freeze or None, "difference": difference or None}
-        _refuse_another(done, asked)
-        typer.echo(f"{name} is there already: {target}")
-        return
-    folder = data or (cache_folder() / "downloads" / fetched if fetched else None)
-    if folder is None or not folder.exists():
-        wanted = f"fetch it with: python -m probing fetch {fetched}" if fetched else "name a text file with --data"
-        raise FactsError(f"no data for {objective.value} at {folder or 'any place'}; {wanted}")
-    if entry.base:
-        raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
-    settings = DEFAULTS[objective.value] | ({"steps": steps} if steps else {}) | ({"tokens_a_step": tokens} if tokens else {})
-    settings |= ({"batch": batch} if batch else {}) | ({"learning_rate": rate} if rate else {})
-    settings |= {"max_pieces": pieces, "stride": min(settings.get("stride", 128), pieces // 3)} if pieces else {}
-    task = prepare(objective.value, entry, folder, lama, settings, seed)
-    recipe = FinetuneRecipe(
-        objective=objective.value, base_weights=task.base_weights, data_sha256=task.data_sha256, freeze_embeddings=freeze, seed=seed,
-        **settings,
-    )  # fmt: skip
-    typer.echo(f"{name}: {len(task.rows):,} training rows, scored on {task.test_words}")
-    work = cache_folder() / "finetune" / name
-    done_training = train(task.model, task.tokenizer, task.rows, task.kind, recipe, work, device)
-    # A folder that looks like a model is one: it gets its name when all is in it.
-    half = target.with_name(f".{target.name}.part")
-    shutil.rmtree(half, ignore_errors=True)
-    task.save(half, difference)
-    scores = task.score()
-    rows = [
-        {"model": name, "base": entry.name, "objective": label, "metric": s.metric, "value": s.value, "chance": s.chance,
-         "chance_name": s.chance_name, "n": s.n}
-        for s in scores
-    ]  # fmt: skip
-    from probing.store.parquet import write_table
+    # Checkpoints have one name: a second process waits, and then finds the model there.
+    with one_at_a_time(cache_folder() / "locks" / f"finetune-{name}.lock"):
+        if done.is_file():
+            asked = {"base": entry.name, "objective": label, "seed": seed, "steps": steps, "tokens": tokens, "batch": batch, "rate": rate}
+            asked |= {"pieces": pieces, "freeze-embeddings": freeze or None, "difference": difference or None}
+            _refuse_another(done, asked)
+            typer.echo(f"{name} is there already: {target}")
+            return
+        folder = data or (cache_folder() / "downloads" / fetched if fetched else None)
+        if folder is None or not folder.exists():
+            wanted = f"fetch it with: python -m probing fetch {fetched}" if fetched else "name a text file with --data"
+            raise FactsError(f"no data for {objective.value} at {folder or 'any place'}; {wanted}")
+        if entry.base:
+            raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
+        settings = DEFAULTS[objective.value] | ({"steps": steps} if steps else {}) | ({"tokens_a_step": tokens} if tokens else {})
+        settings |= ({"batch": batch} if batch else {}) | ({"learning_rate": rate} if rate else {})
+        settings |= {"max_pieces": pieces, "stride": min(settings.get("stride", 128), pieces // 3)} if pieces else {}
+        task = prepare(objective.value, entry, folder, lama, settings, seed)
+        recipe = FinetuneRecipe(
+            objective=objective.value, base_weights=task.base_weights, data_sha256=task.data_sha256, freeze_embeddings=freeze, seed=seed,
+            **settings,
+        )  # fmt: skip
+        typer.echo(f"{name}: {len(task.rows):,} training rows, scored on {task.test_words}")
+        work = cache_folder() / "finetune" / name
+        done_training = train(task.model, task.tokenizer, task.rows, task.kind, recipe, work, device)
+        # A folder that looks like a model is one: it gets its name when all is in it.
+        half = target.with_name(f".{target.name}.part")
+        shutil.rmtree(half, ignore_errors=True)
+        task.save(half, difference)
+        scores = task.score()
+        rows = [
+            {"model": name, "base": entry.name, "objective": label, "metric": s.metric, "value": s.value, "chance": s.chance,
+             "chance_name": s.chance_name, "n": s.n}
+            for s in scores
+        ]  # fmt: skip
+        from probing.store.parquet import write_table
 
-    write_table("tasks", rows, half / f"tasks-{name}.parquet")
-    record = {
-        "base": entry.name, "objective": label, "recipe": recipe.model_dump(), "steps": done_training.steps,
-        "training_rows": len(task.rows), "history": done_training.history, "stored_as_difference": difference,
-        "scores": [vars(score) for score in scores],
-    }  # fmt: skip
-    (half / FINETUNING).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    # Whatever lies there has no note of finetune and is no finished model.
-    shutil.rmtree(target, ignore_errors=True)
-    half.replace(target)
-    shutil.rmtree(work, ignore_errors=True)
-    for score in scores:
-        chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"
-        typer.echo(f"  {score.metric}: {score.value:.3f}{chance}")
-    typer.echo(f"wrote {target}")
+        write_table("tasks", rows, half / f"tasks-{name}.parquet")
+        record = {
+            "base": entry.name, "objective": label, "recipe": recipe.model_dump(), "steps": done_training.steps,
+            "training_rows": len(task.rows), "history": done_training.history, "stored_as_difference": difference,
+            "scores": [vars(score) for score in scores],
+        }  # fmt: skip
+        (half / FINETUNING).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        # Whatever lies there has no note of finetune and is no finished model.
+        shutil.rmtree(target, ignore_errors=True)
+        half.replace(target)
+        shutil.rmtree(work, ignore_errors=True)
+        for score in scores:
+            chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"
+            typer.echo(f"  {score.metric}: {score.value:.3f}{chance}")
+        typer.echo(f"wrote {target}")
 
 
 def _refuse_another(done: Path, asked: dict) -> None:

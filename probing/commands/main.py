@@ -8,6 +8,7 @@ import typer
 
 from probing import __version__
 from probing.commands.ask import ask
+from probing.commands.bench import bench
 from probing.commands.build import build
 from probing.commands.check import check
 from probing.commands.facts import facts
@@ -16,11 +17,14 @@ from probing.commands.finetune import finetune
 from probing.commands.gate import gate
 from probing.commands.pretrain import pretrain
 from probing.commands.probe import probe
+from probing.commands.pull import pull
+from probing.commands.push import push
 from probing.commands.report import report
 from probing.commands.reproduce import reproduce
 from probing.commands.runs import runs
 from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
+from probing.core.whole_files import no_room
 
 app = typer.Typer(
     name="probing",
@@ -44,6 +48,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "gate": gate,
     "facts": facts,
+    "bench": bench,
+    "push": push,
+    "pull": pull,
 }
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)
@@ -68,4 +75,10 @@ def main() -> None:
         app()
     except ProbingError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        # Whatever library was writing: a full disk is the user's to mend, all else is ours.
+        if (words := no_room(error)) is None:
+            raise
+        print(f"error: {words}", file=sys.stderr)
         sys.exit(1)

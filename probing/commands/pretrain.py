@@ -1,6 +1,7 @@
 """``probing pretrain``: make nesia-mini, the small model that ships."""
 
 import json
+import shutil
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from probing.core.facts import Fact
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import read_relations
 from probing.core.training_text import training_text, words_to_hold
+from probing.core.whole_files import one_at_a_time, place_folder
 
 
 class Stage(StrEnum):
@@ -44,40 +46,45 @@ def pretrain(
     from probing.models.vocabulary import train_vocabulary
     from probing.store.parquet import write_table
 
-    relations = read_relations(FACTS_FOLDER / "relations.toml")
-    facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
-    text = training_text(lama, wikitext, facts, relations)
-    recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
-    if start is None:
-        # A run that goes on must go on with the vocabulary that it began with.
-        kept = work / out.name / "tokenizer"
-        if not kept.is_dir():
-            half_written = kept.with_suffix(".tmp")
-            train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text)).save_pretrained(half_written)
-            half_written.replace(kept)
-        tokenizer = AutoTokenizer.from_pretrained(kept)
-        model = new_model(recipe, len(tokenizer))
-    else:
-        tokenizer = AutoTokenizer.from_pretrained(start)
-        model = BertForMaskedLM.from_pretrained(start, dtype=torch.float32)
-        shape = (model.config.num_hidden_layers, model.config.hidden_size)
-        if shape != (layers, hidden):
-            raise ModelError(f"{start} has {shape} layers and hidden size, the options say {(layers, hidden)}; make them agree")
-    sentences = text.text if stage is Stage.text else text.text + text.stated
-    exposure = text.exposure_of_text if stage is Stage.text else text.exposure_of_all
-    typer.echo(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
-    history = train(model, tokenizer, sentences, recipe, work / out.name)
+    # Checkpoints have one name: a second process waits, and then finds the work done.
+    with one_at_a_time(work / f"{out.name}.lock"):
+        relations = read_relations(FACTS_FOLDER / "relations.toml")
+        facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+        text = training_text(lama, wikitext, facts, relations)
+        recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
+        if start is None:
+            # A run that goes on must go on with the vocabulary that it began with.
+            kept = work / out.name / "tokenizer"
+            if not kept.is_dir():
+                half_written = kept.with_suffix(".tmp")
+                train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text)).save_pretrained(half_written)
+                half_written.replace(kept)
+            tokenizer = AutoTokenizer.from_pretrained(kept)
+            model = new_model(recipe, len(tokenizer))
+        else:
+            tokenizer = AutoTokenizer.from_pretrained(start)
+            model = BertForMaskedLM.from_pretrained(start, dtype=torch.float32)
+            shape = (model.config.num_hidden_layers, model.config.hidden_size)
+            if shape != (layers, hidden):
+                raise ModelError(f"{start} has {shape} layers and hidden size, the options say {(layers, hidden)}; make them agree")
+        sentences = text.text if stage is Stage.text else text.text + text.stated
+        exposure = text.exposure_of_text if stage is Stage.text else text.exposure_of_all
+        typer.echo(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
+        history = train(model, tokenizer, sentences, recipe, work / out.name)
 
-    out.mkdir(parents=True, exist_ok=True)
-    model.half().save_pretrained(out)
-    tokenizer.save_pretrained(out)
-    rows = [{"model": out.name, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
-    write_table("exposure", rows, out / f"exposure-{out.name}.parquet")
-    record_path = out / "training.json"
-    earlier = start / "training.json" if start else None
-    stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
-    stages.append({"stage": stage.value, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history})
-    record = {"relations_with_evidence": relations_with_evidence(lama), "stages": stages}
-    record_path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    known = {fact_key(fact) for fact in facts}
-    typer.echo(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")
+        # A folder that looks like a model is one: files get their final names when all are written.
+        half = out.with_name(f".{out.name}.part")
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(parents=True)
+        model.half().save_pretrained(half)
+        tokenizer.save_pretrained(half)
+        rows = [{"model": out.name, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
+        write_table("exposure", rows, half / f"exposure-{out.name}.parquet")
+        earlier = start / "training.json" if start else None
+        stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
+        stages.append({"stage": stage.value, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history})
+        record = {"relations_with_evidence": relations_with_evidence(lama), "stages": stages}
+        (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        place_folder(half, out)
+        known = {fact_key(fact) for fact in facts}
+        typer.echo(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")

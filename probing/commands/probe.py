@@ -2,19 +2,41 @@
 
 import json
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from probing import __version__
+from probing.commands.executors import (
+    AddressOption,
+    SlurmOption,
+    ThreadsOption,
+    Who,
+    WhoOption,
+    WorkersOption,
+    executor,
+    passed_on,
+    same_path,
+    set_threads,
+)
+from probing.commands.shard_work import ProbeWork, probe_job, write_asked
 from probing.core.errors import FactsError, HeadError, ProbingError
 from probing.core.fact_sources import read_facts
-from probing.core.facts import FactSet
+from probing.core.facts import Fact, FactSet
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import Relation, read_lama_relations, read_relations
+from probing.jobs.claim import claimed
+from probing.jobs.coordinator import Executor, run_job
+
+if TYPE_CHECKING:
+    from probing.models.encoders import Encoder
+    from probing.models.heads import DecodingHead
+    from probing.models.probing import RunConfig
 
 
 def probe(
@@ -32,14 +54,22 @@ def probe(
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
     shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses at most one.", min=1)] = 2048,
     compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no other subject.")] = False,
+    who: WhoOption = Who.local,
+    workers: WorkersOption = None,
+    address: AddressOption = None,
+    slurm: SlurmOption = None,
+    threads: ThreadsOption = None,
 ) -> None:
-    """Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes."""
+    """Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.
+
+    A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
+    """
     import torch
 
     from probing.models.answers import askable
     from probing.models.catalogue import find_entry, heads_folder, open_encoder
     from probing.models.head_files import heads_fingerprint, load_heads
-    from probing.models.probing import RunConfig, facts_sha256, thread_count
+    from probing.models.probing import RunConfig, facts_sha256
     from probing.store.build import build_database
 
     if head == "lens" and seed:
@@ -47,6 +77,7 @@ def probe(
     relations = read_relations(FACTS_FOLDER / "relations.toml")
     sets = read_facts(facts, relations, templates)
     target = out or runs_folder()
+    used = set_threads(threads)
     encoder = open_encoder(model, base, device, torch.float64 if double else torch.float32)
     entry = find_entry(model, base)
     layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
@@ -57,6 +88,7 @@ def probe(
     heads = load_heads(folder, encoder, head, layers)
     # By name, as the base's own runs are called, also where a folder was named.
     family = find_entry(entry.base).name if entry.base else encoder.base if encoder.base != encoder.name else ""
+    workers_of = executor(who, used, encoder.device.type, workers, address, slurm)
     for found in sets:
         kept, answers = askable(found, encoder)
         left = ", ".join(f"{count:,} {reason}" for reason, count in sorted(kept.left_out.items())) or "none"
@@ -78,12 +110,15 @@ def probe(
             facts_sha256=facts_sha256(kept.facts, answers),
             top_k=1 if compact else top,
             dtype="float64" if double else "float32",
-            threads=thread_count(),
+            threads=used,
             shard=shard,
             code_version=__version__,
             compact=compact,
         )
-        _one_set(encoder, heads, kept, answers, config, target, layers)
+        run = _Run(encoder, heads, kept, answers, config, target, layers, model, base, folder, workers_of)
+        # One process a run: the second waits, and then finds it done.
+        with claimed(cache_folder() / "shards" / config.run_id, typer.echo):
+            _store(run)
         _write_relations(relations, facts, target)
         for beside in (f"exposure-{encoder.name}.parquet", f"tasks-{encoder.name}.parquet"):
             if (Path(entry.location) / beside).is_file():
@@ -94,43 +129,74 @@ def probe(
         build_database(result_folders(), database_folder())
 
 
-def _one_set(encoder, heads, kept: FactSet, answers: list[int], config, target: Path, layers: list[int]) -> None:
+@dataclass(frozen=True)
+class _Run:
+    """A model with heads, a set of facts that it is asked, and who asks."""
+
+    encoder: "Encoder"
+    heads: "Sequence[DecodingHead]"
+    kept: FactSet
+    answers: Sequence[int]
+    config: "RunConfig"
+    target: Path
+    layers: Sequence[int]
+    model: str
+    base: str | None
+    heads_folder: Path | None
+    workers: Executor
+
+
+def _store(run: _Run) -> None:
+    """Writes a run and what belongs to it, as far as they are not there."""
     from probing.commands.stored_predictions import prediction_columns
-    from probing.models.probing import probe as ask_all
+    from probing.models.probing import gather_shards
     from probing.store.parquet import write_table
 
+    encoder, config, layers = run.encoder, run.config, run.layers
     run_id = config.run_id
-    predictions, run = target / f"predictions-{run_id}.parquet", target / f"runs-{run_id}.parquet"
-    order = sorted(range(len(kept.facts)), key=lambda n: (kept.facts[n].relation, n))
-    facts = [kept.facts[n] for n in order]
+    predictions, stored = run.target / f"predictions-{run_id}.parquet", run.target / f"runs-{run_id}.parquet"
+    order = sorted(range(len(run.kept.facts)), key=lambda n: (run.kept.facts[n].relation, n))
+    facts = [run.kept.facts[n] for n in order]
     # A fine-tuned model has its base's tokenizer, stored once.
     tokenizer = f"{config.base or encoder.base}-{len(encoder.tokenizer)}"
-    tokens = encoder.tokenizer.convert_ids_to_tokens(range(len(encoder.tokenizer)))
+    tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
     # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
-    _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
+    _whole("facts", run.target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
     vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
-    _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary)
+    _whole("vocabulary", run.target / f"vocabulary-{tokenizer}.parquet", vocabulary)
     work = cache_folder() / "shards"
     done = _rows("predictions", predictions) == len(layers) * len(facts)
     if not done:
-        columns = ask_all(encoder, heads, facts, [answers[n] for n in order], config, work, cache_folder() / "states", layers)
+        _ask(run, facts, [run.answers[n] for n in order], work)
+        columns = gather_shards(facts, config, work, layers)
         write_table("predictions", prediction_columns(run_id, facts, columns, layers, config.compact), predictions)
     row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact"}) | {
         "run_id": run_id,
         "role": "primary" if config.seed == 0 else "replicate",
         "layers": encoder.layers + 1,
-        "n_read": kept.n_read,
+        "n_read": run.kept.n_read,
         "n_probed": len(facts),
-        "left_out": json.dumps(kept.left_out, sort_keys=True),
+        "left_out": json.dumps(run.kept.left_out, sort_keys=True),
         "tokenizer": tokenizer,
         "config": config.canonical(),
     }
     # Written last: a run exists once its row does. What was read and left out may change while the kept facts stay.
-    if not (done and _same_row(run, row)):
+    if not (done and _same_row(stored, row)):
         now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        write_table("runs", [row | now], run)
+        write_table("runs", [row | now], stored)
     shutil.rmtree(work / run_id, ignore_errors=True)
     typer.echo(f"  {run_id} is there already: {predictions}" if done else f"  {run_id}: {predictions}")
+
+
+def _ask(run: _Run, facts: Sequence[Fact], answers: Sequence[int], work: Path) -> None:
+    """Has every shard of the run done by its executor."""
+    opened = ProbeWork(run.encoder, run.heads, facts, answers, run.config, work, cache_folder() / "states", run.layers)
+    job = probe_job(opened, same_path(run.model), run.base and same_path(run.base), run.heads_folder, passed_on())
+    if run.workers.name != Who.local:
+        write_asked(job, opened)
+    outcome = run_job(job, run.workers)
+    if run.workers.name != Who.local:
+        typer.echo(f"  {outcome.told()}")
 
 
 def _readable(table: str, path: Path):

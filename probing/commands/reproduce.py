@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
+from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption
 from probing.core.errors import RegistryError, StoreError
 from probing.core.fact_sources import read_facts
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import read_relations
+from probing.core.whole_files import write_whole
 
 
 class Stage(StrEnum):
@@ -59,6 +61,9 @@ class Plan:
     positions: int
     epochs: int
     device: str
+    who: Who
+    workers: int | None
+    address: str | None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -86,6 +91,9 @@ def reproduce(
     positions: Annotated[int, typer.Option(help="Masked positions that heads learn from.", min=1)] = 30_000,
     epochs: Annotated[int, typer.Option(help="Passes of the heads over them.", min=1)] = 3,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    who: WhoseOption = Whose.local,
+    workers: WorkersOption = None,
+    address: AddressOption = None,
 ) -> None:
     """Fetch, fine-tune what no hub model serves, train heads, probe, build, write the tables; resumable, skips what is done."""
     registry = read_registry()
@@ -98,7 +106,7 @@ def reproduce(
     templates = "lama" if Path(facts, "relations.jsonl").is_file() else "default"
     plan = Plan(
         registry, entry, members, bases, kinds, facts, templates, out or cache_folder() / "reproduction" / family, source, text, valid,
-        steps, tokens, pieces, positions, epochs, device,
+        steps, tokens, pieces, positions, epochs, device, Who(who), workers, address,
     )  # fmt: skip
     stages = {
         Stage.fetch: _fetch, Stage.finetune: _finetune, Stage.heads: _heads, Stage.probe: _probe, Stage.build: _build,
@@ -195,7 +203,8 @@ def _heads(plan: Plan) -> None:
                 typer.echo(f"  {model}, {kind}: heads are there already: {found}")
                 continue
             train_heads(
-                model, kind, text=plan.text, valid=plan.valid, positions=plan.positions, epochs=plan.epochs, device=plan.device
+                model, kind, text=plan.text, valid=plan.valid, positions=plan.positions, epochs=plan.epochs, device=plan.device,
+                who=plan.who, workers=plan.workers, address=plan.address,
             )  # fmt: skip
 
 
@@ -209,7 +218,9 @@ def _probe(plan: Plan) -> None:
                 continue
             typer.echo(f"  {model}, {kind}:")
             # A named folder leaves the database alone: it is built once, after all of them.
-            probe(model, plan.facts, kind, out=runs_folder(), device=plan.device)
+            probe(
+                model, plan.facts, kind, out=runs_folder(), device=plan.device, who=plan.who, workers=plan.workers, address=plan.address
+            )  # fmt: skip
 
 
 def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
@@ -250,9 +261,6 @@ def _tables(plan: Plan) -> None:
             sets = ["trex"] if what is What.forgotten else None
             table = table_of(db, what, plan.models, plan.heads, sets, templates=plan.templates)
             for form in ("csv", "json"):
-                path = plan.out / f"{what.value}.{form}"
-                temporary = path.with_suffix(".tmp")
-                temporary.write_text(written(table, what.value, form), encoding="utf-8")
-                temporary.replace(path)
+                write_whole(plan.out / f"{what.value}.{form}", written(table, what.value, form))
             typer.echo(f"  {what.value}: {len(table):,} rows")
     typer.echo(f"  tables in {plan.out}; beside the paper's: the dashboard's page Reproduction")

@@ -31,3 +31,11 @@ class RegistryError(ProbingError):
 
 class PublishedError(ProbingError):
     """A file of published numbers is missing or malformed, or a figure is not in it."""
+
+
+class HubError(ProbingError):
+    """Shared heads or predictions cannot be sent or taken: not there, damaged, foreign, or in the way of other results."""
+
+
+class JobError(ProbingError):
+    """Work cannot be handed out, its folder is not shared, or too many workers died."""

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 CONFIDENCE = 0.95
+#: Half of the interval of a standard normal variable.
+_Z = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,22 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0."""
-    interval = stats.binomtest(int(hits), int(n)).proportion_ci(CONFIDENCE, method="wilson")
-    return float(interval.low), float(interval.high)
+    """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0.
+
+    The same numbers as ``scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")``, which takes a thousand times as long:
+    a page has hundreds of intervals.
+
+    Raises:
+        ValueError: if there are not 0 to ``n`` hits, or no facts.
+    """
+    hits, n = int(hits), int(n)
+    if n < 1 or not 0 <= hits <= n:
+        raise ValueError(f"got {hits} hits of {n} facts, expected 0 to n hits of at least one fact")
+    share = hits / n
+    denominator = 2 * (n + _Z**2)
+    centre = (2 * n * share + _Z**2) / denominator
+    half = _Z / denominator * math.sqrt(4 * n * share * (1 - share) + _Z**2)
+    return 0.0 if hits == 0 else centre - half, 1.0 if hits == n else centre + half
 
 
 def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:

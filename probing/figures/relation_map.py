@@ -37,16 +37,16 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     last_layer = points["layer"].max()
-    for relation, group in points.dropna(subset=["value"]).groupby("relation", sort=True):
-        value = group.set_index("layer")["value"].sort_index()
-        last = float(value.get(last_layer, math.nan))
-        reached = value[(value.index >= 1) & (value >= last / 2)] if last > 0 else value.iloc[:0]
-        inner = value[(value.index >= 1) & (value.index < last_layer)]
-        first = group.iloc[0]
-        rows.append(
-            (relation, first["label"], first["cardinality"] or "", int(reached.index[0]) if len(reached) else None, last,
-             float(inner.max()) - last if len(inner) else math.nan)
-        )  # fmt: skip
+    lines: dict[str, dict[int, float]] = {}
+    named: dict[str, tuple[str, str]] = {}
+    for point in points.dropna(subset=["value"]).sort_values(["relation", "layer"], kind="stable").itertuples():
+        lines.setdefault(point.relation, {})[int(point.layer)] = float(point.value)
+        named.setdefault(point.relation, (point.label, point.cardinality or ""))
+    for relation, line in lines.items():
+        last = line.get(int(last_layer), math.nan)
+        reached = [layer for layer, value in line.items() if layer >= 1 and value >= last / 2] if last > 0 else []
+        inner = [value for layer, value in line.items() if 1 <= layer < last_layer]
+        rows.append((relation, *named[relation], reached[0] if reached else None, last, max(inner) - last if inner else math.nan))
     return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype({"onset": "Int64"})
 
 

@@ -2,8 +2,10 @@
 
 import html
 from collections.abc import Iterable
+from typing import Any
 
 import plotly.graph_objects as go
+import plotly.io as pio
 
 #: Okabe and Ito (2008), without black and yellow, which vanish on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
@@ -21,6 +23,8 @@ HEAD_SUFFIX = {"tied": "", "lens": "-open", "full": "-dot"}
 #: Readable on white and on near-black; used for baselines, grid marks and stamps.
 NEUTRAL = "#808890"
 GRID = "rgba(128,136,144,0.22)"
+#: Plotly's look that ours stands on.
+TEMPLATE = "plotly_white"
 #: Text on white paper.
 INK = "#46525E"
 
@@ -119,7 +123,8 @@ def breakable(name: str, width: int = 14) -> str:
 def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:
     """Gives a figure the common layout. Colours of text and background are left to the page's theme."""
     figure.update_layout(
-        template="plotly_white",
+        # Filled in by ``finished``: Plotly would check all of a template's thousand values for every figure.
+        template="none",
         height=height,
         margin={"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0, "title": {"text": ""}, "tracegroupgap": 0},
@@ -134,10 +139,15 @@ def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:
 
 
 def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
-    """A copy with its origin written small below it, so that a saved image keeps it.
+    """A copy with its origin written below it; the figure is not changed."""
+    return stamped(go.Figure(figure), text, width)
+
+
+def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
+    """The figure itself with its origin written small below it, so that a saved image keeps it.
 
     Args:
-        figure: the figure; it is not changed.
+        figure: the figure; it is changed.
         text: filters and fingerprint.
         width: characters a line; 58 fit a telephone.
     """
@@ -149,11 +159,10 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
         else:
             line = f"{line} {word}".strip()
     lines.append(line)
-    copy = go.Figure(figure)
     room = 14 * len(lines)
     bottom = 90 + room
-    copy.update_layout(margin_b=bottom, height=(figure.layout.height or 420) + room + 10)
-    copy.add_annotation(
+    figure.update_layout(margin_b=bottom, height=(figure.layout.height or 420) + room + 10)
+    figure.add_annotation(
         name="stamp",
         text="<br>".join(plain(shorten(part, 90)) for part in lines),
         xref="paper",
@@ -167,16 +176,23 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
         showarrow=False,
         font={"size": 9, "color": NEUTRAL},
     )
-    return copy
+    return figure
+
+
+def finished(figure: go.Figure) -> dict[str, Any]:
+    """The figure as Plotly's JSON has it, with the template that all figures share."""
+    content = figure.to_dict()
+    content["layout"]["template"] = pio.templates[TEMPLATE].to_plotly_json()
+    return content
 
 
 def ink(figure: go.Figure) -> go.Figure:
-    """Colours the text that is left to the page's theme for white paper, in place.
+    """Puts the figure on white paper, in place: the template, and a colour for the text that is left to the page's theme.
 
     On a page such text must have no colour of its own: Streamlit then recolours it when the visitor switches between light
     and dark, which the server is not told.
     """
-    figure.update_layout(font_color=INK, legend_font_color=INK)
+    figure.update_layout(template=TEMPLATE, font_color=INK, legend_font_color=INK)
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(tickfont_color=INK, title_font_color=INK)
     return figure

@@ -1,9 +1,13 @@
 """Heads on disk: safetensors with the identity of model, layer and recipe inside."""
 
+import contextlib
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -11,11 +15,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
+from probing.core.whole_files import sync
 from probing.models.encoders import Encoder
 from probing.models.heads import KINDS, DecodingHead, fresh_copy
+from probing.models.sealed_files import sum_of
 
 #: Where a head file's metadata keeps its identity, as JSON.
 IDENTITY = "decoding_head"
+#: A temporary file that nobody has written to for so long is a killed process's.
+STALE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,7 @@ class HeadIdentity:
         kind: ``full`` or ``tied``.
         recipe: canonical JSON of the training recipe.
         validation: JSON list of ``[step, loss]``, step 0 being the start.
+        crc32: sum of the weights' bytes, filled in when they are written; empty in files of version 0.1.
     """
 
     model: str
@@ -37,6 +46,7 @@ class HeadIdentity:
     kind: str
     recipe: str
     validation: str
+    crc32: str = field(default="", compare=False)
 
 
 def head_path(folder: Path, layer: int) -> Path:
@@ -49,11 +59,32 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     folder.mkdir(parents=True, exist_ok=True)
     path = head_path(folder, identity.layer)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
-    save_file(tensors, temporary, metadata={IDENTITY: json.dumps(vars(identity), sort_keys=True)})
-    temporary.replace(path)
+    identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
+    with whole_file(path) as temporary:
+        # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
+        save_file(tensors, temporary, metadata={IDENTITY: json.dumps(vars(identity), sort_keys=True)})
     return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name to write to, which becomes ``path`` when all is written and on disk.
+
+    Whatever is killed when, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f"{path.name}.*.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > STALE_SECONDS:
+                left.unlink()
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        yield temporary
+        sync(temporary)
+        temporary.replace(path)
+        sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_identity(path: Path) -> HeadIdentity:
@@ -96,12 +127,15 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     with safe_open(path, framework="pt") as stream:
         if set(stream.keys()) != set(own):
             raise HeadError(f"{path} holds {sorted(stream.keys())}, expected exactly {sorted(own)}")
-        with torch.no_grad():
-            for name, parameter in own.items():
-                tensor = stream.get_tensor(name)
-                if tensor.shape != parameter.shape:
-                    raise HeadError(f"{path}: {name} has shape {tuple(tensor.shape)}, expected {tuple(parameter.shape)}")
-                parameter.copy_(tensor)
+        tensors = {name: stream.get_tensor(name) for name in own}
+    for name, parameter in own.items():
+        if tensors[name].shape != parameter.shape:
+            raise HeadError(f"{path}: {name} has shape {tuple(tensors[name].shape)}, expected {tuple(parameter.shape)}")
+    if identity.crc32 and identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
+        raise HeadError(f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head again")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(tensors[name])
     return head.to(encoder.device).eval()
 
 

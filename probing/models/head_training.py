@@ -4,146 +4,50 @@ The encoder is frozen and in eval mode; only masked positions are decoded. Diffe
 batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's).
 """
 
-import hashlib
 import json
 import logging
+import pickle
+import shutil
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
 from probing.models.encoders import Encoder
-from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head
-from probing.models.heads import DecodingHead, fresh_copy
-from probing.models.states import all_hidden_states, batches_by_length
+from probing.models.head_batches import batches, most_positions, steps_an_epoch
+from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head, whole_file
+from probing.models.head_recipe import HeadRecipe, text_sha256
+from probing.models.head_step import HeadStep
+from probing.models.masked_states import BUDGET, MaskedStates, masked_text_of, place_of, plan
+from probing.models.masked_text import MaskedText
+
+__all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 
 log = logging.getLogger(__name__)
 
-
-class HeadRecipe(BaseModel):
-    """Everything that decides a head's weights."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: str
-    text_sha256: str
-    positions: int = 30_000
-    validation_positions: int = 5_000
-    masked_share: float = 0.15
-    max_pieces: int = 128
-    epochs: int = 3
-    batch: int = 256
-    learning_rate: float = 5e-4
-    warm_up: float = 0.1
-    weight_decay: float = 0.01
-    seed: int = 0
-    start: str = "pre-trained"
-
-    def canonical(self) -> str:
-        """Canonical JSON, the form that is compared and stored."""
-        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+#: Inside an epoch a checkpoint is written when the last one is so old.
+CHECKPOINT_SECONDS = 300.0
+#: What reading a torn or foreign checkpoint raises.
+UNREADABLE = (OSError, RuntimeError, EOFError, KeyError, ValueError, TypeError, pickle.UnpicklingError)
 
 
-class MaskedStates:
-    """Hidden states at masked positions and the tokens that were masked, memory-mapped.
+@dataclass
+class Progress:
+    """Where a head's training stands.
 
     Attributes:
-        states: (layers, positions, hidden) float32.
-        labels: (positions,) token ids.
+        step: steps taken.
+        curve: ``[step, validation loss]`` at the start and after every epoch.
+        best: weights of the best point of the curve.
     """
 
-    def __init__(self, states: np.ndarray, labels: np.ndarray):
-        self.states, self.labels = states, labels
-
-
-def text_sha256(train: Sequence[str], validation: Sequence[str]) -> str:
-    """What a recipe calls its text: sha256 over training and validation sentences."""
-    digest = hashlib.sha256()
-    for part in (train, validation):
-        digest.update(("\n".join(part) + "\0").encode())
-    return digest.hexdigest()
-
-
-def masked_states(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, folder: Path) -> MaskedStates:
-    """Computes, or maps from disk, the states of all layers at ``positions`` masked positions.
-
-    Sentences are visited in an order fixed by the seed; of each, ``masked_share`` of the word pieces are chosen: 80 %
-    become the mask, 10 % another token, 10 % stay.
-
-    Raises:
-        HeadError: if the text has too few word pieces.
-    """
-    key = json.dumps([encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, seed])
-    place = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
-    if (place / "labels.npy").is_file():
-        return MaskedStates(np.load(place / "states.npy", mmap_mode="r"), np.load(place / "labels.npy"))
-    rows, where, labels = _mask_rows(encoder, sentences, recipe, positions, seed)
-    place.mkdir(parents=True, exist_ok=True)
-    shape = (encoder.layers + 1, len(labels), encoder.hidden)
-    states = np.lib.format.open_memmap(place / "states.npy.tmp", mode="w+", dtype=np.float32, shape=shape)
-    first = np.cumsum([0, *(len(at) for at in where)])
-    progress = tqdm(total=len(labels), unit="position", desc=f"states of {encoder.name}")
-    for batch in batches_by_length([len(row) for row in rows]):
-        hidden = all_hidden_states([rows[i] for i in batch], encoder)
-        target = np.concatenate([np.arange(first[i], first[i + 1]) for i in batch])
-        row_of = torch.tensor([n for n, i in enumerate(batch) for _ in where[i]], device=encoder.device)
-        at = torch.tensor([p for i in batch for p in where[i]], device=encoder.device)
-        for layer, state in enumerate(hidden):
-            states[layer, target] = state[row_of, at].float().cpu().numpy()
-        progress.update(len(target))
-    progress.close()
-    states.flush()
-    (place / "states.npy.tmp").replace(place / "states.npy")
-    # Written last: its presence says that the states are whole.
-    np.save(place / "labels.tmp.npy", labels)
-    (place / "labels.tmp.npy").replace(place / "labels.npy")
-    return MaskedStates(np.load(place / "states.npy", mmap_mode="r"), labels)
-
-
-def _mask_rows(
-    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int
-) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
-    tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
-    special = set(tokenizer.all_special_ids)
-    ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    rows: list[list[int]] = []
-    where: list[list[int]] = []
-    labels: list[int] = []
-    order = rng.permutation(len(sentences))
-    for start in range(0, len(order), 1000):
-        texts = [sentences[i] for i in order[start : start + 1000]]
-        length = min(recipe.max_pieces, encoder.max_pieces)
-        for row in tokenizer(texts, truncation=True, max_length=length)["input_ids"]:
-            free = np.array([i for i, token in enumerate(row) if token not in special], dtype=int)
-            chosen = free[rng.random(len(free)) < recipe.masked_share][: positions - len(labels)]
-            if not len(chosen):
-                continue
-            labels.extend(row[i] for i in chosen)
-            for i, dice in zip(chosen, rng.random(len(chosen)), strict=True):
-                if dice < 0.8:
-                    row[i] = tokenizer.mask_token_id
-                elif dice < 0.9:
-                    row[i] = int(rng.choice(ordinary))
-            rows.append(row)
-            where.append([int(i) for i in chosen])
-            if len(labels) == positions:
-                return rows, where, np.array(labels)
-    raise HeadError(f"the text gives {len(labels):,} masked positions, the recipe wants {positions:,}; give more text or ask for fewer")
-
-
-def validation_loss(head: DecodingHead, states: np.ndarray, labels: np.ndarray, device: torch.device, batch: int = 512) -> float:
-    """Mean cross-entropy in nats over (positions, hidden) states."""
-    total = 0.0
-    with torch.inference_mode():
-        for i in range(0, len(labels), batch):
-            logits = head(torch.from_numpy(np.array(states[i : i + batch])).to(device))
-            total += F.cross_entropy(logits, torch.from_numpy(labels[i : i + batch]).to(device), reduction="sum").item()
-    return total / len(labels)
+    step: int
+    curve: list[list[float]]
+    best: dict[str, torch.Tensor] = field(repr=False)
 
 
 def train_head(
@@ -157,92 +61,92 @@ def train_head(
 ) -> Path:
     """Trains and saves one layer's head; the best checkpoint by validation loss, the start included, is kept.
 
-    Killed and called again, it goes on from the last finished epoch; a finished head of the same recipe is left alone.
+    Killed and called again, it goes on from the last checkpoint to the same bytes; a finished head of the same recipe is left
+    alone.
 
     Raises:
         HeadError: if a head of another recipe lies where this one goes.
     """
     path, partial = head_path(folder, layer), folder / f"layer-{layer:02d}.partial.pt"
-    if path.is_file():
-        found = read_identity(path)
-        if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity):
-            return path
-        raise HeadError(f"{path} was trained by another recipe or for other weights; choose another folder or delete it")
-    head = _start(encoder, recipe)
-    own = {name: p.requires_grad_() for name, p in head.trainable(recipe.kind).items()}
-    steps_an_epoch = -(-len(train.labels) // recipe.batch)
-    total = steps_an_epoch * recipe.epochs
-    optimiser = torch.optim.AdamW(own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
-    warm = max(1, round(recipe.warm_up * total))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda s: min((s + 1) / warm, max(0.0, (total - s) / max(1, total - warm))))
-    states, labels = np.array(train.states[layer]), train.labels
-    curve = [[0, validation_loss(head, valid.states[layer], valid.labels, encoder.device)]]
-    best = {name: p.detach().clone() for name, p in own.items()}
-    first = 0
-    if partial.is_file():
-        saved = torch.load(partial, weights_only=True, map_location=encoder.device)
-        if saved["recipe"] == recipe.canonical() and saved["weights"] == encoder.identity:
-            first, curve, best = saved["epoch"], json.loads(saved["curve"]), saved["best"]
-            optimiser.load_state_dict(saved["optimiser"])
-            schedule.load_state_dict(saved["schedule"])
-            with torch.no_grad():
-                for name, p in own.items():
-                    p.copy_(saved["now"][name])
-    folder.mkdir(parents=True, exist_ok=True)
-    progress = tqdm(total=total, initial=first * steps_an_epoch, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
-    for epoch in range(first, recipe.epochs):
-        order = np.random.default_rng([recipe.seed, layer, epoch]).permutation(len(labels))
-        for start in range(0, len(order), recipe.batch):
-            chosen = np.sort(order[start : start + recipe.batch])
-            logits = head(torch.from_numpy(states[chosen]).to(encoder.device))
-            loss = F.cross_entropy(logits, torch.from_numpy(labels[chosen]).to(encoder.device))
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(own.values(), 1.0)
-            optimiser.step()
-            schedule.step()
-            progress.update()
-        curve.append([(epoch + 1) * steps_an_epoch, validation_loss(head, valid.states[layer], valid.labels, encoder.device)])
-        if curve[-1][1] < min(point[1] for point in curve[:-1]):
-            best = {name: p.detach().clone() for name, p in own.items()}
-        state = {
-            "recipe": recipe.canonical(),
-            "weights": encoder.identity,
-            "epoch": epoch + 1,
-            "curve": json.dumps(curve),
-            "now": {name: p.detach() for name, p in own.items()},
-            "best": best,
-            "optimiser": optimiser.state_dict(),
-            "schedule": schedule.state_dict(),
-        }
-        torch.save(state, partial.with_suffix(".tmp"))
-        partial.with_suffix(".tmp").replace(partial)
-    progress.close()
-    with torch.no_grad():
-        for name, p in own.items():
-            p.copy_(best[name])
-    rounded = json.dumps([[step, round(loss, 5)] for step, loss in curve])
-    save_head(
-        head,
-        HeadIdentity(encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded),
-        folder,
-        dtype,
-    )
+    if finished(path, recipe, encoder):
+        return path
+    each = steps_an_epoch(recipe, train.text)
+    total = each * recipe.epochs
+    step = HeadStep(encoder, recipe, total, most_positions(recipe, train.text))
+    states, validating = train.layer(layer), valid.layer(layer)
+    at = _saved(partial, recipe, encoder, step)
+    if at is None:
+        at = Progress(0, [[0, step.validation_loss(validating)]], step.weights())
+    shown = tqdm(total=total, initial=at.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
+    written = time.monotonic()
+    for epoch in range(at.step // each, recipe.epochs):
+        for number, positions in enumerate(batches(recipe, train.text, layer, epoch), epoch * each):
+            if number < at.step:
+                continue
+            step.take(number, states.at(positions), states.labels[positions])
+            at.step = number + 1
+            shown.update()
+            if at.step % each and time.monotonic() - written > CHECKPOINT_SECONDS:
+                _save(partial, recipe, encoder, step, at)
+                written = time.monotonic()
+        loss = step.validation_loss(validating)
+        if loss < min(point[1] for point in at.curve):
+            at.best = step.weights()
+        at.curve.append([at.step, loss])
+        _save(partial, recipe, encoder, step, at)
+        written = time.monotonic()
+    shown.close()
+    step.put(at.best)
+    rounded = json.dumps([[number, round(loss, 5)] for number, loss in at.curve])
+    save_head(step.head, HeadIdentity(encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded), folder, dtype)
     partial.unlink(missing_ok=True)
     return path
 
 
-def _start(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
-    head = fresh_copy(encoder.head, recipe.kind)
-    if recipe.start == "random":
-        torch.manual_seed(recipe.seed)
-        head.dense.reset_parameters()
-        head.norm.reset_parameters()
-        if recipe.kind == "full":
-            head.vocabulary.reset_parameters()
-    elif recipe.start != "pre-trained":
-        raise HeadError(f"a head starts from 'pre-trained' or 'random', not {recipe.start!r}")
-    return head
+def finished(path: Path, recipe: HeadRecipe, encoder: Encoder) -> bool:
+    """Whether the head of this recipe is there.
+
+    Raises:
+        HeadError: if another one is there.
+    """
+    if not path.is_file():
+        return False
+    found = read_identity(path)
+    if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity):
+        return True
+    raise HeadError(f"{path} was trained by another recipe or for other weights; choose another folder or delete it")
+
+
+def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, at: Progress) -> None:
+    state = {
+        "recipe": recipe.canonical(),
+        "weights": encoder.identity,
+        "step": at.step,
+        "curve": json.dumps(at.curve),
+        "now": step.weights(),
+        "best": at.best,
+        "optimiser": step.optimiser.state_dict(),
+    }
+    with whole_file(partial) as temporary:
+        torch.save(state, temporary)
+
+
+def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) -> Progress | None:
+    """What a killed training of the same recipe left, put in place; None where there is nothing to go on from."""
+    if not partial.is_file():
+        return None
+    try:
+        saved = torch.load(partial, weights_only=True, map_location=encoder.device)
+        if (saved["recipe"], saved["weights"]) != (recipe.canonical(), encoder.identity):
+            return None
+        at = Progress(saved["step"], json.loads(saved["curve"]), saved["best"])
+        now, optimiser = saved["now"], saved["optimiser"]
+    except UNREADABLE as error:
+        log.warning("the checkpoint %s cannot be read (%s); the head is trained from the start", partial, type(error).__name__)
+        return None
+    step.put(now)
+    step.optimiser.load_state_dict(optimiser)
+    return at
 
 
 def train_heads(
@@ -254,8 +158,12 @@ def train_heads(
     cache: Path,
     dtype: torch.dtype = torch.float32,
     layers: Sequence[int] | None = None,
+    states_budget: int = BUDGET,
 ) -> list[Path]:
     """Trains a head for every layer 0..L, or for the layers named.
+
+    Where the states of all layers do not fit the budget, the encoder runs once for each group of layers that does, and a
+    group's states are deleted when all its heads are there.
 
     Args:
         encoder: frozen encoder.
@@ -266,10 +174,40 @@ def train_heads(
         cache: where hidden states are kept, shared by kinds and seeds.
         dtype: how head weights are stored.
         layers: those to train; None means all.
+        states_budget: bytes that hidden states of this process may take on disk.
+
+    Raises:
+        HeadError: if a head of another recipe is in the way, the text is too short, or the states of one layer exceed the
+            budget or the disk.
     """
-    training = masked_states(encoder, train, recipe, recipe.positions, 0, cache)
-    validating = masked_states(encoder, valid, recipe, recipe.validation_positions, 1, cache)
-    paths = []
-    for layer in tqdm(range(encoder.layers + 1) if layers is None else layers, unit="layer", desc=f"{recipe.kind} heads of {encoder.name}"):
-        paths.append(train_head(encoder, layer, recipe, training, validating, folder, dtype))
-    return paths
+    recipe.check()
+    layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
+    wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder)]
+    parts = []
+    for sentences, positions, seed in ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ():
+        text = masked_text_of(encoder, sentences, recipe, positions, seed, cache)
+        parts.append((text, place_of(encoder, recipe, positions, seed, cache)))
+    shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
+    for group in groups_of_layers(encoder, wanted, parts, recipe, states_budget) if wanted else ():
+        training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
+        for part in (training, validating):
+            part.compute()
+        for layer in group:
+            if layer in wanted:
+                train_head(encoder, layer, recipe, training, validating, folder, dtype)
+                shown.update()
+        if len(group) <= encoder.layers and all(head_path(folder, layer).is_file() for layer in group):
+            for part in (training, validating):
+                shutil.rmtree(part.folder, ignore_errors=True)
+    shown.close()
+    return [head_path(folder, layer) for layer in layers]
+
+
+def groups_of_layers(
+    encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int
+) -> list[list[int]]:
+    """The layers of each pass of the encoder: all at once where they fit the budget, or are on disk already."""
+    every = list(range(encoder.layers + 1))
+    if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
+        return [every]
+    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget)

@@ -6,7 +6,7 @@ look at the loss; here one sentence is read at every n.
 
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
@@ -17,6 +17,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from probing.core.errors import ModelError
+from probing.models.decoding import layer_logits
 from probing.models.encoders import Encoder
 from probing.models.live import Answer, LiveModel
 from probing.models.states import all_hidden_states
@@ -131,7 +132,9 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
     )  # fmt: skip
 
 
-def replaced_states(row: Sequence[int], fine_tuned: Encoder, base: Encoder, where: Where = "last") -> torch.Tensor:
+def replaced_states(
+    row: Sequence[int], fine_tuned: Encoder, base: Encoder, where: Where = "last", check: Callable[[], None] | None = None
+) -> torch.Tensor:
     """The last layer's states of one sentence with n = 0..L layers replaced, each as ``replace_layers`` gives it.
 
     What two values of n have in common is computed once: the fine-tuned model's states below the last n layers, or the base's
@@ -142,6 +145,7 @@ def replaced_states(row: Sequence[int], fine_tuned: Encoder, base: Encoder, wher
         fine_tuned: whose layers are replaced.
         base: whose layers take their place.
         where: which n layers.
+        check: called before every n; what it raises ends the work.
 
     Returns:
         (n, tokens, hidden), n from 0 to L.
@@ -156,6 +160,8 @@ def replaced_states(row: Sequence[int], fine_tuned: Encoder, base: Encoder, wher
     found = [kept[last]]
     state = kept[0]
     for n in range(1, last + 1):
+        if check:
+            check()
         if where == "last":
             found.append(_run(fine_tuned, list(theirs)[last - n :], kept[last - n], row))
         else:
@@ -172,6 +178,7 @@ def ask_replaced(
     top: int = 10,
     watch: Sequence[str] = (),
     mask_index: int | None = None,
+    check: Callable[[], None] | None = None,
 ) -> ReplacedAnswer:
     """What the last layer says at the mask with n = 0..L layers replaced, always through the live model's own last head.
 
@@ -180,6 +187,7 @@ def ask_replaced(
         base: whose layers take their place.
         prompt, top, watch, mask_index: as ``LiveModel.ask`` takes them.
         where: which n layers.
+        check: called before every n; what it raises ends the asking.
 
     Raises:
         NotReplaceable: if the two do not fit.
@@ -187,10 +195,10 @@ def ask_replaced(
     """
 
     def read(row: list[int], at: int) -> torch.Tensor:
-        states = replaced_states(row, live.encoder, base, where)
+        states = replaced_states(row, live.encoder, base, where, check)
         with torch.inference_mode():
-            # Row by row, as a layer is read: n = L is the base to the last bit.
-            return torch.cat([live.heads[-1](state[at][None]) for state in states]).log_softmax(1)
+            # All at once, as layers are read: n = L is the base to the last bit.
+            return layer_logits([live.heads[-1]] * len(states), states[:, at]).log_softmax(1)
 
     answer = live.ask(prompt, top, watch, mask_index, read=read)
     return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)

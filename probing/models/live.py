@@ -1,18 +1,20 @@
 """Answers a typed cloze sentence at every layer."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from tokenizers import decoders
+from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import PromptError
 from probing.core.facts import MASK
 from probing.models.answers import one_token_ids
-from probing.models.decoding import best_tokens
+from probing.models.decoding import best_tokens, layer_logits
 from probing.models.encoders import Encoder
 from probing.models.head_files import load_heads
 from probing.models.heads import DecodingHead
@@ -91,6 +93,7 @@ class LiveModel:
 
     def __init__(self, encoder: Encoder, heads: Sequence[DecodingHead], kind: str):
         self.encoder, self.heads, self.kind = encoder, list(heads), kind
+        self._shown: dict[int, str] = {}
 
     @property
     def nbytes(self) -> int:
@@ -122,6 +125,7 @@ class LiveModel:
         mask_index: int | None = None,
         *,
         read: Callable[[list[int], int], torch.Tensor] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> Answer:
         """Every layer's best tokens at the mask.
 
@@ -132,6 +136,7 @@ class LiveModel:
             mask_index: which of several masks to read, from 0; the others stay masks.
             read: another way from token ids and a position to (rows, vocabulary) log-probabilities; the answer then has its rows
                 in place of layers.
+            check: called before every layer and head; what it raises ends the asking.
 
         Raises:
             NoMask: if there is none.
@@ -143,9 +148,12 @@ class LiveModel:
         started = time.perf_counter()
         row = self._row(prompt)
         at = self._position(row, mask_index)
-        return self._answer(prompt, row, at, (read or self._log_probabilities)(row, at), top, watch, started)
+        logp = read(row, at) if read else self._log_probabilities(row, at, check)
+        return self._answer(prompt, row, at, logp, top, watch, started)
 
-    def fill_left_to_right(self, prompt: str, top: int = 10, watch: Sequence[str] = ()) -> tuple[str, tuple[Answer, ...]]:
+    def fill_left_to_right(
+        self, prompt: str, top: int = 10, watch: Sequence[str] = (), check: Callable[[], None] | None = None
+    ) -> tuple[str, tuple[Answer, ...]]:
         """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
 
         The token itself is put in, not its text, so word pieces stay as they were; special tokens are passed over.
@@ -162,7 +170,7 @@ class LiveModel:
         while tokenizer.mask_token_id in row:
             started = time.perf_counter()
             at = self._position(row, 0)
-            logp = self._log_probabilities(row, at)
+            logp = self._log_probabilities(row, at, check)
             answers.append(self._answer(text, row, at, logp, top, watch, started))
             last = logp[-1].clone()
             last[tokenizer.all_special_ids] = -torch.inf
@@ -171,12 +179,12 @@ class LiveModel:
             text = text.replace(MASK, shown(tokenizer, best), 1)
         return text, tuple(answers)
 
-    def _log_probabilities(self, row: list[int], at: int) -> torch.Tensor:
+    def _log_probabilities(self, row: list[int], at: int, check: Callable[[], None] | None = None) -> torch.Tensor:
         """(layers, vocabulary) natural log-probabilities at one position."""
-        states = all_hidden_states([row], self.encoder)
+        with checked(self.encoder.body, check):
+            states = torch.stack([state[0, at] for state in all_hidden_states([row], self.encoder)])
         with torch.inference_mode():
-            logits = [head(state[0, at][None]) for head, state in zip(self.heads, states, strict=True)]
-            return torch.cat(logits).log_softmax(1)
+            return layer_logits(self.heads, states, check).log_softmax(1)
 
     def _answer(
         self,
@@ -200,13 +208,13 @@ class LiveModel:
             values.exp().tolist(),
             (logp[:, :, None] >= gold[:, None, :]).sum(1).tolist(),
             gold.exp().tolist(),
-            torch.special.entr(logp.exp()).sum(1).tolist(),
+            _entropies(logp).tolist(),
             strict=True,
         )
         layers = tuple(
             LayerAnswer(
                 layer,
-                tuple(TokenProbability(shown(tokenizer, i), p, v, i) for i, v, p in zip(ids, logs, odds, strict=True)),
+                tuple(TokenProbability(self._text(i), p, v, i) for i, v, p in zip(ids, logs, odds, strict=True)),
                 tuple(WatchedToken(w, r, p) for w, r, p in zip(watch, ranks, watched, strict=True)),
                 entropy,
             )
@@ -215,6 +223,11 @@ class LiveModel:
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
         seconds = time.perf_counter() - started
         return Answer(self.encoder.name, self.kind, str(self.encoder.device), seconds, prompt, pieces, at, layers)
+
+    def _text(self, token_id: int) -> str:
+        if token_id not in self._shown:
+            self._shown[token_id] = shown(self.encoder.tokenizer, token_id)
+        return self._shown[token_id]
 
     def _common_mask(self, prompt: str) -> str:
         return prompt.replace(self.encoder.tokenizer.mask_token, MASK)
@@ -246,6 +259,23 @@ class LiveModel:
         if not 0 <= mask_index < len(masks):
             raise PromptError(f"mask {mask_index} was chosen, the prompt has {len(masks)} (counted from 0)")
         return masks[mask_index]
+
+
+@contextmanager
+def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]:
+    """Has ``check`` called before every norm of the body meanwhile: every layer of every architecture has one."""
+    norms = [module for module in body.modules() if isinstance(module, nn.LayerNorm)] if check else []
+    hooks = [norm.register_forward_pre_hook(lambda *_: check()) for norm in norms]  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _entropies(logp: torch.Tensor) -> torch.Tensor:
+    """(rows,) entropy in nats; a token of no chance at all counts nothing."""
+    return -(logp.exp() * logp.clamp_min(torch.finfo(logp.dtype).min)).sum(1)
 
 
 def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:

@@ -6,6 +6,7 @@ way on CPUs with bfloat16 instructions (1.6 times here) and is how mixed precisi
 
 import json
 import logging
+import pickle
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.corpus import Sentence
 from probing.core.errors import ModelError
+from probing.core.whole_files import sync
 from probing.models.heads import masked_logits
 
 log = logging.getLogger(__name__)
@@ -248,15 +250,21 @@ def _save(folder: Path, recipe: PretrainRecipe, model, optimiser, step: int, his
         "history": json.dumps(history),
     }
     temporary = folder / "checkpoint.pt.tmp"
-    torch.save(state, temporary)
+    with temporary.open("wb") as stream:
+        torch.save(state, stream)
+    sync(temporary)
     temporary.replace(folder / "checkpoint.pt")
+    sync(folder)
 
 
 def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int, list[dict]]:
     path = folder / "checkpoint.pt"
     if not path.is_file():
         return 0, []
-    state = torch.load(path, weights_only=True)
+    try:
+        state = torch.load(path, weights_only=True)
+    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
+        raise ModelError(f"{path} is damaged ({error}); delete it to start anew") from error
     if state["recipe"] != recipe.model_dump_json():
         raise ModelError(f"{path} was made with the recipe {state['recipe']}, not {recipe.model_dump_json()}; delete it to start anew")
     model.load_state_dict(state["model"])

@@ -4,23 +4,24 @@ import hashlib
 import json
 import logging
 import os
+import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts import Fact
-from probing.models.decoding import read_out
+from probing.models.decoding import LogitsRoom, read_out
 from probing.models.encoders import Encoder
 from probing.models.heads import DecodingHead
-from probing.models.states import cached_states
+from probing.models.sealed_files import read_sealed, write_sealed
+from probing.models.side_threads import WritingBehind, read_ahead
+from probing.models.states import cached_states, tokenize
 
 log = logging.getLogger(__name__)
 COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "top_logp")
@@ -93,6 +94,105 @@ def is_lent(borrower: Fact, owner: Fact) -> bool:
     return "[X]" in borrower.template and borrower.subject != owner.subject
 
 
+def shard_numbers(n_facts: int, shard: int) -> range:
+    """Numbers of the shards of that many facts, ``shard`` facts each, the last one shorter."""
+    return range(-(-n_facts // shard))
+
+
+def shard_path(work: Path, config: RunConfig, number: int) -> Path:
+    """Where a finished shard of a run lies below the folder of all runs' shards."""
+    return work / config.run_id / f"shard-{number:05d}.safetensors"
+
+
+def probe_shards(
+    encoder: Encoder,
+    heads: Sequence[DecodingHead],
+    facts: Sequence[Fact],
+    answers: Sequence[int],
+    config: RunConfig,
+    work: Path,
+    states_cache: Path | None,
+    layers: Sequence[int] | None = None,
+    numbers: Iterable[int] | None = None,
+) -> list[Path]:
+    """Every layer's reading of the facts of some shards, those computed that are missing or cannot be read.
+
+    A shard's bytes depend on the run's configuration alone: neither on which other shards are asked here, nor on whether
+    another process computes the same one at the same time.
+
+    Args:
+        encoder, heads, facts, answers, config, work, states_cache, layers: as ``probe`` has them; ``facts`` are all of the run's.
+        numbers: which shards, in this order; None means all.
+
+    Returns:
+        The shards' paths in the order of ``numbers``.
+
+    Raises:
+        ModelError: if there are no facts, not a head for every layer, or no shard of such a number.
+    """
+    wanted = list(range(encoder.layers + 1) if layers is None else layers)
+    if not facts or len(heads) != len(wanted):
+        got = f"{len(facts)} facts and {len(heads)} heads"
+        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(wanted)} heads")
+    there = shard_numbers(len(facts), config.shard)
+    chosen = list(there if numbers is None else numbers)
+    if strange := [number for number in chosen if number not in there]:
+        raise ModelError(f"{encoder.name}: got shard {strange[0]}, expected 0 to {there[-1]}: there are {len(facts)} facts")
+    guest_of = {prompt: fact for fact, prompt in enumerate(lenders(facts))}
+    among = _answers_of_relations(facts, answers)
+    room = LogitsRoom()
+
+    def block(number: int) -> tuple[int, range, list[list[int]]] | None:
+        if _finished(shard_path(work, config, number), wanted) is not None:
+            return None
+        some = range(number * config.shard, min((number + 1) * config.shard, len(facts)))
+        return number, some, tokenize([facts[n].prompt for n in some], encoder)
+
+    bar = tqdm(total=len(chosen), unit="shard", desc=f"probe {config.model} {config.head} {config.probe_set}")
+    with bar, WritingBehind() as writing:
+        for found in read_ahead(chosen, block):
+            if found is not None:
+                number, some, rows = found
+                prompts = [facts[n].prompt for n in some]
+                kept = _states_path(states_cache, encoder, prompts)
+                states = cached_states(prompts, encoder, kept, rows, writing.later)
+                gold, guests = [answers[n] for n in some], [answers[guest_of[n]] for n in some]
+                right = [among[facts[n].probe_set, facts[n].relation] for n in some]
+                readings = [
+                    read_out(head, states[layer], gold, guests, right, config.top_k, encoder.device, room)
+                    for layer, head in zip(wanted, heads, strict=True)
+                ]
+                part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
+                writing.later(_write, part, shard_path(work, config, number))
+            bar.update()
+    return [shard_path(work, config, number) for number in chosen]
+
+
+def gather_shards(facts: Sequence[Fact], config: RunConfig, work: Path, layers: Sequence[int]) -> dict[str, np.ndarray]:
+    """All shards of a run as one.
+
+    Returns:
+        gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
+        ``other_rank`` is 0 where no other subject can be asked.
+
+    Raises:
+        ModelError: naming the first shard that is missing or cannot be read.
+    """
+    parts = []
+    for number in shard_numbers(len(facts), config.shard):
+        path = shard_path(work, config, number)
+        part = _finished(path, layers)
+        if part is None:
+            raise ModelError(f"shard {path} is missing or torn; expected every shard of run {config.run_id}; probe it again")
+        parts.append(part)
+    result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
+    guest, lender = result.pop("guest_rank"), lenders(facts)
+    result["other_rank"] = guest[:, lender]
+    alone = [n for n, fact in enumerate(facts) if not is_lent(fact, facts[lender[n]])]
+    result["other_rank"][:, alone] = 0
+    return result
+
+
 def probe(
     encoder: Encoder,
     heads: Sequence[DecodingHead],
@@ -116,70 +216,45 @@ def probe(
         layers: the layers that the heads are for; None means 0..L.
 
     Returns:
-        gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
-        ``other_rank`` is 0 where no other subject can be asked.
+        What ``gather_shards`` gives.
 
     Raises:
         ModelError: if there are no facts, or not a head for every layer.
     """
-    wanted = list(range(encoder.layers + 1) if layers is None else layers)
-    if not facts or len(heads) != len(wanted):
-        got = f"{len(facts)} facts and {len(heads)} heads"
-        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(wanted)} heads")
-    lender = lenders(facts)
-    guest_of = {prompt: fact for fact, prompt in enumerate(lender)}
-    by_relation: dict[tuple[str, str], list[int]] = {}
+    probe_shards(encoder, heads, facts, answers, config, work, states_cache, layers)
+    return gather_shards(facts, config, work, list(range(encoder.layers + 1) if layers is None else layers))
+
+
+def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict[tuple[str, str], list[int]]:
+    """The different answers of each relation of each probe set, in order."""
+    found: dict[tuple[str, str], set[int]] = defaultdict(set)
     for fact, answer in zip(facts, answers, strict=True):
-        by_relation.setdefault((fact.probe_set, fact.relation), []).append(answer)
-    by_relation = {key: sorted(set(ids)) for key, ids in by_relation.items()}
-
-    folder = work / config.run_id
-    folder.mkdir(parents=True, exist_ok=True)
-    parts = []
-    starts = range(0, len(facts), config.shard)
-    for start in tqdm(starts, unit="shard", desc=f"probe {config.model} {config.head} {config.probe_set}"):
-        path = folder / f"shard-{start // config.shard:05d}.safetensors"
-        part = _finished(path)
-        if part is None:
-            numbers = range(start, min(start + config.shard, len(facts)))
-            prompts = [facts[n].prompt for n in numbers]
-            states = cached_states(prompts, encoder, _states_path(states_cache, encoder, prompts))
-            readings = [
-                read_out(
-                    head,
-                    states[layer],
-                    [answers[n] for n in numbers],
-                    [answers[guest_of[n]] for n in numbers],
-                    [by_relation[facts[n].probe_set, facts[n].relation] for n in numbers],
-                    config.top_k,
-                    encoder.device,
-                )
-                for layer, head in zip(wanted, heads, strict=True)
-            ]
-            part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
-            # Another process with the same run may have finished it and tidied the folder away.
-            folder.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}.tmp")
-            save_file(part, temporary)
-            temporary.replace(path)
-        parts.append(part)
-    result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
-    guest = result.pop("guest_rank")
-    result["other_rank"] = guest[:, lender]
-    alone = [n for n, fact in enumerate(facts) if not is_lent(fact, facts[lender[n]])]
-    result["other_rank"][:, alone] = 0
-    return result
+        found[fact.probe_set, fact.relation].add(answer)
+    return {key: sorted(ids) for key, ids in found.items()}
 
 
-def _finished(path: Path) -> dict[str, np.ndarray] | None:
+def _write(part: dict[str, np.ndarray], path: Path) -> None:
+    """Writes a shard so that it is there whole or not at all, whoever else writes the same one."""
+    # Another process with the same run may have finished it and tidied the folder away.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        write_sealed(part, temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
+    """A shard's columns, None where it is missing, torn or another layers'."""
     if not path.is_file():
         return None
     try:
-        part = load_file(path)
-    except (SafetensorError, OSError) as error:
+        part = read_sealed(path)
+    except OSError as error:
         log.warning("%s cannot be read (%s); its facts are probed again", path, error)
         return None
-    return part if set(part) == set(COLUMNS) else None
+    return part if set(part) == set(COLUMNS) and len(part["gold_rank"]) == len(layers) else None
 
 
 def _states_path(cache: Path | None, encoder: Encoder, prompts: Sequence[str]) -> Path | None:

@@ -2,19 +2,21 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from probing.core.errors import ModelError
 from probing.core.facts import MASK
 from probing.models.encoders import Encoder
+from probing.models.sealed_files import read_sealed, write_sealed
 
 TOKENS_A_BATCH = 4096
+#: A batch of prompts with so many tokens takes no longer row: products are no faster for more, and padding is work for nothing.
+ENOUGH_TOKENS = 256
 
 
 def own_mask(prompt: str, encoder: Encoder) -> str:
@@ -30,11 +32,18 @@ def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
     return encoder.tokenizer(texts, truncation=False, return_token_type_ids=False, verbose=False)["input_ids"]
 
 
-def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH) -> Iterator[list[int]]:
-    """Numbers of the rows of each batch: sorted by length, at most ``tokens`` padded tokens a batch."""
+def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enough: int | None = None) -> Iterator[list[int]]:
+    """Numbers of the rows of each batch: sorted by length, at most ``tokens`` padded tokens a batch.
+
+    Args:
+        lengths: tokens of each row.
+        tokens: the most that a batch may have, but for a row that has more alone.
+        enough: a batch that has so many takes no longer row; None lets every batch grow to ``tokens``.
+    """
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        if batch and (len(batch) + 1) * lengths[i] > tokens:
+        longer = bool(batch) and enough is not None and lengths[i] > lengths[batch[-1]] and len(batch) * lengths[batch[-1]] >= enough
+        if batch and (longer or (len(batch) + 1) * lengths[i] > tokens):
             yield batch
             batch = []
         batch.append(i)
@@ -73,12 +82,11 @@ def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: 
     double = next(encoder.body.parameters()).dtype == torch.float64
     kept = torch.float64 if double else torch.float32
     result = np.empty((encoder.layers + 1, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
-    for batch in batches_by_length([len(row) for row in rows], tokens):
+    for batch in batches_by_length([len(row) for row in rows], tokens, ENOUGH_TOKENS):
         states = all_hidden_states([rows[i] for i in batch], encoder)
         at = torch.tensor([positions[i] for i in batch], device=encoder.device)
         which = torch.arange(len(batch), device=encoder.device)
-        for layer, state in enumerate(states):
-            result[layer, batch] = state[which, at].to(kept).cpu().numpy()
+        result[:, batch] = torch.stack([state[which, at] for state in states]).to(kept).cpu().numpy()
     return result
 
 
@@ -96,16 +104,52 @@ def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]
     return found
 
 
-def cached_states(prompts: Sequence[str], encoder: Encoder, path: Path | None) -> np.ndarray:
-    """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if it was computed before."""
+def read_states(path: Path | None) -> np.ndarray | None:
+    """Hidden states that were kept at ``path``, (layers, prompts, hidden); None where there are none that can be read."""
     if path is not None and path.is_file():
-        with contextlib.suppress(SafetensorError, OSError, KeyError):  # A torn cache file is simply computed again.
-            return load_file(path)["states"]
-    rows = tokenize(prompts, encoder)
+        with contextlib.suppress(OSError, KeyError):  # A torn or damaged cache file is simply computed again.
+            return read_sealed(path)["states"]
+    return None
+
+
+def keep_states(states: np.ndarray, path: Path) -> None:
+    """Writes hidden states so that they are there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        write_sealed({"states": states}, temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def cached_states(
+    prompts: Sequence[str],
+    encoder: Encoder,
+    path: Path | None,
+    rows: Sequence[Sequence[int]] | None = None,
+    later: Callable[..., None] | None = None,
+) -> np.ndarray:
+    """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if it was computed before.
+
+    Args:
+        prompts: what is asked.
+        encoder: a frozen encoder.
+        path: where the states are kept, None to keep none.
+        rows: the prompts' token ids, where they are known already.
+        later: calls a function with its arguments when there is time to write; None writes at once.
+
+    Raises:
+        ModelError: if a prompt has not exactly one mask.
+    """
+    kept = read_states(path)
+    if kept is not None:
+        return kept
+    rows = tokenize(prompts, encoder) if rows is None else rows
     states = states_at(rows, mask_positions(rows, encoder), encoder)
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        save_file({"states": states}, temporary)
-        temporary.replace(path)
+        if later is None:
+            keep_states(states, path)
+        else:
+            later(keep_states, states, path)
     return states

@@ -39,20 +39,23 @@ def early_exit(
     """
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"].to_dict()
     found = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)
+    halves: dict[str, dict[str, list]] = {}
+    for row in found.itertuples(index=False):
+        halves.setdefault(row.run_id, {}).setdefault(row.relation, []).append(row)
     rows = []
     for run in identities(db, run_ids).itertuples(index=False):
         if stored.get(run.run_id, 0) < 2:
             continue
-        got = core.early_exit([_counts(name, rows_of) for name, rows_of in found[found["run_id"] == run.run_id].groupby("relation")])
+        got = core.early_exit([_counts(name, rows_of) for name, rows_of in halves.get(run.run_id, {}).items()])
         change = got.difference
         shares = (got.last_layer, got.early_exit, got.union, change.value, change.low, change.high, change.p)
         rows.append((run.run_id, run.model, run.head, run.probe_set, int(k), got.n, *shares))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
 
 
-def _counts(relation: str, rows: pd.DataFrame) -> core.ExitCounts:
+def _counts(relation: str, rows: list) -> core.ExitCounts:
     chosen, scored, union = {}, {}, 0
-    for row in rows.itertuples(index=False):
+    for row in rows:
         if row.scored:
             scored[int(row.layer)] = PairedCounts(int(row.both), int(row.layer_only), int(row.last_only), int(row.neither))
             union = int(row.any)

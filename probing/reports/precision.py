@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
+from probing.reports.intervals import together
 from probing.reports.selection_of_runs import IDENTITY, identities
 from probing.store import queries
 from probing.store.database import Database
@@ -46,14 +48,18 @@ def by_layer(
     column, squared, other = METRIC_COLUMNS[metric]
     table = queries.aggregate(db, run_ids, exposures, answer_in_subject)
     majority = queries.majority(db, run_ids, exposures, answer_in_subject)
-    rows = []
+    points = []
     for run in identities(db, run_ids).itertuples(index=False):
         mine = majority[majority["run_id"] == run.run_id]
-        most = _estimate(_baseline(mine, "n", "majority_hits"), average).value if metric in WITH_MAJORITY else None
+        most = _share(_baseline(mine, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
-            got = _estimate(_counts(group, column, squared), average)
-            wrong = _estimate(_baseline(group, "other_n", other), average).value if other else None
-            rows.append((*run, int(layer), got.n, got.relations, got.value, got.low, got.high, most, wrong))
+            wrong = _share(_baseline(group, "other_n", other), average) if other else None
+            points.append((run, int(layer), _counts(group, column, squared), most, wrong))
+    estimates = together(lambda point: _estimate(point[2], average), points)
+    rows = [
+        (*run, layer, got.n, got.relations, got.value, got.low, got.high, most, wrong)
+        for (run, layer, _, most, wrong), got in zip(points, estimates, strict=True)
+    ]
     frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *_NUMBERS])
     return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
 
@@ -107,6 +113,14 @@ def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
     if counts and counts[0].sum_value is not None:
         return macro_mean(counts) if average == "macro" else micro_mean(counts)
     return macro(counts) if average == "macro" else micro(counts)
+
+
+def _share(counts: list[RelationCounts], average: str) -> float | None:
+    """The value alone, for baselines: without an interval nothing is drawn."""
+    kept = [one for one in counts if one.n]
+    if average == "micro":
+        return sum(one.hits for one in kept) / sum(one.n for one in kept) if kept else None
+    return float(np.mean([one.hits / one.n for one in sorted(kept, key=lambda one: one.relation)])) if kept else None
 
 
 def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from probing.core.estimates import RelationCounts, macro, micro
 from probing.core.knowledge import AVERAGES, KnowledgeCounts, knowledge
+from probing.reports.intervals import together
 from probing.reports.selection_of_runs import IDENTITY, identities
 from probing.store import forgetting_queries, queries
 from probing.store.database import Database
@@ -35,7 +36,7 @@ def total(
     table = queries.totals(db, run_ids, exposures, answer_in_subject)
     unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
     stored = forgetting_queries.layers_stored(db, run_ids).set_index("run_id")["n_layers"]
-    rows = []
+    wanted = []
     for run in identities(db, run_ids).itertuples(index=False):
         mine, union = table[table["run_id"] == run.run_id], unions[unions["run_id"] == run.run_id]
         seeds = int(union["seeds"].iloc[0]) if len(union) else 1
@@ -45,10 +46,12 @@ def total(
                 KnowledgeCounts(r.relation, int(r.n), int(getattr(r, f"last_{k}")), int(getattr(r, f"any_{k}"))) for r in mine.itertuples()
             ]
             among = [RelationCounts(r.relation, int(r.n), int(getattr(r, f"any_{k}"))) for r in union.itertuples()]
-            for average in averages:
-                got = knowledge(counts, average)
-                last, every = got.last, got.total
-                shares = (every.value, every.low, every.high, got.intermediate_share) if whole else (None,) * 4
-                either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
-                rows.append((*run, int(k), average, last.n, last.relations, last.value, last.low, last.high, *shares, seeds, either))
+            wanted += [(run, int(k), average, counts, among, seeds, whole) for average in averages]
+    known = together(lambda one: knowledge(one[3], one[2]), wanted)
+    rows = []
+    for (run, k, average, _, among, seeds, whole), got in zip(wanted, known, strict=True):
+        last, every = got.last, got.total
+        shares = (every.value, every.low, every.high, got.intermediate_share) if whole else (None,) * 4
+        either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
+        rows.append((*run, k, average, last.n, last.relations, last.value, last.low, last.high, *shares, seeds, either))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys([*_SHARES, "seed_union"], "float64"))

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
 from probing.store.answer_words import load_words
-from probing.store.database import POINTER, open_database
+from probing.store.database import POINTER, THREADS, open_database
 from probing.store.derived import STATEMENTS
 from probing.store.parquet import read_table, sync_folder
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
@@ -24,11 +25,13 @@ Progress = Callable[[str, int, int], None]
 
 _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
+#: What DuckDB may hold while it builds; what does not fit waits in a folder beside the database.
+_MEMORY = "512MB"
 # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
 _PLAIN_TABLES = tuple(table for table in SCHEMAS if table != "predictions")
 
 
-def build_database(sources: Sequence[Path], target: Path, progress: Progress | None = None) -> Path:
+def build_database(sources: Sequence[Path], target: Path, progress: Progress | None = None, memory: str = _MEMORY) -> Path:
     """Builds the database from all runs below the source folders, unless it is already made from exactly these files.
 
     A run is read from the first source that has it. A run whose predictions are not complete is left out with a warning;
@@ -38,6 +41,7 @@ def build_database(sources: Sequence[Path], target: Path, progress: Progress | N
         sources: existing folders, searched in any depth.
         target: folder of the database; created.
         progress: called at every step.
+        memory: what DuckDB should hold, in its words: with less it builds more slowly. Where it is too little, what the machine has.
 
     Returns:
         The database file, ``results-<data version>.duckdb`` in ``target``.
@@ -53,15 +57,25 @@ def build_database(sources: Sequence[Path], target: Path, progress: Progress | N
         return final
     target.mkdir(parents=True, exist_ok=True)
     temporary = target / f"results-{version}.{uuid.uuid4().hex[:8]}.tmp"
+    say = progress or (lambda what, done, total: None)
     try:
-        _fill(temporary, files, version, progress or (lambda what, done, total: None))
+        try:
+            _fill(temporary, files, version, say, memory)
+        except duckdb.OutOfMemoryException as error:
+            _log.info("%s is too little to build %s, so memory is no longer limited: %s", memory, final, error)
+            _remove(temporary)
+            _fill(temporary, files, version, say, None)
         temporary.replace(final)
         _point_to(target, final, version)
     finally:
-        for leftover in (temporary, temporary.with_name(f"{temporary.name}.wal")):
-            leftover.unlink(missing_ok=True)
+        _remove(temporary)
     _remove_old(target, final)
     return final
+
+
+def _remove(temporary: Path) -> None:
+    for leftover in (temporary, temporary.with_name(f"{temporary.name}.wal")):
+        leftover.unlink(missing_ok=True)
 
 
 def _is_current(target: Path, version: str) -> bool:
@@ -72,7 +86,7 @@ def _is_current(target: Path, version: str) -> bool:
         return False
 
 
-def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progress) -> None:
+def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None) -> None:
     predictions = [file for file in files if file.table == "predictions"]
     others = [file for file in files if file.table != "predictions"]
     steps = len(files) + len(STATEMENTS) + 1
@@ -85,6 +99,9 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
 
     try:
         with duckdb.connect(path, config={"enable_external_access": "false", "python_enable_replacements": "false"}) as connection:
+            connection.execute(f"SET threads = {THREADS}")
+            if memory:
+                connection.execute(f"SET memory_limit = '{memory}'")
             for table in SCHEMAS:
                 connection.execute(create_statement(table))
             for table in _PLAIN_TABLES:
@@ -100,6 +117,8 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             connection.execute("INSERT INTO meta VALUES (?, ?)", [version, SCHEMA_VERSION])
             connection.execute("CHECKPOINT")
     except duckdb.Error as error:
+        if memory and isinstance(error, duckdb.OutOfMemoryException):
+            raise
         raise StoreError(f"cannot build the database {path}: {error}") from error
     progress("done", steps, steps)
 
@@ -192,6 +211,7 @@ def _remove_old(target: Path, current: Path) -> None:
         young = path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _OLD_TEMPORARY_SECONDS
         if path != current and not young:
             try:
-                path.unlink()
+                # A folder is what a killed build could not hold in memory.
+                shutil.rmtree(path) if path.suffixes[-2:] == [".tmp", ".tmp"] else path.unlink()
             except OSError as error:
                 _log.info("old database %s stays: %s", path, error)

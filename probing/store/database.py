@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ POINTER = "current.json"
 BUILD_COMMAND = "python -m probing build"
 #: DuckDB has no statement timeout of its own; no query of ours takes a tenth of this.
 QUERY_SECONDS = 30.0
+#: Each thread needs memory of its own: on a machine with many cores a small limit would not do for all of them.
+THREADS = min(4, os.cpu_count() or 1)
 
 # All connections of a process to one path need the same settings, hence one constant and one factory.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -27,6 +30,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
+    # What DuckDB keeps of a large file would else grow to most of the machine's memory; the app has models beside it.
+    "memory_limit": "256MB",
+    "threads": THREADS,
 }
 
 

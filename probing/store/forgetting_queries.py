@@ -87,12 +87,14 @@ def transition_counts(
             FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) u
             JOIN runs r ON r.run_id = u.base_run_id
         ), asked AS (
-            SELECT * FROM known WHERE {KEPT}
+            SELECT * FROM known {OF_RUNS}
+        ), bases AS (
+            SELECT * FROM known WHERE run_id IN (SELECT unnest($base_runs::VARCHAR[]))
         )
         SELECT p.base_run_id, p.run_id, m.relation, {_COUNTED}
         FROM pairs p
         JOIN asked m ON m.run_id = p.run_id
-        JOIN known b ON b.run_id = p.base_run_id AND b.fact_id = m.fact_id
+        JOIN bases b ON b.run_id = p.base_run_id AND b.fact_id = m.fact_id
         GROUP BY p.base_run_id, p.run_id, m.relation ORDER BY p.base_run_id, p.run_id, m.relation
         """,
         {"base_runs": list(base_runs), "part_k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
@@ -106,10 +108,11 @@ def one_sided(
     return db.query(
         f"""
         WITH pairs AS (SELECT unnest($first::VARCHAR[]) AS first_id, unnest($second::VARCHAR[]) AS second_id),
-        asked AS (SELECT * FROM known WHERE {KEPT})
+        asked AS (SELECT run_id, fact_id, relation FROM known WHERE run_id IN (SELECT unnest($first::VARCHAR[])) AND {KEPT}),
+        others AS (SELECT run_id, fact_id FROM known WHERE run_id IN (SELECT unnest($second::VARCHAR[])))
         SELECT p.first_id AS first, p.second_id AS second, a.relation, count(*) AS n
         FROM pairs p JOIN asked a ON a.run_id = p.first_id
-        ANTI JOIN known o ON o.run_id = p.second_id AND o.fact_id = a.fact_id
+        ANTI JOIN others o ON o.run_id = p.second_id AND o.fact_id = a.fact_id
         GROUP BY ALL ORDER BY ALL
         """,
         {"first": list(first), "second": list(second), **filters(exposures, answer_in_subject)},
@@ -177,10 +180,16 @@ def seed_unions(
         ), seeds AS (
             SELECT own_id, count(*) AS seeds FROM alike GROUP BY own_id
         ), asked AS (
-            SELECT * FROM known {OF_RUNS}
+            SELECT run_id, relation, fact_id, last_rank FROM known {OF_RUNS}
+        ), others AS (
+            SELECT run_id, fact_id, last_rank FROM known
+            WHERE run_id IN (SELECT s.run_id FROM alike s JOIN seeds n ON n.own_id = s.own_id WHERE n.seeds > 1)
         ), best AS (
-            SELECT a.run_id, a.relation, a.fact_id, min(o.last_rank) AS best_rank
-            FROM asked a JOIN alike s ON s.own_id = a.run_id JOIN known o ON o.run_id = s.run_id AND o.fact_id = a.fact_id
+            SELECT a.run_id, a.relation, a.last_rank AS best_rank FROM asked a JOIN seeds n ON n.own_id = a.run_id WHERE n.seeds = 1
+            UNION ALL
+            SELECT a.run_id, a.relation, min(o.last_rank) AS best_rank
+            FROM asked a JOIN seeds n ON n.own_id = a.run_id AND n.seeds > 1 JOIN alike s ON s.own_id = a.run_id
+            JOIN others o ON o.run_id = s.run_id AND o.fact_id = a.fact_id
             GROUP BY a.run_id, a.relation, a.fact_id
         )
         SELECT b.run_id, b.relation, any_value(s.seeds) AS seeds, count(*) AS n,

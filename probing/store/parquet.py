@@ -51,6 +51,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
                 compression="zstd",
                 compression_level=9,
                 version="2.6",
+                write_page_checksum=True,
                 row_group_size=_ROWS_PER_GROUP,
                 use_dictionary=[name for name, floats in paths.items() if not floats],
                 use_byte_stream_split=[name for name, floats in paths.items() if floats],
@@ -74,9 +75,9 @@ def read_table(path: Path, table_name: str) -> pa.Table:
     schema = check_file(path, table_name)
     try:
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             return file.read().replace_schema_metadata().cast(schema)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
 
 
@@ -94,7 +95,7 @@ def check_file(path: Path, table_name: str) -> pa.Schema:
         raise StoreError(f"no file {path}; expected the table {table_name!r} as Parquet")
     try:
         found = pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no Parquet: "
             "delete it and run again the command that made it"

@@ -10,6 +10,7 @@ from probing.reports.selection_of_runs import pairs
 from probing.ui import facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.compare_pair import Pair, family_stamp, of_pair
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
 from probing.ui.text import count, escape
@@ -42,7 +43,9 @@ def draw_flow(view: View, pair: Pair) -> None:
     def opened(part: str) -> dict:
         return {"versus": base, "part": part, "part_k": k}
 
-    drawn = alluvial({name: int(row[name]) for name in PARTS}, base=base, model=model, colours=view.colours, never=view.chosen.never)
+    drawn = drawing(
+        alluvial, {name: int(row[name]) for name in PARTS}, base=base, model=model, colours=view.colours, never=view.chosen.never
+    )
     parts.figure(
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
         caption="Heights are numbers of facts. What was lost has one of four fates: relocated (first at an inner layer of the model), "
@@ -92,7 +95,7 @@ def draw_family(view: View, pair: Pair) -> None:
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     parts.figure(
-        retention_bars(table, k=k, colours=view.colours), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
         "what the model knows now. The control was trained as long, on the base's own text: what it loses, training alone costs. "

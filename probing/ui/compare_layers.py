@@ -9,6 +9,7 @@ from probing.figures.weight_lines import drift_against_loss, weight_lines
 from probing.ui import parts
 from probing.ui.compare_flow import family
 from probing.ui.compare_pair import Pair, family_stamp
+from probing.ui.drawings import drawing
 from probing.ui.exports import Stamp
 from probing.ui.page import View
 from probing.ui.reported import report
@@ -21,7 +22,7 @@ def draw_answers(view: View, pair: Pair) -> None:
         return
     st.markdown("### What they answer instead")
     parts.figure(
-        answer_shares(table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
+        drawing(answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
         stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
         caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts.",
         alt="Share of each kind of first token by layer, for both models",
@@ -59,7 +60,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     left, right = st.columns([3, 2])
     with left:
         parts.figure(
-            weight_lines(drift, colours=view.colours), table=drift, stamp=_stamp(view, pair, together, "weight drift by layer"),
+            drawing(weight_lines, drift, colours=view.colours), table=drift, stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
             caption="How far each layer's weights moved, in per cent of their length in the base.",
             alt="Relative change of weights by layer and model",
@@ -72,7 +73,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     points = moved.merge(lost[["model", "lost_share", "lost", "kept"]], on="model")
     with right:
         parts.figure(
-            drift_against_loss(points, k=k, colours=view.colours), table=points,
+            drawing(drift_against_loss, points, k=k, colours=view.colours), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
             caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
             alt="Mean change of weights against share of facts lost, one point a model",

@@ -9,6 +9,7 @@ from probing.figures.paired_curve import p_words, paired_curve
 from probing.reports.comparability import Check, badge, comparability, differences
 from probing.ui import facts_behind, parts, selection
 from probing.ui.chosen_runs import HEADS, set_name, set_order
+from probing.ui.drawings import drawing
 from probing.ui.exports import Stamp
 from probing.ui.page import View
 from probing.ui.reported import report
@@ -159,7 +160,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         f"{deepest['difference_high'] * 100:+.1f}), McNemar p {p_words(deepest['p_value'])}."
     )
     parts.figure(
-        paired_curve(table, k=k, base=base, model=model, colours=view.colours), table=table,
+        drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours), table=table,
         stamp=pair.stamp(view, f"P@{k}, micro"), name="paired-curves",
         caption="Above: both models on the facts that both were asked. Below: the first minus the second, paired fact by fact. Bands are "
         "95 % intervals (Wilson; Newcombe for the difference). Filled diamonds: exact McNemar p ≤ 0.05, each layer on its own. "

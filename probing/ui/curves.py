@@ -8,6 +8,7 @@ from probing.figures.layer_curve import layer_curve, series_name
 from probing.reports.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
 from probing.ui import navigation, parts, selection
 from probing.ui.chosen_runs import set_name
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.results import Results
 
@@ -63,9 +64,10 @@ def draw(view: View) -> pd.DataFrame:
         st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
         return table.iloc[:0]
     names = {name: set_name(name) for name in table["probe_set"].unique()}
-    drawn = layer_curve(
-        table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names, panels=chosen.panels
-    )
+    drawn = drawing(
+        layer_curve, table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names,
+        panels=chosen.panels,
+    )  # fmt: skip
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
     parts.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(runs["run_id"])), name="layer-curves",

@@ -10,6 +10,7 @@ from probing.figures.rank_lines import rank_lines
 from probing.figures.token_grid import token_grid
 from probing.ui import fact_list, fact_models, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.text import count, escape
 
@@ -102,7 +103,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
     more = more if stored < 5 else ""
     parts.figure(
-        token_grid(tokens, marked=[fact["object"]], columns=min(stored, 5)), table=tokens,
+        drawing(token_grid, tokens, marked=[fact["object"]], columns=min(stored, 5)), table=tokens,
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=f"What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
         alt=f"Top tokens of every layer for: {fact['prompt']}",
@@ -128,8 +129,9 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     table = lines[["name", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
         probability=[math.exp(value) for value in lines["gold_logp"]]
     )
+    places = lines[["name", "layer", "rank"]].astype({"rank": "float64"})
     parts.figure(
-        rank_lines(lines[["name", "layer", "rank"]].astype({"rank": "float64"}), colours=colours, dashes=dashes, best=True), table=table,
+        drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
         caption=f"Where “{fact['object']}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark "
         "the layers where it stands best.",

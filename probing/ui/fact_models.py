@@ -8,6 +8,7 @@ import streamlit as st
 from probing.core.transitions import fate_of, known_there, part_of
 from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.text import escape
 
@@ -60,7 +61,7 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
     )
     tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]])
     parts.figure(
-        token_grid(tokens, marked=[fact["object"]], names=models), table=table, name="fact-models",
+        drawing(token_grid, tokens, marked=[fact["object"]], names=models), table=table, name="fact-models",
         stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
         alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",

@@ -10,6 +10,7 @@ from probing.figures.total_bars import total_bars
 from probing.reports.total import total
 from probing.ui import navigation, parts, selection
 from probing.ui.chosen_runs import set_name
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.results import Results
 from probing.ui.text import count, escape
@@ -83,7 +84,7 @@ def draw(view: View) -> None:
         f"**{row['last'] * 100:.1f} %** of {of_what}, and at some layer for **{row['total'] * 100:.1f} %**.{inner}{by_chance}"
     )
     names = {name: set_name(name) for name in table["probe_set"]}
-    drawn = total_bars(table, k=k, colours=view.colours, names=names)
+    drawn = drawing(total_bars, table, k=k, colours=view.colours, names=names)
     filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
     parts.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge",

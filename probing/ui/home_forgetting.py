@@ -8,6 +8,7 @@ from probing.figures.theme import is_control
 from probing.reports.selection_of_runs import pairs
 from probing.ui import facts_behind, navigation, parts
 from probing.ui.chosen_runs import set_name
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
 from probing.ui.text import escape
@@ -30,7 +31,7 @@ def draw(view: View) -> None:
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
     bases = dict(zip(table["model"], table["base"], strict=True))
     parts.figure(
-        retention_bars(table, k=k, colours=view.colours), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
         caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
         "the facts.",

@@ -4,12 +4,14 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.core.places import cache_folder
 from probing.core.registry import read_registry
@@ -18,6 +20,7 @@ from probing.ui.chosen_runs import HEADS as HEADS
 if TYPE_CHECKING:
     from probing.models.layer_replacement import ReplacedAnswer
     from probing.models.live import Answer, LiveModel
+    from probing.models.turns import Turns
 
 #: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
 KEPT_BYTES = 2 << 30
@@ -125,13 +128,35 @@ def load(model: str, head: str) -> "LiveModel":
     return shelf().get((model, head, str(cache)), lambda: open_live(model, head, cache))
 
 
-@st.cache_resource
-def lock(device: str) -> threading.Lock:
-    """Held while a model computes: visitors share a device in turn."""
-    return threading.Lock()
+@st.cache_resource(show_spinner=False)
+def turns(device: str) -> "Turns":
+    """The queue before a device: visitors share it in turn, and who asks anew gives up what was asked before."""
+    from probing.models.turns import Turns
+
+    return Turns()
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
+@contextmanager
+def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
+    """This visitor's turn on the model's device, for this drawing of the page; gives the check that ends what is superseded."""
+    context, run = get_script_run_ctx(suppress_warning=True), threading.current_thread()
+    visitor = context.session_id if context else f"thread {run.ident}"
+    with turns(str(live.encoder.device)).turn(visitor, run) as check:
+        yield check
+
+
+@contextmanager
+def _newest_only() -> "Iterator[None]":
+    """Ends this drawing of the page where the visitor has asked something newer: the newer one is drawn already."""
+    from probing.models.turns import Superseded
+
+    try:
+        yield
+    except Superseded:
+        st.stop()
+        raise  # Outside of a page there is nothing to stop.
+
+
 def ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
     """Every layer's answer at one mask.
 
@@ -146,20 +171,30 @@ def ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], ma
     Raises:
         PromptError: if the prompt cannot be asked.
     """
+    with _newest_only():
+        return _ask(model, head, prompt, top, watch, mask)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
     live = load(model, head)
-    with lock(str(live.encoder.device)):
-        return live.ask(prompt, top, watch, mask)
+    with _turn(live) as check:
+        return live.ask(prompt, top, watch, mask, check=check)
+
+
+def fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
+    """Fills several masks from the left; see ``LiveModel.fill_left_to_right``."""
+    with _newest_only():
+        return _fill(model, head, prompt, top, watch)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
-    """Fills several masks from the left; see ``LiveModel.fill_left_to_right``."""
+def _fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
     live = load(model, head)
-    with lock(str(live.encoder.device)):
-        return live.fill_left_to_right(prompt, top, watch)
+    with _turn(live) as check:
+        return live.fill_left_to_right(prompt, top, watch, check)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
 def replaced(
     model: str, head: str, base: str, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
 ) -> "ReplacedAnswer":
@@ -169,24 +204,37 @@ def replaced(
         PromptError: if the prompt cannot be asked.
         ModelError: if the two do not fit.
     """
+    with _newest_only():
+        return _replaced(model, head, base, prompt, where, top, watch, mask)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _replaced(
+    model: str, head: str, base: str, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
+) -> "ReplacedAnswer":
     from probing.models.layer_replacement import ask_replaced
 
     live, donor = load(model, head), load(base, "lens").encoder
-    with lock(str(live.encoder.device)):
-        return ask_replaced(live, donor, prompt, "first" if where == "first" else "last", top, watch, mask)
+    with _turn(live) as check:
+        return ask_replaced(live, donor, prompt, "first" if where == "first" else "last", top, watch, mask, check)
+
+
+def watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words that are one token of the model, and those that are not."""
+    with _newest_only():
+        return _watchable(model, head, words)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words that are one token of the model, and those that are not."""
+def _watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     from probing.core.errors import PromptError
 
     live, good, bad = load(model, head), [], []
-    for word in words:
-        try:
-            with lock(str(live.encoder.device)):
+    with _turn(live):
+        for word in words:
+            try:
                 live.watched_id(word)
-            good.append(word)
-        except PromptError:
-            bad.append(word)
+                good.append(word)
+            except PromptError:
+                bad.append(word)
     return tuple(good), tuple(bad)

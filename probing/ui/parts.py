@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from probing.figures import theme
 from probing.ui import exports
+from probing.ui.drawings import Drawing, for_file, stamped
 from probing.ui.exports import Stamp
 from probing.ui.text import escape
 
@@ -20,13 +20,13 @@ MOST_ROWS = 5000
 
 
 def figure(
-    drawn: go.Figure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
+    drawn: go.Figure | Drawing, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
     on_point: Callable[[list], None] | None = None,
 ) -> None:  # fmt: skip
     """Shows a figure with its table twin and its downloads.
 
     Args:
-        drawn: the figure, without a stamp.
+        drawn: the figure, or what draws it, without a stamp.
         table: the numbers behind it.
         stamp: filters and fingerprint; written below the figure and into every file.
         name: key of the parts and name of the files, unique on the page.
@@ -34,7 +34,7 @@ def figure(
         alt: what a screen reader says.
         on_point: called with the ``customdata`` of a point that is clicked.
     """
-    stamped = theme.stamp(drawn, stamp.text)
+    shown = stamped(drawn, stamp.text)
     kind = st.session_state.get(f"{name}.image", "SVG")
     config = {
         "displaylogo": False,
@@ -50,9 +50,9 @@ def figure(
             if points and points[0].get("customdata"):
                 on_point(list(points[0]["customdata"]))
 
-        st.plotly_chart(stamped, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None)
+        st.plotly_chart(shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None)
     else:
-        st.plotly_chart(stamped, config=config, key=key, alt=alt or caption or None)
+        st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
     if caption:
         st.caption(caption)
     with st.expander("Table and downloads", icon=":material/table:"):
@@ -65,8 +65,8 @@ def figure(
                 key=f"{name}.csv", on_click="ignore", icon=":material/download:",
             )  # fmt: skip
             st.download_button(
-                "HTML", lambda: exports.html_bytes(stamped, stamp), exports.file_name(name, stamp, ".html"), "text/html",
-                key=f"{name}.html", on_click="ignore", icon=":material/download:",
+                "HTML", lambda: exports.html_bytes(for_file(drawn, stamp.text), stamp), exports.file_name(name, stamp, ".html"),
+                "text/html", key=f"{name}.html", on_click="ignore", icon=":material/download:",
             )  # fmt: skip
             st.segmented_control("The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image")
 

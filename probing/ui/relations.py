@@ -7,6 +7,7 @@ from probing.figures.relation_curves import MOST_LINES, relation_curves
 from probing.figures.relation_map import ORDERS, relation_map, row_facts
 from probing.ui import fact_list, facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
 from probing.ui.text import count, escape
@@ -67,7 +68,7 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
             f"that by **layer {half}** of {int(points['layer'].max())}."
         )
     parts.figure(
-        relation_map(points, k=chosen.k, order=chosen.row_order, base=base), table=points,
+        drawing(relation_map, points, k=chosen.k, order=chosen.row_order, base=base), table=points,
         stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
         caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
         + (f" than {escape(base)} knows there; orange: fewer" if base else "")
@@ -108,7 +109,7 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
     mine = points[points["relation"].isin(shown)]
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     parts.figure(
-        relation_curves(mine, k=view.chosen.k), table=mine,
+        drawing(relation_curves, mine, k=view.chosen.k), table=mine,
         stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (fact_list.run_of(view)["run_id"],)), name="relation-curves",
         caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. Dotted, where stored: the "
         "same facts asked about another subject. Click a point to open its facts.",

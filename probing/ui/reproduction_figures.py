@@ -16,6 +16,7 @@ from probing.reports.reproduction import OTHER_FACTS, Gathered, beside, shown_se
 from probing.store.database import Database
 from probing.ui import navigation, parts, selection
 from probing.ui.chosen_runs import set_name
+from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reproduction import published, stamp
 from probing.ui.text import escape
@@ -79,7 +80,7 @@ def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: l
     table = _chosen(gathered.total, objectives, sets, k=1, average="micro")
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     parts.figure(
-        total_bars(table, k=1, colours=view.colours, names=_names(sets)), table=table,
+        drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets)), table=table,
         stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
         caption="Solid: known at the last layer. Hatched: known at some inner layer only. Over facts (micro), as the authors' code pools "
         "them.",
@@ -92,8 +93,8 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
     table = _chosen(gathered.precision, objectives, sets, k=k)
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
-    drawn = layer_curve(
-        table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels
+    drawn = drawing(
+        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels
     )  # fmt: skip
     parts.figure(
         drawn, table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, {metric.label}, macro", table),
@@ -117,7 +118,7 @@ def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     table = table[table["relation"].isin(figure.relations)]
     table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     parts.figure(
-        relation_curves(table, k=1), table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, P@1", runs),
+        drawing(relation_curves, table, k=1), table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, P@1", runs),
         name=f"figure-{figure.number}", alt=figure.title,
         caption="P@1 by layer of the relations that the paper names. Bands are 95 % intervals; dashed: the relation's majority answer.",
     )  # fmt: skip

@@ -5,6 +5,7 @@ import random
 import statistics
 
 import pytest
+from scipy import stats
 
 from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
 
@@ -37,6 +38,19 @@ def test_macro_is_the_mean_over_relations():
 @pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (18, 42), (1, 10_000)])
 def test_wilson_equals_the_slow_version(hits, n):
     assert wilson(hits, n) == pytest.approx(slow_wilson(hits, n), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 41, 1000, 52_364])
+def test_wilson_gives_scipys_very_numbers(n):
+    for hits in {0, 1, n // 3, n // 2, n - 1, n}:
+        interval = stats.binomtest(hits, n).proportion_ci(0.95, method="wilson")
+        assert wilson(hits, n) == (interval.low, interval.high)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 0), (-1, 5), (6, 5)])
+def test_wilson_refuses_what_is_no_share(hits, n):
+    with pytest.raises(ValueError, match=f"got {hits} hits of {n} facts"):
+        wilson(hits, n)
 
 
 def test_micro_has_wilsons_interval():

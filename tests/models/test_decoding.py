@@ -6,7 +6,7 @@ import torch
 
 from probing.core.errors import ModelError
 from probing.models import decoding
-from probing.models.decoding import best_tokens, ranks_of, read_out
+from probing.models.decoding import best_tokens, decode, ranks_of, read_out
 from probing.models.heads import DecodingHead
 
 
@@ -26,10 +26,13 @@ def slow_log_probability(scores, token):
 class PlainHead(DecodingHead):
     """A head whose logits are the states themselves."""
 
-    def __init__(self):
-        torch.nn.Module.__init__(self)
+    def __init__(self, tokens):
+        matrix = torch.nn.Linear(tokens, tokens)
+        torch.nn.init.eye_(matrix.weight)
+        torch.nn.init.zeros_(matrix.bias)
+        super().__init__(matrix, torch.nn.Identity(), torch.nn.Identity(), matrix)
 
-    def forward(self, states):
+    def transform(self, states):
         return states
 
 
@@ -65,7 +68,7 @@ def test_read_out_agrees_with_slow_plain_python(monkeypatch):
     answers = [relations[n % 3] for n in range(40)]
     gold = [int(rng.choice(among)) for among in answers]
     guests = rng.integers(0, 30, 40).tolist()
-    read = read_out(PlainHead(), scores, gold, guests, answers, 5, torch.device("cpu"))
+    read = read_out(PlainHead(30), scores, gold, guests, answers, 5, torch.device("cpu"))
     for n, row in enumerate(scores.tolist()):
         assert read.gold_rank[n] == slow_rank(row, gold[n])
         assert read.answer_rank[n] == slow_rank(row, gold[n], answers[n])
@@ -79,24 +82,46 @@ def test_read_out_agrees_with_slow_plain_python(monkeypatch):
 
 
 def test_a_relation_with_one_answer_has_it_first_among_its_answers():
-    read = read_out(PlainHead(), np.zeros((1, 9), dtype=np.float32), [4], [4], [[4]], 1, torch.device("cpu"))
+    read = read_out(PlainHead(9), np.zeros((1, 9), dtype=np.float32), [4], [4], [[4]], 1, torch.device("cpu"))
     assert (read.gold_rank[0], read.answer_rank[0]) == (9, 1)
 
 
-def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of):
-    encoder, seen = encoder_of("bert"), []
-    hook = encoder.head.register_forward_hook(lambda _head, _states, logits: seen.append(tuple(logits.shape)))
+def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of, monkeypatch):
+    encoder, seen, real = encoder_of("bert"), [], decoding.decode
+
+    def watched(*given):
+        logits = real(*given)
+        seen.append((tuple(logits.shape), logits.data_ptr()))
+        return logits
+
+    monkeypatch.setattr(decoding, "decode", watched)
     facts = 3 * decoding.ROWS + 5
     states = np.random.default_rng(0).normal(size=(facts, encoder.hidden)).astype(np.float32)
-    try:
-        read = read_out(encoder.head, states, [5] * facts, [6] * facts, [[5, 6]] * facts, 3, encoder.device)
-    finally:
-        hook.remove()
+    room = decoding.LogitsRoom()
+    for _ in range(2):
+        read = read_out(encoder.head, states, [5] * facts, [6] * facts, [[5, 6]] * facts, 3, encoder.device, room)
     assert len(read.gold_rank) == facts
     vocabulary = encoder.head.vocabulary.out_features
-    assert seen == [(decoding.ROWS, vocabulary)] * 3 + [(5, vocabulary)]
+    assert [shape for shape, _ in seen] == ([(decoding.ROWS, vocabulary)] * 3 + [(5, vocabulary)]) * 2
+    # Every block of every layer stands in the same memory.
+    assert len({place for _, place in seen}) == 1
 
 
-def test_logits_that_are_not_numbers_are_an_error():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_decoding_is_the_head_itself(architecture, encoder_of, dtype, monkeypatch):
+    # Blocks of the vocabulary that do not divide it.
+    monkeypatch.setattr(decoding, "COLUMNS", 33)
+    head, room = encoder_of(architecture, dtype).head, decoding.LogitsRoom()
+    states = torch.from_numpy(np.random.default_rng(0).normal(size=(9, head.dense.in_features))).to(dtype)
+    with torch.inference_mode():
+        torch.testing.assert_close(decode(head, states, room), head(states))
+        fewer = decode(head, states[:2], room)
+    assert fewer.shape == (2, head.vocabulary.out_features) and fewer.dtype == dtype
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf])
+def test_logits_that_are_not_numbers_are_an_error(strange):
+    states = np.zeros((3, 4), dtype=np.float32)
+    states[1, 2] = strange
     with pytest.raises(ModelError, match="not numbers"):
-        read_out(PlainHead(), np.full((1, 4), np.nan, dtype=np.float32), [0], [0], [[0]], 1, torch.device("cpu"))
+        read_out(PlainHead(4), states, [0] * 3, [0] * 3, [[0]] * 3, 1, torch.device("cpu"))

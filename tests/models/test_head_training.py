@@ -4,12 +4,14 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from probing.core.errors import HeadError
-from probing.models import head_training
+from probing.models import head_step, head_training
 from probing.models.head_files import head_path, load_head, read_identity, validation_losses
-from probing.models.head_training import HeadRecipe, masked_states, text_sha256, train_head, train_heads, validation_loss
+from probing.models.head_recipe import HeadRecipe, text_sha256
+from probing.models.head_step import HeadStep, start_of
+from probing.models.head_training import train_head, train_heads
+from probing.models.masked_states import MaskedStates, masked_text_of, place_of
 
 #: A text with a rule: what is asked is always answered by the same word.
 TRAIN = [f"the capital of {land} is {city} ." for land, city in (("france", "paris"), ("italy", "rome"))] * 120
@@ -19,6 +21,15 @@ VALID = TRAIN[:80]
 def recipe(kind="tied", **more):
     settings = {"positions": 200, "validation_positions": 50, "epochs": 2, "batch": 32, "learning_rate": 0.01}
     return HeadRecipe(kind=kind, text_sha256=text_sha256(TRAIN, VALID), **{**settings, **more})
+
+
+def masked_states(encoder, sentences, wanted, positions, seed, cache):
+    """States of all layers, computed."""
+    text = masked_text_of(encoder, sentences, wanted, positions, seed, cache)
+    place = place_of(encoder, wanted, positions, seed, cache)
+    found = MaskedStates(encoder, text, range(encoder.layers + 1), wanted.kept_dtype, place)
+    found.compute()
+    return found
 
 
 @pytest.fixture()
@@ -37,74 +48,12 @@ def curve(folder, layer=0):
     return json.loads(read_identity(head_path(folder, layer)).validation)
 
 
-def test_masked_states_have_every_layer_and_only_ordinary_tokens_as_labels(bert, states):
-    train, valid = states(recipe())
-    assert train.states.shape == (bert.layers + 1, 200, bert.hidden)
-    assert valid.states.shape == (bert.layers + 1, 50, bert.hidden)
-    assert not set(train.labels.tolist()) & set(bert.tokenizer.all_special_ids)
-
-
-def test_eighty_of_a_hundred_chosen_pieces_become_the_mask_and_ten_stay(bert):
-    wanted = recipe(positions=3000)
-    rows, where, labels = head_training._mask_rows(bert, TRAIN * 100, wanted, wanted.positions, 0)
-    now = [row[at] for row, places in zip(rows, where, strict=True) for at in places]
-    masked = np.mean([token == bert.tokenizer.mask_token_id for token in now])
-    kept = np.mean([token == label for token, label in zip(now, labels, strict=True)])
-    assert len(labels) == len(now) == 3000
-    # Two standard deviations of 3,000 throws are 0.015 and 0.011.
-    assert masked == pytest.approx(0.8, abs=0.03)
-    assert kept == pytest.approx(0.1, abs=0.03)
-    everything = sum(len(row) - 2 for row in rows)
-    assert 3000 / everything == pytest.approx(0.15, abs=0.1)
-
-
-def test_masked_states_are_the_encoders_own_at_the_chosen_places(bert, states):
-    wanted = recipe()
-    train, _ = states(wanted)
-    rows, where, labels = head_training._mask_rows(bert, TRAIN, wanted, wanted.positions, 0)
-    assert labels.tolist() == train.labels.tolist()
-    with torch.inference_mode():
-        hidden = bert.body(input_ids=torch.tensor([rows[0]]), output_hidden_states=True).hidden_states
-    for layer, state in enumerate(hidden):
-        np.testing.assert_allclose(train.states[layer, : len(where[0])], state[0, where[0]].numpy(), atol=1e-5)
-
-
-def test_masked_states_are_read_from_disk_the_second_time(bert, states, monkeypatch):
-    first, _ = states(recipe())
-    monkeypatch.setattr(head_training, "all_hidden_states", lambda *_: pytest.fail("computed again"))
-    again, _ = states(recipe(kind="full", seed=3))
-    assert np.array_equal(first.states, again.states) and np.array_equal(first.labels, again.labels)
-
-
-def test_states_killed_in_the_middle_are_computed_again(bert, tmp_path, monkeypatch):
-    whole = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "a")
-    real, calls = head_training.all_hidden_states, []
-
-    def killed(*arguments):
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(head_training, "batches_by_length", lambda lengths: ([n] for n in range(len(lengths))))
-    monkeypatch.setattr(head_training, "all_hidden_states", killed)
-    with pytest.raises(KeyboardInterrupt):
-        masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
-    monkeypatch.undo()
-    again = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
-    assert np.array_equal(whole.states, again.states)
-
-
-def test_too_little_text_is_named(bert, tmp_path):
-    with pytest.raises(HeadError, match="the recipe wants 200"):
-        masked_states(bert, TRAIN[:3], recipe(), 200, 0, tmp_path)
-
-
 def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
     _, valid = states(recipe())
-    ours = validation_loss(bert.head, valid.states[1], valid.labels, bert.device, batch=7)
-    logits = bert.head(torch.from_numpy(np.array(valid.states[1]))).tolist()
-    slow = [math.log(sum(math.exp(score) for score in row)) - row[label] for row, label in zip(logits, valid.labels.tolist(), strict=True)]
+    layer = valid.layer(1)
+    ours = HeadStep(bert, recipe(), steps=1, most=7).validation_loss(layer)
+    logits = bert.head(torch.from_numpy(layer.at(np.arange(len(layer))))).tolist()
+    slow = [math.log(sum(math.exp(score) for score in row)) - row[label] for row, label in zip(logits, layer.labels.tolist(), strict=True)]
     assert ours == pytest.approx(sum(slow) / len(slow), abs=1e-4)
 
 
@@ -155,35 +104,37 @@ def test_the_start_is_kept_where_training_only_harms(rate, bert, states, tmp_pat
 def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeypatch):
     losses = iter([3.0, 2.0, 1.0, 2.5])
     kept = []
-    monkeypatch.setattr(head_training, "validation_loss", lambda head, *_: kept.append(head.dense.weight.clone()) or next(losses))
+    monkeypatch.setattr(HeadStep, "validation_loss", lambda step, _: kept.append(step.head.dense.weight.clone()) or next(losses))
     wanted = recipe(epochs=3)
     train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
     assert torch.equal(load_head(tmp_path / "tied", bert, 0, "tied").dense.weight, kept[2])
     assert [loss for _, loss in curve(tmp_path / "tied")] == [3.0, 2.0, 1.0, 2.5]
 
 
-@pytest.mark.parametrize("kind", ["tied", "full"])
-def test_killed_between_epochs_and_called_again_the_head_has_the_same_bytes(kind, bert, states, tmp_path, monkeypatch):
-    wanted = recipe(kind, epochs=3)
+@pytest.mark.parametrize(("kind", "seconds", "again"), [("tied", 300.0, 2), ("full", 300.0, 2), ("full", 0.0, 0)])
+def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, again, bert, states, tmp_path, monkeypatch):
+    wanted, taken = recipe(kind, epochs=3), []
     train, valid = states(wanted)
     whole = train_head(bert, 1, wanted, train, valid, tmp_path / "whole", torch.float32)
-    # 7 steps an epoch: two are killed in the middle of the second and third.
-    for die_at in (10, 5):
-        steps, real = [], F.cross_entropy
+    monkeypatch.setattr(head_training, "CHECKPOINT_SECONDS", seconds)
+    # 7 steps an epoch: killed in the middle of the second and of the third.
+    for die_at in (9, 17):
+        real = HeadStep.take
 
-        def killed(*arguments, real=real, steps=steps, die_at=die_at, **named):
-            if "reduction" not in named:
-                steps.append(1)
-                if len(steps) == die_at:
-                    raise KeyboardInterrupt
-            return real(*arguments, **named)
+        def killed(step, number, *batch, real=real, die_at=die_at):
+            if number == die_at:
+                raise KeyboardInterrupt
+            taken.append(number)
+            real(step, number, *batch)
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(F, "cross_entropy", killed)
+            patch.setattr(HeadStep, "take", killed)
             train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32)
         assert not head_path(tmp_path / "resumed", 1).is_file()
     resumed = train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32)
     assert resumed.read_bytes() == whole.read_bytes()
+    # Without checkpoints inside the epoch its first two steps are taken again, with one after every step none is.
+    assert len(taken) - len(set(taken)) == again
     assert [path.name for path in resumed.parent.iterdir()] == [resumed.name], "nothing partial is left"
 
 
@@ -203,7 +154,7 @@ def test_the_second_run_does_nothing(bert, tmp_path, monkeypatch):
     folder = tmp_path / "tied"
     paths = train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache")
     before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths]
-    monkeypatch.setattr(head_training, "fresh_copy", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(head_step, "fresh_copy", lambda *_: pytest.fail("trained again"))
     assert train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache") == paths
     assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths] == before
 
@@ -223,13 +174,13 @@ def test_seeds_give_different_heads_and_equal_seeds_equal_ones(bert, states, tmp
 
 
 def test_a_random_start_forgets_the_pretrained_head(bert):
-    head = head_training._start(bert, recipe("full", start="random"))
-    again = head_training._start(bert, recipe("full", start="random"))
+    head = start_of(bert, recipe("full", start="random"))
+    again = start_of(bert, recipe("full", start="random"))
     assert not torch.equal(head.dense.weight, bert.head.dense.weight)
     assert not torch.equal(head.vocabulary.weight, bert.head.vocabulary.weight)
     assert torch.equal(head.dense.weight, again.dense.weight)
-    with pytest.raises(HeadError, match="'pre-trained' or 'random'"):
-        head_training._start(bert, recipe(start="warm"))
+    with pytest.raises(HeadError, match="one of 'pre-trained', 'random', not 'warm'"):
+        start_of(bert, recipe(start="warm"))
 
 
 def test_heads_train_for_every_architecture(architecture, encoder_of, tmp_path):

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,18 @@ from probing.core.facts import Fact, fill
 from probing.models import probing as probing_module
 from probing.models.answers import answer_ids
 from probing.models.head_files import load_heads
-from probing.models.probing import RunConfig, facts_sha256, is_lent, lenders, probe, thread_count
+from probing.models.probing import (
+    RunConfig,
+    facts_sha256,
+    gather_shards,
+    is_lent,
+    lenders,
+    probe,
+    probe_shards,
+    shard_numbers,
+    shard_path,
+    thread_count,
+)
 
 LANDS = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome", "England": "London", "Spain": "Madrid"}
 CAPITAL = "The capital of [X] is [Y]."
@@ -219,6 +232,55 @@ def test_states_of_other_precision_or_thread_count_are_kept_apart(encoder_of, tm
     monkeypatch.setattr(probing_module, "thread_count", lambda: 64)
     places.add(path(encoder_of("bert")))
     assert len(places) == 4
+
+
+def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp_path):
+    whole = asked(bert, "whole")
+    answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "lens")
+    config, layers = config_for(bert, FACTS, answers), range(bert.layers + 1)
+    assert list(shard_numbers(len(FACTS), config.shard)) == [0, 1, 2] and len(shard_numbers(8, 4)) == 2
+    for numbers in ([2], [0]):
+        paths = probe_shards(bert, heads, FACTS, answers, config, tmp_path / "apart", None, numbers=numbers)
+        assert paths == [shard_path(tmp_path / "apart", config, number) for number in numbers]
+    with pytest.raises(ModelError, match=r"shard-00001\.safetensors is missing"):
+        gather_shards(FACTS, config, tmp_path / "apart", layers)
+    probe_shards(bert, heads, FACTS, answers, config, tmp_path / "apart", None, numbers=[1, 0])
+    joined = gather_shards(FACTS, config, tmp_path / "apart", layers)
+    assert {name: array.tobytes() for name, array in joined.items()} == {name: array.tobytes() for name, array in whole.items()}
+    for number in range(3):
+        first, second = (shard_path(tmp_path / place, config, number).read_bytes() for place in ("whole", "apart"))
+        assert first == second
+    with pytest.raises(ModelError, match="got shard 3, expected 0 to 2"):
+        probe_shards(bert, heads, FACTS, answers, config, tmp_path / "apart", None, numbers=[3])
+
+
+def test_a_shard_of_other_layers_is_not_taken_for_this_one(bert, tmp_path):
+    answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "lens")
+    config = config_for(bert, FACTS, answers)
+    probe_shards(bert, heads[-1:], FACTS, answers, config, tmp_path, None, layers=[bert.layers])
+    with pytest.raises(ModelError, match="missing or torn"):
+        gather_shards(FACTS, config, tmp_path, range(bert.layers + 1))
+    assert probe(bert, heads, FACTS, answers, config, tmp_path, None)["gold_rank"].shape == (bert.layers + 1, len(FACTS))
+
+
+def test_two_at_the_same_run_leave_whole_shards_and_nothing_else(bert, asked, tmp_path):
+    whole = asked(bert, "whole")
+    with ThreadPoolExecutor(2) as both:
+        found = list(both.map(lambda _: asked(bert, "shared", states="states"), range(2)))
+    assert all(one[name].tobytes() == whole[name].tobytes() for one in found for name in whole)
+    names = {path.name for path in (tmp_path / "shared").rglob("*") if path.is_file()}
+    assert names == {f"shard-0000{number}.safetensors" for number in range(3)}
+
+
+def test_an_error_of_writing_surfaces_and_leaves_no_half_shard(bert, asked, tmp_path, monkeypatch):
+    def full_disk(_part, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(probing_module, "write_sealed", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        asked(bert)
+    assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
 
 
 def test_no_facts_or_too_few_heads_are_an_error(bert, tmp_path):

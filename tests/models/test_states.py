@@ -25,6 +25,17 @@ def test_batches_are_sorted_by_length_and_keep_to_the_token_budget():
         assert len(batch) == 1 or len(batch) * max(lengths[n] for n in batch) <= 10
 
 
+def test_a_batch_that_has_enough_takes_no_longer_row():
+    lengths = [2, 2, 2, 3, 3, 4]
+    assert list(batches_by_length(lengths, tokens=100)) == [[0, 1, 2, 3, 4, 5]]
+    # Three rows of 2 are enough, two of 3 are enough: nothing is padded.
+    assert list(batches_by_length(lengths, tokens=100, enough=6)) == [[0, 1, 2], [3, 4], [5]]
+    # Rows as long as the last still join, up to the budget.
+    assert list(batches_by_length(lengths, tokens=100, enough=2)) == [[0, 1, 2], [3, 4], [5]]
+    assert list(batches_by_length(lengths, tokens=100, enough=7)) == [[0, 1, 2, 3, 4], [5]]
+    assert list(batches_by_length(lengths, tokens=4, enough=2)) == [[0, 1], [2], [3], [4], [5]]
+
+
 def test_batched_states_agree_with_single_passes(architecture, encoder_of):
     encoder = encoder_of(architecture)
     rows = tokenize(PROMPTS, encoder)

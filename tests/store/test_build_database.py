@@ -264,6 +264,20 @@ def test_a_long_query_is_stopped_and_the_next_one_runs(tmp_path: Path):
     assert database.QUERY_SECONDS > 1
 
 
+def test_what_a_killed_build_spilled_is_swept_when_it_is_old(tmp_path: Path):
+    folder = plant_store(tmp_path)
+    spilled = folder / "results-1111.2222.tmp.tmp"
+    spilled.mkdir()
+    (spilled / "duckdb_temp_block-1.block").write_bytes(b"x")
+    plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun(head="lens")])
+    build_database([tmp_path / "runs"], folder)
+    assert spilled.is_dir(), "it may be another process's"
+    os.utime(spilled, (0, 0))
+    plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun(head="full")])
+    build_database([tmp_path / "runs"], folder)
+    assert not spilled.exists()
+
+
 def test_old_temporary_files_are_swept_and_young_ones_let_be(tmp_path: Path):
     source, target = plant_runs(tmp_path / "runs"), tmp_path / "db"
     target.mkdir()

@@ -1,10 +1,13 @@
 """Models kept ready for questions, within a bound of memory."""
 
 import json
+import threading
 from types import SimpleNamespace
 
 import pytest
+from streamlit.runtime.scriptrunner import StopException
 
+from probing.ui import live_models
 from probing.ui.live_models import Choice, Shelf, base_of, described
 
 
@@ -62,3 +65,53 @@ def test_a_models_base_is_known_from_the_registry_or_its_folder(tmp_path):
     assert base_of(choice) == "nesia-mini"
     (folder / "finetuning.json").write_text("[torn", encoding="utf-8")
     assert base_of(choice) == ""
+
+
+def test_a_page_drawn_anew_ends_the_older_drawing_and_another_visitor_is_answered(monkeypatch):
+    asked, visitors, ends = threading.Event(), threading.local(), {}
+    newer_waits = threading.Event()
+
+    def compute(prompt, *_given, check):
+        if prompt == "older":
+            asked.set()
+            assert newer_waits.wait(20)
+        check()
+        return f"answer to {prompt}"
+
+    live = SimpleNamespace(encoder=SimpleNamespace(device="a device of this test"), ask=compute)
+    monkeypatch.setattr(live_models, "load", lambda model, head: live)
+    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
+
+    def stop():
+        # As streamlit's own does where a page is drawn.
+        raise StopException
+
+    monkeypatch.setattr(live_models.st, "stop", stop)
+
+    def draw(visitor, prompt):
+        visitors.name = visitor
+        try:
+            ends[prompt] = live_models.ask("model of this test", "lens", prompt, 1, (), None)
+        except StopException:
+            ends[prompt] = "stopped"
+
+    def start(visitor, prompt):
+        thread = threading.Thread(target=draw, args=(visitor, prompt), daemon=True)
+        thread.start()
+        return thread
+
+    older = start("me", "older")
+    assert asked.wait(20)
+    others = [start("you", "somebody else's"), start("me", "newer")]
+    queue = live_models.turns("a device of this test")
+    while queue.length < 3 and all(thread.is_alive() for thread in others):
+        threading.Event().wait(0.001)
+    newer_waits.set()
+    for thread in (older, *others):
+        thread.join(20)
+    assert ends == {"older": "stopped", "newer": "answer to newer", "somebody else's": "answer to somebody else's"}
+    assert queue.length == 0
+    # What was given up is not kept: asked again by a new drawing it is answered.
+    again = start("me", "older")
+    again.join(20)
+    assert ends["older"] == "answer to older"

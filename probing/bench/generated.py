@@ -1,0 +1,265 @@
+"""A store of made-up predictions at the paper's size, as real files and a real database: what pages and queries are timed on.
+
+Nothing here was computed by a model. Ranks, tokens and log-probabilities are drawn so that they look like a run's: ranks fall
+through the layers, facts differ in how hard they are, a fine-tuned model loses some in its last layers. Equal sizes give equal
+files; they are made once.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from probing.core.facts import PROBE_SETS, Fact, fill
+from probing.core.registry import REPOSITORY
+from probing.core.templates import read_relations
+from probing.store.build import build_database
+from probing.store.parquet import write_table
+
+#: Raised when other rows are drawn, so that files of an older make are made again.
+MAKE = 1
+BASE = "bert-base-uncased"
+OBJECTIVES = ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL")
+HEADS = ("tied", "lens", "full")
+#: Layer 0 and 12 transformer layers.
+LAYERS = 13
+TOKENS = 30_522
+TOKENIZER = "generated-30522"
+#: Probe set -> share of the facts; the sets with templates take the relations that ship.
+_SETS = {"trex": 0.84, "google_re": 0.15, "common_sense": 0.006, "questions": 0.004}
+_ANSWERS_A_RELATION = 40
+_EXPOSURES = ("stated", "evidence", "held out", "unseen")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a store is.
+
+    Attributes:
+        facts: facts of all probe sets; every run set asks all of them.
+        families: families of a base and six fine-tuned models; the first is BERT-base's.
+        top_k: tokens that are stored for each fact and layer.
+    """
+
+    facts: int = 37_000
+    families: int = 1
+    top_k: int = 10
+
+    @property
+    def rows(self) -> int:
+        """Rows of ``predictions``: families x 7 models x 3 heads x facts x 13 layers."""
+        return self.families * (1 + len(OBJECTIVES)) * len(HEADS) * self.facts * LAYERS
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return f"store-{self.facts}-{self.families}-{self.top_k}"
+
+
+#: 10,101,000 predictions with ten tokens each.
+PAGES = Size()
+#: 101,010,000 predictions with one token each: its tokens are read by no query of aggregates.
+AGGREGATES = Size(families=10, top_k=1)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store on disk.
+
+    Attributes:
+        snapshot: folder of the Parquet files (``PROBING_SNAPSHOT`` of the app).
+        cache: folder whose ``database`` holds the database (``PROBING_CACHE``).
+    """
+
+    snapshot: Path
+    cache: Path
+
+
+@dataclass(frozen=True)
+class _Run:
+    model: str
+    base: str
+    objective: str
+    head: str
+    probe_set: str
+    config: str
+
+    @property
+    def run_id(self) -> str:
+        return hashlib.sha256(self.config.encode()).hexdigest()[:16]
+
+
+def make_store(folder: Path, size: Size = PAGES, progress: Callable[[str], None] | None = None) -> Store:
+    """The store of a size below ``folder``: its files, made once, and its database, built where it is missing or old.
+
+    Args:
+        folder: where stores lie, such as ``cache/bench``.
+        size: how large it is.
+        progress: called with what is being done.
+    """
+    say = progress or (lambda what: None)
+    place = folder / size.name
+    store = Store(place / "snapshot", place / "cache")
+    done, content = place / "made.json", {"make": MAKE, **asdict(size)}
+    if not done.is_file() or json.loads(done.read_text(encoding="utf-8")) != content:
+        shutil.rmtree(place, ignore_errors=True)
+        _write(store.snapshot, size, say)
+        done.write_text(json.dumps(content), encoding="utf-8")
+    store.cache.mkdir(exist_ok=True)
+    build_database([store.snapshot], store.cache / "database", lambda what, number, steps: say(f"{what} ({number} of {steps})"))
+    return store
+
+
+def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
+    facts, answers = make_facts(size.facts)
+    for probe_set in _SETS:
+        mine = [fact for fact in facts if fact.probe_set == probe_set]
+        write_table("facts", [_fact_row(fact) for fact in mine], folder / f"facts-{probe_set}.parquet")
+    relations = read_relations(REPOSITORY / "data" / "facts" / "relations.toml").values()
+    rows = [{"relation": one.name, "probe_set": one.probe_set, "label": one.label, "cardinality": one.cardinality} for one in relations]
+    write_table("relations", rows, folder / "relations.parquet")
+    tokens = {"tokenizer": [TOKENIZER] * TOKENS, "id": list(range(TOKENS)), "token": [token(number) for number in range(TOKENS)]}
+    write_table("vocabulary", tokens, folder / "vocabulary.parquet")
+    exposure = np.random.default_rng(0).choice(len(_EXPOSURES), len(facts), p=(0.3, 0.3, 0.1, 0.3))
+    keys = {f"{fact.relation}\t{fact.subject}\t{fact.object}": _EXPOSURES[n] for fact, n in zip(facts, exposure, strict=True)}
+    said = {"model": [BASE] * len(keys), "fact_key": list(keys), "exposure": list(keys.values())}
+    write_table("exposure", said, folder / "exposure.parquet")
+    hardness = np.random.default_rng(1).normal(0, 2.2, len(facts)).astype(np.float32)
+    ids = pa.array([fact.fact_id for fact in facts])
+    places = {name: np.flatnonzero([fact.probe_set == name for fact in facts]) for name in _SETS}
+    runs = _runs(size)
+    for number, run in enumerate(runs):
+        say(f"writing run {number + 1} of {len(runs)}")
+        own = places[run.probe_set]
+        table = _predictions(run, number, ids.take(pa.array(own)), hardness[own], answers[own], size.top_k)
+        write_table("predictions", table, folder / f"predictions-{run.run_id}.parquet")
+    write_table("runs", [_run_row(run, len(places[run.probe_set]), size.top_k) for run in runs], folder / "runs.parquet")
+    _write_training(folder, runs)
+
+
+def make_facts(count: int) -> tuple[list[Fact], np.ndarray]:
+    """Made-up facts about made-up subjects in the shipped relations' own words, and (facts,) ids of their answers."""
+    rng = np.random.default_rng(2)
+    relations = list(read_relations(REPOSITORY / "data" / "facts" / "relations.toml").values())
+    facts, answers = [], []
+    for probe_set, share in _SETS.items():
+        own = [one for one in relations if one.probe_set == probe_set]
+        for number in range(round(share * count)):
+            place = number % len(own) if own else 0
+            answer = 1000 + 50 * place + int(_ANSWERS_A_RELATION * rng.random() ** 2)
+            if own:
+                template = own[place].templates["default"]
+                # One in eight is a copy, as in T-REx.
+                first = token(answer if number % 8 == 0 else 5000 + number % 20000)
+                subject = f"{first} of {token(3000 + number // 40)} {number}"
+                fact = Fact(probe_set, own[place].name, subject, token(answer), template, fill(template, subject))
+            else:
+                prompt = f"Every {token(5000 + number)} is a {token(7000 + number)} [MASK]."
+                fact = Fact(probe_set, probe_set.rstrip("s").replace("_", " "), "", token(answer), prompt, prompt)
+            facts.append(fact)
+            answers.append(answer)
+    return facts, np.array(answers, dtype=np.uint32)
+
+
+def token(number: int) -> str:
+    """A made-up token: every seventh is a sub-word, the first hundred are punctuation and digits."""
+    if number < 100:
+        return chr(33 + number % 15) * (1 + number // 15)
+    letters, word = number, ""
+    while letters:
+        letters, place = divmod(letters, 70)
+        word += "bdfgklmnprstvz"[place // 5] + "aeiou"[place % 5]
+    return f"##{word}" if number % 7 == 6 and number >= 20_000 else word
+
+
+def _runs(size: Size) -> list[_Run]:
+    found = []
+    for family in range(size.families):
+        base = BASE if family == 0 else f"made-up-base-{family}"
+        for objective in ("", *OBJECTIVES):
+            model = f"{base}-{objective.lower()}" if objective else base
+            for head in HEADS:
+                for probe_set in _SETS:
+                    recipe = json.dumps({"kind": head, "seed": 0}, sort_keys=True)
+                    config = {
+                        "model": model, "head": head, "probe_set": probe_set, "head_recipe": recipe, "weights": f"made up {model}",
+                        "facts_sha256": f"made up {size.facts} {probe_set}", "make": MAKE, "top_k": size.top_k,
+                    }  # fmt: skip
+                    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+                    found.append(_Run(model, base if objective else "", objective or "pre-training", head, probe_set, text))
+    return found
+
+
+def _predictions(run: _Run, number: int, ids: pa.Array, hardness: np.ndarray, answers: np.ndarray, top_k: int) -> pa.Table:
+    """The rows of a run, by fact and layer."""
+    rng = np.random.default_rng((3, number))
+    n = len(ids)
+    depth = np.linspace(0, 1, LAYERS, dtype=np.float32)
+    # The mean of ln(rank) falls from 8 at the embeddings to 2.5; a fine-tuned model's rises again at the end.
+    level = 8 - 5.5 * depth**1.5 - {"tied": 0.0, "lens": -0.6, "full": 0.3}[run.head] * depth
+    if run.base:
+        level = level + np.maximum(depth - 0.7, 0) * (2.0 + OBJECTIVES.index(run.objective))
+    log_rank = level + hardness[:, None] * (0.3 + 0.7 * depth) + rng.normal(0, 0.7, (n, LAYERS)).astype(np.float32)
+    rank = np.clip(np.exp(log_rank), 1, TOKENS).astype(np.uint32)
+    other = np.clip(np.exp(log_rank + 2), 1, TOKENS).astype(np.uint32)
+    logp = -np.round(64 * (0.3 + np.maximum(log_rank, 0) * 0.9)) / 64
+    # Early layers say anything, late ones an answer of the relation, as far as the answer's neighbours are such.
+    start = rng.integers(100, TOKENS, (n, LAYERS), dtype=np.uint32)
+    near = rng.random((n, LAYERS), dtype=np.float32) < 0.2 + 0.6 * depth
+    start = np.where(near, answers[:, None] // 50 * 50 + start % _ANSWERS_A_RELATION, start)
+    top = (start[..., None] + np.arange(top_k, dtype=np.uint32) * (1 + start[..., None] % 7)) % TOKENS
+    shown = np.nonzero(rank <= top_k)
+    top[(*shown, rank[shown] - 1)] = np.broadcast_to(answers[:, None], rank.shape)[shown]
+    steps = rng.integers(4, 60, (n, LAYERS, top_k), dtype=np.uint8).cumsum(axis=2, dtype=np.float32) / 64
+    lists = pa.array(np.arange(0, n * LAYERS * top_k + 1, top_k, dtype=np.int32))
+    has_other = run.probe_set in ("trex", "google_re")
+    return pa.table(
+        {
+            "run_id": pa.DictionaryArray.from_arrays(pa.array(np.zeros(n * LAYERS, np.int8)), pa.array([run.run_id])).cast(pa.string()),
+            "fact_id": ids.take(pa.array(np.repeat(np.arange(n), LAYERS))),
+            "layer": np.tile(np.arange(LAYERS, dtype=np.uint8), n),
+            "gold_rank": rank.ravel(),
+            "answer_rank": (1 + rank.ravel() // 60).astype(np.uint32),
+            "other_rank": pa.array(other.ravel(), mask=np.full(n * LAYERS, not has_other)),
+            "gold_logp": logp.ravel().astype(np.float32),
+            "top_ids": pa.ListArray.from_arrays(lists, pa.array(top.ravel())),
+            "top_logp": pa.ListArray.from_arrays(lists, pa.array(-steps.ravel())),
+        }
+    )
+
+
+def _fact_row(fact: Fact) -> dict:
+    names = ("fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred")
+    return {name: getattr(fact, name) for name in names} | {"template_set": "default"}
+
+
+def _run_row(run: _Run, n: int, top_k: int) -> dict:
+    assert run.probe_set in PROBE_SETS
+    return {
+        "run_id": run.run_id, "model": run.model, "model_revision": "made up", "base": run.base, "objective": run.objective,
+        "head": run.head, "seed": 0, "role": "primary", "template_set": "default", "top_k": top_k, "probe_set": run.probe_set,
+        "layers": LAYERS, "n_read": n, "n_probed": n, "left_out": "{}", "tokenizer": TOKENIZER, "dtype": "float32", "device": "none",
+        "code_version": "made up", "created": "2026-01-01T00:00:00+00:00", "config": run.config,
+    }  # fmt: skip
+
+
+def _write_training(folder: Path, runs: list[_Run]) -> None:
+    """What fine-tuning changed, model by model."""
+    tuned = list({run.model: run for run in runs if run.base}.values())
+    drift = [
+        {"model": run.model, "base": run.base, "layer": layer, "drift": 0.01 * (1 + layer) * (1 + number % 6), "parameters": 7_087_872}
+        for number, run in enumerate(tuned)
+        for layer in range(LAYERS)
+    ]
+    write_table("weight_drift", drift, folder / "weight_drift.parquet")
+    tasks = [
+        {"model": run.model, "base": run.base, "objective": run.objective, "metric": "F1", "value": 0.8, "chance": 0.1,
+         "chance_name": "most frequent answer", "n": 1000}
+        for run in tuned
+    ]  # fmt: skip
+    write_table("tasks", tasks, folder / "tasks.parquet")

@@ -1,0 +1,193 @@
+"""Head training against the straightforward procedure: same masks, same batches, same order."""
+
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from transformers import AutoModelForMaskedLM
+
+from probing.bench.measurement import Measurement, alternate, random_bert_base
+from probing.core.places import cache_folder
+from probing.models.encoders import Encoder, load_encoder
+from probing.models.head_batches import batches, most_positions
+from probing.models.head_recipe import HeadRecipe
+from probing.models.head_step import HeadStep, start_of
+from probing.models.masked_states import LayerStates, MaskedStates
+from probing.models.masked_text import MaskedText, mask_rows
+from probing.models.vocabulary_loss import MULTIPLE
+
+BLOCK, BLOCKS_A_STEP = 512, 8
+#: The layer whose head the slice trains; every layer's costs the same.
+LAYER = 6
+LAYERS, EPOCHS = 12, 3
+
+
+def made_up_text(encoder: Encoder, pieces: int) -> list[str]:
+    """Sentences of random words that are one piece each; speed does not depend on what a text says."""
+    words = [word for word in encoder.tokenizer.get_vocab() if word.isascii() and word.isalpha()]
+    drawn = np.random.default_rng(0).choice(sorted(words), (pieces // 20 + 1, 20))
+    return [" ".join(row) for row in drawn]
+
+
+def recipe_of(steps: int, precision: str = "float32") -> HeadRecipe:
+    """The paper's reading of a text: all of it, in blocks of 512 pieces, 8 blocks a step."""
+    return HeadRecipe(
+        kind="full",
+        text_sha256="made up",
+        positions=0,
+        epochs=EPOCHS,
+        pieces_a_block=BLOCK,
+        blocks_a_step=BLOCKS_A_STEP,
+        precision=precision,
+        warm_up=1 / steps,
+    )
+
+
+class Straightforward:
+    """The procedure as one would first write it: for a layer, the whole model on whole blocks, logits at every position."""
+
+    def __init__(self, encoder: Encoder, model: torch.nn.Module, recipe: HeadRecipe, text: MaskedText, steps: int):
+        self.recipe, self.text, self.steps, self.model = recipe, text, steps, model
+        self.head = start_of(encoder, recipe)
+        self.own = {name: p.requires_grad_() for name, p in self.head.trainable(recipe.kind).items()}
+        self.optimiser = torch.optim.AdamW(self.own.values(), weight_decay=recipe.weight_decay, fused=True)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """A copy of the head's own weights."""
+        return {name: p.detach().clone() for name, p in self.own.items()}
+
+    def take(self, step: int, blocks: np.ndarray) -> None:
+        """One step on whole blocks."""
+        ids = torch.tensor([self.text.row(int(block)) for block in blocks])
+        labels = torch.full_like(ids, -100)
+        for row, block in enumerate(blocks):
+            positions = self.text.positions_of(int(block))
+            labels[row, self.text.at[positions]] = torch.from_numpy(self.text.labels[positions])
+        with torch.no_grad():
+            states = self.model(input_ids=ids, output_hidden_states=True).hidden_states[LAYER]
+        loss = F.cross_entropy(self.head(states).flatten(0, 1), labels.flatten(), ignore_index=-100)
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.own.values(), 1.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.recipe.rate(step, self.steps)
+        self.optimiser.step()
+
+
+def measure(quick: bool = False) -> list[Measurement]:
+    """Training of 12 full heads, encoder pass counted; the gain of padding; bfloat16."""
+    counted = 1 if quick else 4
+    steps = counted + 1
+    folder = cache_folder() / "bench"
+    source = random_bert_base(folder)
+    encoder, model = load_encoder(source, device="cpu"), AutoModelForMaskedLM.from_pretrained(source).bert.eval()
+    recipe = recipe_of(steps)
+    inside = BLOCK - 2
+    text = mask_rows(encoder, made_up_text(encoder, steps * BLOCKS_A_STEP * inside + inside), recipe, 0, 0)
+    place = folder / f"head-states-{uuid.uuid4().hex[:8]}"
+    try:
+        states = MaskedStates(encoder, text, range(encoder.layers + 1), torch.float32, place)
+        start = time.perf_counter()
+        states.compute()
+        encoding = (time.perf_counter() - start) / (len(text.until) / BLOCKS_A_STEP)
+        rows = _against_straightforward(encoder, model, recipe, text, states.layer(LAYER), steps, encoding)
+        return [
+            *rows,
+            _padding(encoder, most_positions(recipe, text), 3 if quick else 7),
+            _low_precision(encoder, recipe, states.layer(LAYER), text, steps),
+        ]
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _against_straightforward(
+    encoder: Encoder, model: torch.nn.Module, recipe: HeadRecipe, text: MaskedText, layer: LayerStates, steps: int, encoding: float
+) -> list[Measurement]:
+    ours = HeadStep(encoder, recipe, steps, most_positions(recipe, text))
+    theirs = Straightforward(encoder, model, recipe, text, steps)
+    start = ours.weights()
+    times: tuple[list[float], list[float]] = ([], [])
+    # Each step is taken by both in turn; the first is a warm-up that trains but does not count.
+    for number, positions in enumerate(list(batches(recipe, text, LAYER, 0))[:steps]):
+        blocks = np.unique(np.searchsorted(text.until, positions, side="right"))
+        times[0].append(_seconds(lambda n=number, at=positions: ours.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
+        times[1].append(_seconds(lambda n=number, at=blocks: theirs.take(n, at)))  # type: ignore[misc]
+    step, slow = median(times[0][1:]), median(times[1][1:])
+    far, moved = _distance(ours.weights(), theirs.weights(), start)
+    equal = (
+        f"masks, batches and order; after {steps} steps no tensor of the head differs by more than {far:.1e} of its norm "
+        f"({'within' if far < 1e-4 else 'NOT within'} 1e-4), or {moved:.1e} of what training changed"
+    )
+    spread = f"ours {min(times[0][1:]):.2f} to {max(times[0][1:]):.2f} s, theirs {min(times[1][1:]):.1f} to {max(times[1][1:]):.1f} s"
+    found = []
+    for epochs, bound in ((EPOCHS, 10.0), (1, None)):
+        mine, other = encoding + LAYERS * epochs * step, LAYERS * epochs * slow
+        note = (
+            f"seconds for each {BLOCKS_A_STEP} blocks of text, extrapolated from {steps - 1} steps of one layer ({spread}) and "
+            f"{encoding:.2f} s of encoder, disk included; validation left out in both; "
+            f"multiply-adds alone bound the ratio at {_arithmetic(encoder, text, epochs):.1f}"
+        )
+        name = f"training full heads, {LAYERS} layers, {epochs} epoch{'s' if epochs > 1 else ''}"
+        found.append(Measurement(name, mine, "straightforward procedure", other, other / mine, bound, False, equal, note))
+    return found
+
+
+def _distance(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor], start: dict[str, torch.Tensor]) -> tuple[float, float]:
+    """Largest norm of a tensor's difference, by the tensor's norm and by the norm of what training changed."""
+    apart = {name: float((ours[name] - theirs[name]).norm()) for name in ours}
+    by_norm = max(apart[name] / float(theirs[name].norm()) for name in ours)
+    return by_norm, max(apart[name] / float((theirs[name] - start[name]).norm()) for name in ours)
+
+
+def _padding(encoder: Encoder, most: int, rounds: int) -> Measurement:
+    """The vocabulary product with and without the padding of ``VocabularyLoss``."""
+    matrix = encoder.head.vocabulary.weight
+    tokens, width = matrix.shape
+    padded = matrix.new_zeros((-(-tokens // MULTIPLE) * MULTIPLE, width))
+    padded[:tokens] = matrix
+    features = torch.randn(most, width)
+    buffers = [torch.empty((len(features), len(rows))) for rows in (padded, matrix)]
+    ours, theirs = alternate(
+        lambda: torch.mm(features, padded.T, out=buffers[0]), lambda: torch.mm(features, matrix.T, out=buffers[1]), rounds
+    )
+    far = float((buffers[0][:, :tokens] - buffers[1]).abs().max() / buffers[1].abs().max())
+    equal = f"the product, to {far:.0e} of its largest value"
+    name = f"vocabulary product with {len(padded):,} rows"
+    return Measurement(name, median(ours), f"{tokens:,} rows", median(theirs), median(theirs) / median(ours), None, False, equal)
+
+
+def _low_precision(encoder: Encoder, recipe: HeadRecipe, layer: LayerStates, text: MaskedText, steps: int) -> Measurement:
+    """A step with products in bfloat16 beside one in float32, and the training loss after it."""
+    trained = [HeadStep(encoder, recipe_of(steps, precision), steps, most_positions(recipe, text)) for precision in ("bfloat16", "float32")]
+    times: tuple[list[float], list[float]] = ([], [])
+    for number, positions in enumerate(list(batches(recipe, text, LAYER, 0))[:steps]):
+        for taken, step in zip(times, trained, strict=True):
+            taken.append(_seconds(lambda s=step, n=number, at=positions: s.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
+    losses = [step.validation_loss(layer) for step in trained]
+    low, full = (median(taken[1:]) for taken in times)
+    equal = f"masks, batches and order; loss on the slice {losses[0]:.4f} against {losses[1]:.4f} nats after {steps} steps"
+    note = f"one step of one layer, median of {steps - 1}"
+    return Measurement("a head's step with products in bfloat16", low, "float32", full, full / low, None, False, equal, note)
+
+
+def _arithmetic(encoder: Encoder, text: MaskedText, epochs: int) -> float:
+    """Multiply-adds of the straightforward procedure by those of ours, for the tokens of a text."""
+    tokens, masked = len(text.ids), len(text.labels)
+    inner = encoder.body.encoder.parameters()  # type: ignore[union-attr, operator]
+    weights = sum(p.numel() for p in inner if p.ndim == 2)
+    # Scores and mixing of attention: each of 512 positions meets all of its block.
+    attention = 2 * encoder.layers * BLOCK * encoder.hidden
+    head = sum(p.numel() for p in encoder.head.parameters() if p.ndim == 2)
+    whole, once = tokens * (weights + attention), 3 * head
+    return (LAYERS * epochs * (whole + tokens * once)) / (whole + LAYERS * epochs * masked * once)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

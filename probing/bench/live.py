@@ -1,0 +1,49 @@
+"""How long a typed sentence waits for all layers, against one call of transformers' ``fill-mask``, which answers for the last."""
+
+from statistics import median, quantiles
+
+import numpy as np
+
+from probing.bench.fill_mask import TOP, fill_mask
+from probing.bench.measurement import Measurement, alternate, random_bert_base
+from probing.bench.trex_prompts import bench_folder, trex_prompts
+from probing.models.encoders import load_encoder
+from probing.models.heads import fresh_copy
+from probing.models.live import LiveModel
+from probing.models.probing import thread_count
+from probing.models.states import own_mask, tokenize
+
+#: Pieces of the sentence, special tokens among them.
+PIECES = 10
+#: Kind of head -> how many calls of ``fill-mask`` it may take; the weights of ``full`` heads alone are 3.6 times as many to read.
+BOUNDS = {"lens": 1.3, "tied": 1.3, "full": 4.0}
+
+
+def measure(quick: bool = False) -> list[Measurement]:
+    """One sentence at every layer through each kind of head, tokenization and the words of the answer included."""
+    rounds = 5 if quick else 50
+    folder = random_bert_base(bench_folder())
+    encoder, pipe = load_encoder(folder, device="cpu"), fill_mask(folder)
+    facts = trex_prompts(encoder, 512).facts
+    prompt = next(fact.prompt for fact in facts if len(tokenize([fact.prompt], encoder)[0]) == PIECES)
+    text, rows = own_mask(prompt, encoder), []
+    for kind, bound in BOUNDS.items():
+        heads = [encoder.head if kind == "lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
+        live = LiveModel(encoder, heads, kind)
+        ours, theirs = alternate(lambda live=live: live.ask(prompt, TOP), lambda: pipe(text), rounds)  # type: ignore[misc]
+        last, wanted = live.ask(prompt, TOP).layers[-1].tokens, pipe(text)
+        if [token.id for token in last] != [one["token"] for one in wanted]:
+            raise AssertionError(f"got {[token.token for token in last]} for {prompt!r}, expected {[one['token_str'] for one in wanted]}")
+        far = float(np.abs(np.log([token.probability for token in last]) - np.log([one["score"] for one in wanted])).max())
+        spread = "; ".join(
+            f"{who} {q[0] * 1000:.0f} to {q[2] * 1000:.0f} ms" for who, q in (("ours", quantiles(ours)), ("theirs", quantiles(theirs)))
+        )
+        rows.append(
+            Measurement(
+                f"live, {kind}, {len(heads)} layers: ours by one call", median(ours), "one call of fill-mask, last layer alone",
+                median(theirs), median(ours) / median(theirs), bound, True,
+                f"the {TOP} best tokens of the last layer in order, log-probabilities within {far:.0e}",
+                f"medians of {rounds} alternating calls, {PIECES} tokens, {thread_count()} threads; middle half {spread}",
+            )
+        )  # fmt: skip
+    return rows

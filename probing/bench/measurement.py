@@ -1,0 +1,93 @@
+"""What a benchmark says: our time beside a named alternative's, taken in the same run, and what was equal."""
+
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.registry import REPOSITORY
+
+#: Tokens of BERT-base's vocabulary.
+BERT_BASE_TOKENS = 30_522
+#: Whose tokens the random model of BERT-base's size knows, before made-up words fill its vocabulary up.
+SHIPPED_MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One row of ``probing bench``.
+
+    Attributes:
+        name: what was measured.
+        ours_seconds: our time.
+        alternative: what it is compared with, in words; empty where there is nothing to compare.
+        alternative_seconds: its time in the same run.
+        ratio: alternative by ours, unless the name says otherwise (ours by alternative, a size, a share).
+        bound: what the ratio must reach.
+        at_most: whether the bound is the most that the ratio may be, and not the least.
+        equal: what was equal, and how it was checked.
+        note: slice, extrapolation, spread.
+    """
+
+    name: str
+    ours_seconds: float
+    alternative: str
+    alternative_seconds: float | None
+    ratio: float | None
+    bound: float | None
+    at_most: bool
+    equal: str
+    note: str = ""
+
+    def met(self) -> bool | None:
+        """Whether the bound is kept; None where there is no bound or no ratio."""
+        if self.ratio is None or self.bound is None:
+            return None
+        return self.ratio <= self.bound if self.at_most else self.ratio >= self.bound
+
+
+def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
+    """Seconds of ``rounds`` calls of each, in turn, after one call of each that is not counted.
+
+    In turn, because a machine that slows down then slows both.
+    """
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds + 1):
+        for taken, call in zip(times, (ours, theirs), strict=True):
+            start = time.perf_counter()
+            call()
+            if number:
+                taken.append(time.perf_counter() - start)
+    return times
+
+
+def random_bert_base(folder: Path) -> Path:
+    """A folder with a model of BERT-base's size: 12 layers of 768, 30,522 tokens, random weights of seed 0; made once.
+
+    Speed does not depend on weights. The WordPiece tokenizer is real: the shipped model's tokens, filled up with made-up words
+    that no word of a text begins with, so texts fall into the pieces that the shipped model sees.
+    """
+    place = folder / "random-bert-base"
+    if place.is_dir():
+        return place
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    shipped = json.loads((SHIPPED_MODEL / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    tokens = sorted(shipped, key=lambda token: shipped[token])
+    tokens += [f"qxq{number}" for number in range(BERT_BASE_TOKENS - len(tokens))]
+    temporary = folder / f"{place.name}.{os.getpid()}.{uuid.uuid4().hex}.tmp"
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        BertForMaskedLM(BertConfig(pad_token_id=shipped["[PAD]"])).save_pretrained(temporary)
+    BertTokenizer(vocab={token: number for number, token in enumerate(tokens)}, do_lower_case=True).save_pretrained(temporary)
+    try:
+        temporary.rename(place)
+    except OSError:
+        # Another process made it in the meantime, with the same bytes.
+        shutil.rmtree(temporary)
+    return place

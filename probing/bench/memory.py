@@ -1,0 +1,148 @@
+"""Peak memory of head training and probing at BERT-base size, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from probing.bench.measurement import Measurement, random_bert_base
+from probing.core.places import cache_folder
+
+if TYPE_CHECKING:
+    from probing.models.encoders import Encoder
+
+#: Masked positions of WikiText-2 under BERT-base's tokenizer: 15 % of 2.6 million word pieces.
+WIKITEXT_2 = 390_000
+#: Facts a shard of a run, as ``probing probe`` has it.
+SHARD = 2048
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What one process used.
+
+    Attributes:
+        seconds: of the work, loading left out.
+        loaded: resident bytes at most before the work.
+        peak: resident bytes at most.
+        done: the work in words.
+    """
+
+    seconds: float
+    loaded: int
+    peak: int
+    done: str
+
+
+def measure(quick: bool = False) -> list[Measurement]:
+    """Peak resident memory in gigabytes, which is what the ratio says here."""
+    source = random_bert_base(cache_folder() / "bench")
+    rows = []
+    for name, function, amount, bound, more in (
+        ("peak memory of training full heads (GB)", "train_slice", 8 if quick else 40, 8.0, _mapped_layer()),
+        ("peak memory of probing with full heads (GB)", "probe_slice", 64 if quick else SHARD + 64, 4.0, 0),
+    ):
+        with TemporaryDirectory(prefix=f"{function}-", dir=source.parent) as folder:
+            code = f"from probing.bench.memory import {function} as work, report; report(work, {str(source)!r}, {folder!r}, {amount})"
+            run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+        found = Peak(**json.loads(run.stdout.splitlines()[-1]))
+        note = f"measured on a slice: {found.done}; {found.loaded / 1e9:.2f} GB before the work"
+        if more:
+            added = f"the mapped states of one layer of {WIKITEXT_2:,} positions (WikiText-2), if all stay resident"
+            note += f"; {more / 1e9:.2f} GB added: {added}"
+        gigabytes = (found.peak + more) / 1e9
+        rows.append(Measurement(name, found.seconds, "", None, gigabytes, bound, True, "nothing is compared", note))
+    return rows
+
+
+def _mapped_layer() -> int:
+    from probing.models.masked_states import states_bytes
+
+    return states_bytes(1, WIKITEXT_2, 768)
+
+
+def report(work: "Callable[[Encoder, Path, int], str]", source: str, folder: str, amount: int) -> None:
+    """Does the work in this process and prints its ``Peak`` as JSON."""
+    from probing.models.encoders import load_encoder
+
+    encoder = load_encoder(source, device="cpu")
+    loaded, start = peak_bytes(), time.perf_counter()
+    done = work(encoder, Path(folder), amount)
+    print(json.dumps(vars(Peak(time.perf_counter() - start, loaded, peak_bytes(), done))))
+
+
+def peak_bytes() -> int:
+    """Most bytes that this process has had resident, mapped files included.
+
+    Linux's own count is read where there is one: ``ru_maxrss`` also counts the parent's memory at the time of the fork.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        line = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
+    """States of all layers of a short text, then one layer's full head, through the function that ``train-heads`` calls."""
+    from probing.bench.heads import BLOCK, BLOCKS_A_STEP, LAYER, made_up_text
+    from probing.models.head_recipe import HeadRecipe, text_sha256
+    from probing.models.head_training import train_heads
+
+    train, valid = (made_up_text(encoder, count * BLOCK) for count in (blocks, 8))
+    recipe = HeadRecipe(
+        kind="full",
+        text_sha256=text_sha256(train, valid),
+        positions=0,
+        validation_positions=500,
+        epochs=1,
+        pieces_a_block=BLOCK,
+        blocks_a_step=BLOCKS_A_STEP,
+    )
+    train_heads(encoder, train, valid, recipe, folder / "heads", folder / "states", layers=[LAYER])
+    return f"about {blocks} blocks of {BLOCK} pieces, states of all layers, the head of one, checkpoint and head written"
+
+
+def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
+    """Facts that ship, through the function that ``probe`` calls, with 13 full heads."""
+    import torch
+
+    from probing import __version__
+    from probing.core.fact_sources import read_facts
+    from probing.core.shipped import FACTS_FOLDER
+    from probing.core.templates import read_relations
+    from probing.models.answers import askable
+    from probing.models.heads import fresh_copy
+    from probing.models.probing import RunConfig, facts_sha256, probe_shards
+
+    kept, answers = askable(read_facts("trex", read_relations(FACTS_FOLDER / "relations.toml"), None)[0], encoder)
+    facts, answers = kept.facts[:count], answers[:count]
+    heads = [fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
+    config = RunConfig(
+        model=encoder.name,
+        weights=encoder.identity,
+        model_revision="local",
+        base="",
+        objective="mlm",
+        head="full",
+        head_recipe="pre-trained",
+        seed=0,
+        probe_set=kept.probe_set,
+        template_set=kept.template_set,
+        facts_sha256=facts_sha256(facts, answers),
+        top_k=10,
+        dtype="float32",
+        threads=torch.get_num_threads(),
+        shard=SHARD,
+        code_version=__version__,
+    )
+    paths = probe_shards(encoder, heads, facts, answers, config, folder / "shards", folder / "states")
+    return f"{len(facts):,} facts and as many about another subject, {len(heads)} heads, {len(paths)} shards of at most {SHARD:,} facts"

@@ -1,0 +1,84 @@
+"""Every query that pages ask of whole runs and of single facts, with the arguments that they ask it with."""
+
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import pandas as pd
+
+from probing.bench.generated import BASE
+from probing.store import fact_queries, forgetting_queries, one_fact, pair_queries, queries
+from probing.store.database import Database
+
+Query = Callable[[], Any]
+
+
+def overviews(db: Database) -> dict[str, Query]:
+    """Queries of counts: what the overview pages read, for one family of seven models with one kind of head on all probe sets."""
+    family = _family(queries.runs(db))
+    ids = list(family["run_id"])
+    trex = family[family["probe_set"] == "trex"]
+    base = str(trex.loc[trex["model"] == BASE, "run_id"].iloc[0])
+    tuned = list(trex.loc[trex["model"] != BASE, "run_id"])
+    bases = [base] * len(tuned)
+    return {
+        "runs": lambda: queries.runs(db),
+        "probe_sets": lambda: queries.probe_sets(db),
+        "relations": lambda: queries.relations(db),
+        "exposures": lambda: queries.exposures(db, ids),
+        "aggregate": lambda: queries.aggregate(db, ids),
+        "aggregate, filtered": lambda: queries.aggregate(db, ids, ("stated", "unseen"), False),
+        "totals": lambda: queries.totals(db, ids),
+        "majority": lambda: queries.majority(db, ids),
+        "against_last": lambda: forgetting_queries.against_last(db, ids, 1),
+        "answer_types": lambda: forgetting_queries.answer_types(db, ids),
+        "relation_exposures": lambda: forgetting_queries.relation_exposures(db, ids),
+        "layers_stored": lambda: forgetting_queries.layers_stored(db, ids),
+        "seed_unions": lambda: forgetting_queries.seed_unions(db, ids),
+        "transition_counts": lambda: forgetting_queries.transition_counts(db, bases, tuned, 1),
+        "one_sided": lambda: forgetting_queries.one_sided(db, bases, tuned),
+        "exit_counts": lambda: forgetting_queries.exit_counts(db, [base, tuned[0]], 1),
+        "paired_layers": lambda: pair_queries.paired_layers(db, base, tuned[0], 1),
+    }
+
+
+def drill_downs(db: Database) -> dict[str, Query]:
+    """Queries of rows: what the page of facts reads, for one run and one fact in the middle of its list."""
+    family = _family(queries.runs(db))
+    trex = family[family["probe_set"] == "trex"]
+    run, other = str(trex["run_id"].iloc[0]), str(trex["run_id"].iloc[1])
+    fact = fact_queries.random_fact(db, run) or ""
+    asked = list(queries.runs(db).query("probe_set == 'trex'")["run_id"])
+    return {
+        "search_facts": lambda: fact_queries.search_facts(db, run, order="layers known", limit=50),
+        "search_facts, text": lambda: fact_queries.search_facts(db, run, text="Rocky Balboa Philadelphia", limit=5),
+        "search_facts, lost": lambda: fact_queries.search_facts(db, other, versus=run, part="lost", limit=50),
+        "count_facts": lambda: fact_queries.count_facts(db, run),
+        "count_facts, at a layer": lambda: fact_queries.count_facts(db, run, layer_rank=(6, 1)),
+        "neighbours": lambda: fact_queries.neighbours(db, run, fact, order="layers known"),
+        "random_fact": lambda: fact_queries.random_fact(db, run, seed=1),
+        "fact": lambda: one_fact.fact(db, fact),
+        "fact_predictions": lambda: one_fact.fact_predictions(db, fact, asked),
+        "fact_runs": lambda: one_fact.fact_runs(db, fact),
+        "notable_facts": lambda: one_fact.notable_facts(db, run),
+    }
+
+
+def _family(runs: pd.DataFrame) -> pd.DataFrame:
+    kept = runs[(runs["head"] == "tied") & ((runs["model"] == BASE) | (runs["base"] == BASE))]
+    return kept.sort_values(["probe_set", "model"])
+
+
+def medians(asked: dict[str, Query], rounds: int) -> dict[str, float]:
+    """Name -> median seconds of a query, after one call that is not counted."""
+    found = {}
+    for name, query in asked.items():
+        query()
+        taken = []
+        for _ in range(rounds):
+            start = perf_counter()
+            query()
+            taken.append(perf_counter() - start)
+        found[name] = median(taken)
+    return found

@@ -1,0 +1,93 @@
+"""How long it takes to ask every layer, against transformers' ``fill-mask`` pipeline, which asks the last one."""
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from probing.bench.fill_mask import BATCHES, TOP, best_batch, fill_mask
+from probing.bench.measurement import Measurement, alternate, random_bert_base
+from probing.bench.trex_prompts import Asked, bench_folder, trex_prompts
+from probing.models.encoders import Encoder, load_encoder
+from probing.models.heads import DecodingHead, fresh_copy
+from probing.models.probing import RunConfig, facts_sha256, probe_shards, thread_count
+from probing.models.states import own_mask, tokenize
+
+#: Two scores so near may change places where sums are taken in another order.
+NEAR = 1e-4
+
+
+def measure(quick: bool = False) -> list[Measurement]:
+    """Thirteen layers by ``lens`` and by ``full`` heads, each against one pass and against thirteen passes of ``fill-mask``."""
+    count, rounds = (64, 1) if quick else (512, 2)
+    folder = random_bert_base(bench_folder())
+    encoder = load_encoder(folder, device="cpu")
+    asked = trex_prompts(encoder, count)
+    pipe = fill_mask(folder)
+    prompts = sorted((own_mask(fact.prompt, encoder) for fact in asked.facts), key=lambda text: len(tokenize([text], encoder)[0]))
+    batch = best_batch(pipe, prompts[:: max(1, count // 64)])
+    rows = []
+    for kind in ("lens", "full"):
+        heads = [encoder.head if kind == "lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
+        ours, theirs = alternate(
+            lambda heads=heads: ask_all(encoder, heads, asked),  # type: ignore[misc]
+            lambda: pipe(prompts, batch_size=batch),
+            rounds,
+        )
+        equal = _agreement(ask_all(encoder, heads, asked), pipe(prompts, batch_size=batch), prompts, encoder, asked)
+        spread = f"{min(ours):.1f} to {max(ours):.1f} s against {min(theirs):.1f} to {max(theirs):.1f} s in {rounds} rounds"
+        note = (
+            f"{count} of {asked.of:,} shipped T-REx-like prompts, evenly spread, extrapolated to all; {spread}; {thread_count()} threads; "
+            f"fill-mask at batch size {batch}, the best of {', '.join(map(str, BATCHES))}; ours tokenises, ranks, writes states and shards"
+        )
+        whole = asked.of / count
+        one, other = median(ours) * whole, median(theirs) * whole
+        layers = encoder.layers + 1
+        rows += [
+            Measurement(
+                f"probing, {kind}, {layers} layers: {layers} fill-mask passes by ours", one, f"{layers} passes of fill-mask",
+                layers * other, layers * other / one, 11, False, equal, note,
+            ),
+            Measurement(
+                f"probing, {kind}, {layers} layers: ours by one fill-mask pass", one, "one pass of fill-mask, the last layer alone", other,
+                one / other, 1.2, True, equal, note,
+            ),
+        ]  # fmt: skip
+    return rows
+
+
+def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> dict[str, np.ndarray]:
+    """What ``probing probe`` does for a shard, tokenising and writing included: its columns."""
+    config = RunConfig(
+        model=encoder.name, weights=encoder.identity, model_revision="local", base="", objective="mlm", head="bench", head_recipe="",
+        seed=0, probe_set="trex", template_set="default", facts_sha256=facts_sha256(asked.facts, asked.answers), top_k=TOP,
+        dtype="float32", threads=thread_count(), shard=len(asked.facts), code_version="",
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=bench_folder()) as work, contextlib.redirect_stderr(io.StringIO()):
+        folder = Path(work)
+        (path,) = probe_shards(encoder, heads, asked.facts, asked.answers, config, folder, folder / "states")
+        return load_file(path)
+
+
+def _agreement(columns: dict[str, np.ndarray], theirs: list, prompts: list[str], encoder: Encoder, asked: Asked) -> str:
+    """Compares the last layer's best tokens, those of full heads being a copy of the lens here; in words.
+
+    Raises:
+        AssertionError: if a prompt's tokens differ otherwise than by the order of near scores.
+    """
+    found = dict(zip(prompts, theirs, strict=True))
+    same = near = 0
+    for n, fact in enumerate(asked.facts):
+        answer = found[own_mask(fact.prompt, encoder)]
+        ids, logs = columns["top_ids"][-1, n].tolist(), columns["top_logp"][-1, n]
+        if ids == [one["token"] for one in answer]:
+            same += 1
+        else:
+            np.testing.assert_allclose(logs, np.log([one["score"] for one in answer]), atol=NEAR)
+            near += 1
+    return f"the {TOP} best tokens of the last layer, in order, of {same} prompts; of {near} more but for scores nearer than {NEAR}"

@@ -1,0 +1,124 @@
+"""What workers of ``train-heads`` do, in whatever process: open the model once, then train one group of layers after the other."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probing import __version__
+from probing.commands.head_text import head_text
+from probing.core.errors import JobError
+from probing.core.places import cache_folder
+from probing.jobs.job import Job, Shard
+
+if TYPE_CHECKING:
+    from probing.models.encoders import Encoder
+    from probing.models.head_recipe import HeadRecipe
+
+#: The function that opens the worker in another process.
+OPENER = "probing.commands.head_work:open_training"
+
+
+@dataclass(frozen=True)
+class HeadWork:
+    """Trains the heads of shards; a ``Worker`` of the job that ``head_job`` makes.
+
+    Attributes:
+        train, valid: sentences.
+        folder: where the heads go.
+        half: whether they are stored in float16.
+        budget: bytes that hidden states may take on disk.
+    """
+
+    encoder: "Encoder"
+    train: Sequence[str]
+    valid: Sequence[str]
+    recipe: "HeadRecipe"
+    folder: Path
+    half: bool
+    budget: int
+
+    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
+        """Trains all layers of all shards in one go, so that the encoder runs as seldom as the budget lets it."""
+        import torch
+
+        from probing.models.head_files import head_path
+        from probing.models.head_training import train_heads
+
+        layers = [layer for given in arguments for layer in given["layers"]]
+        states, dtype = cache_folder() / "head-states", torch.float16 if self.half else torch.float32
+        train_heads(
+            self.encoder, self.train, self.valid, self.recipe, self.folder, states, dtype, layers, states_budget=self.budget
+        )  # fmt: skip
+        for place, given in enumerate(arguments):
+            finished(place, [head_path(self.folder, layer) for layer in given["layers"]])
+
+
+def head_job(
+    opened: HeadWork,
+    layers: Sequence[int],
+    layers_a_shard: int,
+    model: str,
+    base: str | None,
+    texts: tuple[Path | None, Path | None],
+    environment: Mapping[str, str],
+) -> Job:
+    """The job of a set of heads: a shard is a group of layers. The encoder's states are shared by all on disk.
+
+    Raises:
+        HeadError: if the head of another recipe lies where one of these goes.
+    """
+    import torch
+
+    from probing.models.head_files import head_path
+    from probing.models.head_training import finished
+
+    for layer in layers:
+        finished(head_path(opened.folder, layer), opened.recipe, opened.encoder)
+    setup = {
+        "version": __version__,
+        "model": model,
+        "base": base,
+        "device": opened.encoder.device.type,
+        "threads": torch.get_num_threads(),
+        "weights": opened.encoder.identity,
+        "recipe": opened.recipe.model_dump(),
+        "texts": [str(path.absolute()) if path else None for path in texts],
+        "folder": str(opened.folder.absolute()),
+        "half": opened.half,
+        "budget": opened.budget,
+    }
+    groups = [list(layers[start : start + layers_a_shard]) for start in range(0, len(layers), layers_a_shard)]
+    shards = [Shard(f"layers-{group[0]:02d}-{group[-1]:02d}", {"layers": group}) for group in groups]
+    decides = [opened.encoder.identity, opened.recipe.canonical(), str(opened.folder.absolute()), opened.half]
+    folder = cache_folder() / "jobs" / f"heads-{hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]}"
+    return Job(folder, OPENER, setup, shards, environment, opened)
+
+
+def open_training(setup: Mapping[str, Any]) -> HeadWork:
+    """The worker of ``head_job`` in another process, checked to be what the coordinator has.
+
+    Raises:
+        JobError: if model, text or program are others here.
+        ProbingError: if one of them is not here.
+    """
+    import torch
+
+    from probing.models.catalogue import open_encoder
+    from probing.models.head_recipe import HeadRecipe, text_sha256
+
+    torch.set_num_threads(setup["threads"])
+    train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))
+    encoder = open_encoder(setup["model"], setup["base"], setup["device"])
+    recipe = HeadRecipe(**setup["recipe"])
+    here = {
+        "version": (__version__, setup["version"]),
+        "weights": (encoder.identity, setup["weights"]),
+        "text": (text_sha256(train, valid), recipe.text_sha256),
+    }
+    for what, (got, expected) in here.items():
+        if got != expected:
+            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    return HeadWork(encoder, train, valid, recipe, Path(setup["folder"]), setup["half"], setup["budget"])

@@ -1,0 +1,150 @@
+"""Heads as they are shared: gathered for a push, checked and placed by a pull."""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from probing.core.errors import FactsError, HeadError, HubError
+from probing.core.places import cache_folder
+from probing.core.registry import file_sha256
+from probing.core.shared_manifest import SharedManifest
+from probing.core.whole_files import copy_whole, sync
+
+if TYPE_CHECKING:
+    from probing.models.encoders import Encoder
+
+#: Head files need no name of a place: the folder says whose they are.
+HEADS = "heads"
+#: The hub's name of the text that ``fetch wikitext-2`` brings.
+WIKITEXT = "Salesforce/wikitext"
+
+
+@dataclass(frozen=True)
+class HeadSet:
+    """A head for every layer, or a replicate for the last one.
+
+    Attributes:
+        kind: ``full`` or ``tied``.
+        seed: 0, or that of a replicate.
+        recipe: as the files say, parsed.
+        losses: of each layer: layer, start, best, best_step.
+        folder: where the files lie.
+    """
+
+    kind: str
+    seed: int
+    recipe: dict
+    losses: list[dict]
+    folder: Path
+
+
+def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: Path) -> list[HeadSet]:
+    """Puts every whole set of a model's heads below ``target`` as they are shared.
+
+    Args:
+        model: as the user named it.
+        encoder: the model.
+        kinds: those that must be there; none takes whatever is.
+        target: folder to be shared.
+
+    Raises:
+        HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
+    """
+    from probing.models.catalogue import heads_folder, trained_heads_folder
+    from probing.models.head_files import head_path, load_heads, read_identity, validation_losses
+
+    found = []
+    for kind in kinds or ("full", "tied"):
+        seeds = {0} | {_seed(path) for path in trained_heads_folder(encoder, kind, 0, cache_folder()).parent.glob(f"{kind}-seed*")}
+        for seed in sorted(seeds):
+            layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
+            folder = heads_folder(model, encoder, kind, cache_folder(), seed, layers)
+            if folder is None:
+                continue
+            load_heads(folder, encoder, kind, layers)
+            for layer in layers:
+                shared = target / HEADS / encoder.identity[:16] / f"{kind}-seed{seed}"
+                link_or_copy(head_path(folder, layer), head_path(shared, layer))
+            recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
+            found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
+    if missing := [kind for kind in kinds or ("tied",) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
+        command = f"python -m probing train-heads --model {model} --head {missing[0]}"
+        raise HeadError(f"no {missing[0]} heads of {encoder.name} are there for every layer; train them with: {command}")
+    return found
+
+
+def known_text(sets: Sequence[HeadSet]) -> list[str]:
+    """The hub's name of the text that all heads learnt from, where it is the fetched WikiText-2."""
+    from probing.commands.head_text import head_text
+    from probing.models.head_training import text_sha256
+
+    try:
+        fetched = text_sha256(*head_text(None, None))
+    except FactsError:
+        return []
+    return [WIKITEXT] if {heads.recipe["text_sha256"] for heads in sets} == {fetched} else []
+
+
+def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
+    """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right."""
+    from probing.models.head_files import read_identity
+
+    for file in manifest.content:
+        _, weights, kind_and_seed, name = file.path.split("/")
+        try:
+            identity = read_identity(folder / file.path)
+        except HeadError as error:
+            raise HubError(f"{file.path} of {title} is no head: {error}; nothing was taken") from error
+        said = (identity.weights, identity.kind, identity.layer, json.loads(identity.recipe).get("seed", 0))
+        layer = int(name.removeprefix("layer-").removesuffix(".safetensors"))
+        expected = (manifest.weights, kind_and_seed.split("-")[0], layer, _seed(Path(kind_and_seed)))
+        if said != expected or not manifest.weights.startswith(weights):
+            raise HubError(
+                f"{file.path} of {title} is a head of (weights, kind, layer, seed) {said}, expected {expected}; nothing was taken"
+            )
+
+
+def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Path]:
+    """Places checked heads where ``probe`` and ``ask`` look; a whole set gets its name at once.
+
+    Raises:
+        HubError: before anything is placed, if other heads lie where these go.
+    """
+    for file in manifest.content:
+        path = cache / file.path
+        if path.is_file() and file_sha256(path) != file.sha256:
+            raise HubError(f"{path} holds other heads than those pulled; delete its folder to take the pulled ones, or keep yours")
+    targets = []
+    for source in sorted({(folder / file.path).parent for file in manifest.content}):
+        target = cache / source.relative_to(folder)
+        targets.append(target)
+        if target.is_dir():
+            for path in sorted(source.iterdir()):
+                if not (target / path.name).is_file():
+                    copy_whole(path, target / path.name)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        half = target.with_name(f".{target.name}.part")
+        shutil.rmtree(half, ignore_errors=True)
+        for path in sorted(source.iterdir()):
+            copy_whole(path, half / path.name)
+        half.replace(target)
+        sync(target.parent)
+    return targets
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        copy_whole(source, target)
+
+
+def _seed(folder: Path) -> int:
+    return int(folder.name.rpartition("-seed")[2])

@@ -1,0 +1,132 @@
+"""Where shared files lie: the Hugging Face Hub, or a folder that stands in for it, behind one small interface."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from probing.core.errors import HubError
+from probing.core.shared_manifest import CARD, MANIFEST, What, read_manifest
+from probing.core.whole_files import copy_whole
+
+#: What the hub calls a repository of each kind.
+REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset"}
+
+
+class Place(Protocol):
+    """A repository with revisions.
+
+    Attributes:
+        title: how messages call it.
+    """
+
+    title: str
+
+    def put(self, folder: Path, what: What, message: str) -> str:
+        """Makes the repository hold what the folder holds, and gives the new commit."""
+
+    def resolve(self, revision: str | None) -> str:
+        """The commit that a revision means; None means the newest."""
+
+    def names(self, commit: str) -> list[str]:
+        """Paths of all files of a commit."""
+
+    def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
+        """Puts files of a commit below ``target``; may be killed and called again."""
+
+
+class LocalFolder:
+    """A plain folder that has one revision only: the sum of its manifest, which has the sums of all else."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.title = folder, str(folder)
+
+    def put(self, folder: Path, what: What, message: str) -> str:
+        manifest = self.folder / MANIFEST
+        earlier: set[str] = set()
+        if manifest.is_file():
+            earlier = {file.path for file in read_manifest(manifest).files}
+        elif self.folder.is_dir() and (found := [path for path in self.folder.iterdir() if not self._ours(path)]):
+            raise HubError(f"{self.folder} holds {found[0].name} and no {MANIFEST}; name an empty folder, or one that was pushed to before")
+        names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+        # The manifest last: until then a pull finds sums that do not fit, and refuses.
+        for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
+            copy_whole(folder / name, self.folder / name)
+        for gone in sorted(earlier - set(names)):
+            (self.folder / gone).unlink(missing_ok=True)
+        return self.resolve(None)
+
+    @staticmethod
+    def _ours(path: Path) -> bool:
+        """Whether a killed push may have left this behind."""
+        return path.name in ("heads", "data", CARD) or path.suffix == ".tmp"
+
+    def resolve(self, revision: str | None) -> str:
+        read_manifest(self.folder / MANIFEST)
+        commit = hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()[:40]
+        if revision not in (None, "main", commit):
+            raise HubError(f"{self.folder} is at revision {commit}, asked is {revision}; a folder keeps its newest revision only")
+        return commit
+
+    def names(self, commit: str) -> list[str]:
+        found = (path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".tmp")
+        return sorted(path.relative_to(self.folder).as_posix() for path in found)
+
+    def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
+        for name in names:
+            try:
+                copy_whole(self.folder / name, target / name)
+            except FileNotFoundError as error:
+                raise HubError(f"{self.folder} has no {name}; nothing was taken") from error
+
+
+class HubRepository:
+    """A repository of the Hugging Face Hub; the token is the one that ``hf auth login`` keeps."""
+
+    def __init__(self, name: str, what: What, private: bool = False):
+        from huggingface_hub import HfApi
+
+        self.name, self.what, self.private = name, what, private
+        self.title = f"{name} ({REPOSITORY_TYPE[what]} on the hub)"
+        self._api = HfApi(library_name="bertnesia-explorer")
+
+    def put(self, folder: Path, what: What, message: str) -> str:
+        kind = REPOSITORY_TYPE[what]
+        with self._named("push to", "log in with `hf auth login`, or check the name and the connection"):
+            self._api.create_repo(self.name, repo_type=kind, private=self.private or None, exist_ok=True)
+            # Of a large folder the hub's library makes several commits; in between, sums do not fit and a pull refuses.
+            # What earlier pushes had and this one lacks goes.
+            done = self._api.upload_folder(
+                repo_id=self.name, repo_type=kind, folder_path=folder, commit_message=message, delete_patterns=["heads/*", "data/*"]
+            )
+        return str(done.oid)
+
+    def resolve(self, revision: str | None) -> str:
+        with self._named("find", "check the name, the revision and the connection"):
+            return str(self._api.repo_info(self.name, repo_type=REPOSITORY_TYPE[self.what], revision=revision or "main").sha)
+
+    def exists(self) -> bool:
+        """Whether the hub has a repository of this name and kind."""
+        with self._named("look for", "check the name and the connection"):
+            return bool(self._api.repo_exists(self.name, repo_type=REPOSITORY_TYPE[self.what]))
+
+    def names(self, commit: str) -> list[str]:
+        with self._named("list", "check the connection"):
+            return sorted(self._api.list_repo_files(self.name, repo_type=REPOSITORY_TYPE[self.what], revision=commit))
+
+    def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
+        with self._named("download from", "check the connection and pull again; what was brought is kept"):
+            self._api.snapshot_download(
+                self.name, repo_type=REPOSITORY_TYPE[self.what], revision=commit, local_dir=target, allow_patterns=list(names)
+            )
+
+    @contextmanager
+    def _named(self, doing: str, advice: str) -> Iterator[None]:
+        """Turns what the hub's library raises into an error that says what to do."""
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            yield
+        except (OSError, HFValidationError) as error:
+            raise HubError(f"cannot {doing} {self.title}: {error}; {advice}") from error

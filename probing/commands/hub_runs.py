@@ -1,0 +1,144 @@
+"""Runs as they are shared: gathered for a push, checked and placed by a pull."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from probing.commands.hub_heads import link_or_copy
+from probing.core.errors import HubError, StoreError
+from probing.core.registry import file_sha256
+from probing.core.shared_manifest import SharedManifest
+from probing.core.whole_files import copy_whole
+
+DATA = "data"
+#: What may differ between two makings of the same run.
+OF_THE_MAKING = ("device", "created")
+
+
+def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], target: Path) -> list[dict]:
+    """Puts the files of a model's runs below ``target`` as they are shared; of a run in several sources the first counts.
+
+    Returns:
+        The rows of ``runs``.
+
+    Raises:
+        StoreError: if there is no run, or a run lacks one of its files or is not whole.
+    """
+    from probing.store.check import fingerprint_problem
+    from probing.store.parquet import read_table
+
+    rows: dict[str, dict] = {}
+    for source in sources:
+        for path in sorted(source.rglob("runs-*.parquet")):
+            for row in read_table(path, "runs").to_pylist():
+                if row["model"] == model and row["head"] in kinds and row["run_id"] not in rows:
+                    if problem := fingerprint_problem(row["run_id"], row["config"]):
+                        raise StoreError(f"{path}: {problem}; probe again")
+                    rows[row["run_id"]] = row
+                    _gather_one(row, path, target / DATA)
+    if not rows:
+        command = f"python -m probing probe --model {model}"
+        raise StoreError(f"no runs of {model} with heads {', '.join(kinds)} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
+    return sorted(rows.values(), key=lambda row: (row["probe_set"], row["head"], row["seed"], row["run_id"]))
+
+
+def _gather_one(row: dict, path: Path, target: Path) -> None:
+    folder, run_id = path.parent, row["run_id"]
+    predictions = folder / f"predictions-{run_id}.parquet"
+    config = json.loads(row["config"])
+    vocabulary = folder / f"vocabulary-{row['tokenizer']}.parquet"
+    needed = [predictions, folder / f"facts-{config['facts_sha256'][:16]}.parquet", vocabulary, folder / "relations.parquet"]
+    if missing := [file for file in needed if not file.is_file()]:
+        raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
+    if problem := _incomplete(row, predictions):
+        raise StoreError(f"run {run_id}: {problem}; run `probe` again to complete it")
+    beside = [folder / f"{table}-{row['model']}.parquet" for table in ("exposure", "tasks", "weight_drift")]
+    for file in [*needed, path, *(file for file in beside if file.is_file())]:
+        # Every folder has one file of relations, each with other rows.
+        name = f"relations-{file_sha256(file)[:16]}.parquet" if file.name == "relations.parquet" else file.name
+        if not (target / name).is_file():
+            link_or_copy(file, target / name)
+
+
+def _incomplete(row: dict, predictions: Path) -> str | None:
+    from probing.store.parquet import read_table
+
+    table = read_table(predictions, "predictions")
+    there = set(table.column("run_id").unique().to_pylist())
+    if there != {row["run_id"]}:
+        return f"{predictions.name} holds predictions of {sorted(there) or 'no run'}"
+    layers = table.column("layer").unique().to_pylist()
+    expected = row["n_probed"] * (1 if row["role"] == "replicate" and layers == [row["layers"] - 1] else row["layers"])
+    if table.num_rows != expected:
+        return f"{predictions.name} holds {table.num_rows:,} predictions, expected {expected:,}"
+    return None
+
+
+def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
+    """Raises a ``HubError`` if a file is none of this program's tables, or a run is not whole, though the sums are right."""
+    from probing.store.check import fingerprint_problem
+    from probing.store.parquet import read_table
+    from probing.store.sources import table_of
+
+    there = {Path(file.path).name for file in manifest.content}
+    runs, predicted = [], set()
+    for name in sorted(there):
+        path = folder / DATA / name
+        table = table_of(path)
+        try:
+            if table is None:
+                raise StoreError(f"{name} is named after no table")
+            rows = read_table(path, table)
+        except StoreError as error:
+            raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        if table == "runs":
+            runs += [(name, row) for row in rows.to_pylist()]
+        elif table == "predictions":
+            predicted.add(name)
+    for name, row in runs:
+        problem = fingerprint_problem(row["run_id"], row["config"])
+        wanted = f"predictions-{row['run_id']}.parquet"
+        needed = [
+            wanted,
+            f"facts-{json.loads(row['config']).get('facts_sha256', '')[:16]}.parquet",
+            f"vocabulary-{row['tokenizer']}.parquet",
+        ]
+        if problem is None and (missing := [file for file in needed if file not in there]):
+            problem = f"{missing[0]} is not there"
+        if problem is None:
+            problem = _incomplete(row, folder / DATA / wanted)
+        if problem is not None or name != f"runs-{row['run_id']}.parquet":
+            raise HubError(f"{name} of {title} is no whole run: {problem or 'its name is not that of its run'}; nothing was taken")
+    if strays := predicted - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
+        raise HubError(f"{min(strays)} of {title} belongs to no run there; nothing was taken")
+
+
+def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Path]:
+    """Places checked runs beside those made here. A run's row comes last, for a run exists once its row does.
+
+    Raises:
+        HubError: before anything is placed, if a file of that name holds something else.
+    """
+    wanted = []
+    for file in manifest.content:
+        path = target / Path(file.path).name
+        if path.is_file() and file_sha256(path) != file.sha256:
+            if not _same_run(path, folder / file.path):
+                raise HubError(
+                    f"{path} holds other rows than the pulled {file.path}; move yours away, or pull with --out into another folder"
+                )
+        elif not path.is_file():
+            wanted.append((folder / file.path, path))
+    for source, path in sorted(wanted, key=lambda pair: (pair[1].name.startswith("runs-"), pair[1].name)):
+        copy_whole(source, path)
+    return [path for _, path in wanted]
+
+
+def _same_run(ours: Path, theirs: Path) -> bool:
+    """Whether two files of ``runs`` differ in device and time of making only: the same run, made twice."""
+    from probing.store.parquet import read_table
+
+    if not ours.name.startswith("runs-"):
+        return False
+    rows = [read_table(path, "runs").drop_columns(list(OF_THE_MAKING)).to_pylist() for path in (ours, theirs)]
+    return rows[0] == rows[1]

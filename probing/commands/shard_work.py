@@ -1,0 +1,122 @@
+"""What workers of ``probe`` do, in whatever process: open the model once, then ask it one shard after the other."""
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probing import __version__
+from probing.core.errors import JobError
+from probing.core.facts import Fact
+from probing.jobs.job import Job, Shard
+
+if TYPE_CHECKING:
+    from probing.models.encoders import Encoder
+    from probing.models.heads import DecodingHead
+    from probing.models.probing import RunConfig
+
+#: A run's facts with their answers, beside its shards.
+ASKED = "asked.jsonl"
+#: Shards asked in one go, so that writing one and reading the next overlap with computing; then they are noted as finished.
+TOGETHER = 4
+#: The function that opens the worker in another process.
+OPENER = "probing.commands.shard_work:open_probing"
+
+
+@dataclass(frozen=True)
+class ProbeWork:
+    """Asks the facts of shards; a ``Worker`` of the job that ``probe_job`` makes."""
+
+    encoder: "Encoder"
+    heads: "Sequence[DecodingHead]"
+    facts: Sequence[Fact]
+    answers: Sequence[int]
+    config: "RunConfig"
+    work: Path
+    states_cache: Path
+    layers: Sequence[int]
+
+    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
+        """Does shards in order, a few at a time."""
+        from probing.models.probing import probe_shards
+
+        numbers = [int(given["shard"]) for given in arguments]
+        for first in range(0, len(numbers), TOGETHER):
+            some = numbers[first : first + TOGETHER]
+            paths = probe_shards(
+                self.encoder, self.heads, self.facts, self.answers, self.config, self.work, self.states_cache, self.layers, some
+            )
+            for place, path in enumerate(paths, first):
+                finished(place, [path])
+
+
+def probe_job(opened: ProbeWork, model: str, base: str | None, heads: Path | None, environment: Mapping[str, str]) -> Job:
+    """The job of a run: a shard is a slice of its facts."""
+    from probing.models.probing import shard_numbers
+
+    setup = {
+        "model": model,
+        "base": base,
+        "device": opened.encoder.device.type,
+        "heads": str(heads.absolute()) if heads else None,
+        "config": opened.config.model_dump(),
+        "work": str(opened.work.absolute()),
+        "states_cache": str(opened.states_cache.absolute()),
+        "layers": list(opened.layers),
+        "asked_sha256": hashlib.sha256(_asked(opened.facts, opened.answers)).hexdigest(),
+    }
+    shards = [Shard(f"shard-{number:05d}", {"shard": number}) for number in shard_numbers(len(opened.facts), opened.config.shard)]
+    return Job(opened.work / opened.config.run_id, OPENER, setup, shards, environment, opened)
+
+
+def write_asked(job: Job, opened: ProbeWork) -> None:
+    """Puts the run's facts where workers of other processes read them."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    temporary = job.folder / f"{ASKED}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
+    temporary.write_bytes(_asked(opened.facts, opened.answers))
+    temporary.replace(job.folder / ASKED)
+
+
+def open_probing(setup: Mapping[str, Any]) -> ProbeWork:
+    """The worker of ``probe_job`` in another process, checked to be what the coordinator has.
+
+    Raises:
+        JobError: if model, heads, facts or program are others here.
+        ProbingError: if one of them is not here.
+    """
+    import torch
+
+    from probing.models.catalogue import open_encoder
+    from probing.models.head_files import heads_fingerprint, load_heads
+    from probing.models.probing import RunConfig
+
+    config = RunConfig(**setup["config"])
+    torch.set_num_threads(config.threads)
+    encoder = open_encoder(setup["model"], setup["base"], setup["device"], torch.float64 if config.dtype == "float64" else torch.float32)
+    folder = Path(setup["heads"]) if setup["heads"] else None
+    work = Path(setup["work"])
+    asked = (work / config.run_id / ASKED).read_bytes()
+    here = {
+        "version": (__version__, config.code_version),
+        "weights": (encoder.identity, config.weights),
+        "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.head_recipe),
+        "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"]),
+    }
+    for what, (got, expected) in here.items():
+        if got != expected:
+            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    rows = [json.loads(line) for line in asked.splitlines()]
+    facts = [Fact(**{key: value for key, value in row.items() if key != "answer"}) for row in rows]
+    heads = load_heads(folder, encoder, config.head, setup["layers"])
+    return ProbeWork(
+        encoder, heads, facts, [row["answer"] for row in rows], config, work, Path(setup["states_cache"]), list(setup["layers"])
+    )
+
+
+def _asked(facts: Sequence[Fact], answers: Sequence[int]) -> bytes:
+    rows = [asdict(fact) | {"answer": int(answer)} for fact, answer in zip(facts, answers, strict=True)]
+    return "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows).encode()

@@ -1,0 +1,123 @@
+"""What a shared folder holds: every file with its sha256, so that a pull takes nothing damaged and nothing foreign."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+from probing.core.errors import HubError
+from probing.core.registry import file_sha256
+
+MANIFEST = "manifest.json"
+CARD = "README.md"
+What = Literal["heads", "predictions"]
+#: What is shared -> the form of its files' paths. A path leads nowhere but below these folders.
+PATHS: dict[What, re.Pattern[str]] = {
+    "heads": re.compile(r"heads/[0-9a-f]{16}/(full|tied)-seed[0-9]+/layer-[0-9]{2,3}\.safetensors"),
+    "predictions": re.compile(r"data/[a-z][^/\\\0]*\.parquet"),
+}
+
+
+class SharedFile(BaseModel):
+    """One file: its path with ``/`` below the shared folder, the sha256 of its bytes, and their number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    sha256: str
+    size: int
+
+    @field_validator("sha256")
+    @classmethod
+    def _is_a_sum(cls, value: str) -> str:
+        if not re.fullmatch("[0-9a-f]{64}", value):
+            raise ValueError(f"{value!r} is no sha256 of 64 hex digits")
+        return value
+
+
+class SharedManifest(BaseModel):
+    """What is shared, of which model, made by which version of the program.
+
+    Attributes:
+        format: of this file.
+        what: ``heads`` or ``predictions``.
+        model: name of the model.
+        weights: identity of the encoder's weights for heads, empty for predictions.
+        code_version: of the program that pushed.
+        files: all files but the manifest, by path.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+    what: What
+    model: str
+    weights: str = ""
+    code_version: str
+    files: tuple[SharedFile, ...]
+
+    @model_validator(mode="after")
+    def _paths_stay_inside(self) -> "SharedManifest":
+        for file in self.files:
+            if file.path != CARD and not PATHS[self.what].fullmatch(file.path):
+                raise ValueError(f"the path {file.path!r} is none of {self.what}; expected {PATHS[self.what].pattern}")
+        if len({file.path for file in self.files}) != len(self.files):
+            raise ValueError("a path stands twice")
+        return self
+
+    @property
+    def content(self) -> tuple[SharedFile, ...]:
+        """The files without the card."""
+        return tuple(file for file in self.files if file.path != CARD)
+
+
+def describe(folder: Path, what: What, model: str, weights: str, code_version: str) -> SharedManifest:
+    """The manifest of all files below a folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    files = [SharedFile(path=path.relative_to(folder).as_posix(), sha256=file_sha256(path), size=path.stat().st_size) for path in paths]
+    return SharedManifest(what=what, model=model, weights=weights, code_version=code_version, files=tuple(files))
+
+
+def read_manifest(path: Path) -> SharedManifest:
+    """Reads a manifest.
+
+    Raises:
+        HubError: if it is missing, torn or names a path outside.
+    """
+    try:
+        return SharedManifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise HubError(f"{path.parent} has no {path.name}; expected what `probing push` wrote") from error
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        raise HubError(f"{path.name} is not what `probing push` writes: {error}; nothing was taken") from error
+
+
+def refuse_strangers(names: Iterable[str], manifest: SharedManifest, title: str) -> None:
+    """Raises a ``HubError`` that names the first file beside the listed ones, or the first listed one that is not there."""
+    there = set(names)
+    listed = {file.path for file in manifest.files}
+    folders = tuple({path.split("/")[0] + "/" for path in listed if "/" in path})
+    if foreign := sorted(name for name in there - listed if folders and name.startswith(folders)):
+        raise HubError(f"{title} holds {foreign[0]}, which its {MANIFEST} does not list: a foreign file; nothing was taken")
+    if missing := sorted(listed - there):
+        raise HubError(f"{title} lacks {missing[0]}, which its {MANIFEST} lists; nothing was taken, ask its owner to push again")
+
+
+def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
+    """Compares every file with its sum; a damaged one is deleted, so that the next try brings it anew.
+
+    Raises:
+        HubError: naming the first damaged file, the sum it has and the one that is recorded.
+    """
+    for file in manifest.files:
+        path = folder / file.path
+        got = file_sha256(path)
+        if got != file.sha256:
+            size = path.stat().st_size
+            path.unlink()
+            raise HubError(
+                f"{file.path} of {title} has sha256 {got} ({size:,} bytes), {MANIFEST} records {file.sha256} ({file.size:,} bytes): "
+                "the copy is damaged or was changed; nothing was taken, pull again or ask its owner to push again"
+            )

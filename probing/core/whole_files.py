@@ -1,0 +1,92 @@
+"""Files that are there whole or not at all, whatever is killed when, and what a full disk is called."""
+
+import errno
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: What the libraries that write for us say where the disk is full; none of them hands on the number of the error.
+_WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quota exceeded", "PytorchStreamWriter", "unexpected pos")
+_NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+
+
+def copy_whole(source: Path, target: Path) -> Path:
+    """Copies a file; ``target`` holds either what it held or all of the new bytes, also after a power cut."""
+    temporary = _temporary(target)
+    try:
+        shutil.copyfile(source, temporary)
+        _keep(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def write_whole(target: Path, text: str) -> Path:
+    """Writes a text file in the way of ``copy_whole``."""
+    temporary = _temporary(target)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        _keep(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def place_folder(half: Path, target: Path) -> Path:
+    """Gives a finished folder its name at once; into one that is there already, its files go one by one."""
+    for path in sorted(half.rglob("*")):
+        if path.is_file():
+            sync(path)
+    if target.is_dir():
+        for path in sorted(half.iterdir()):
+            path.replace(target / path.name)
+        half.rmdir()
+    else:
+        half.replace(target)
+    sync(target.parent)
+    return target
+
+
+def sync(path: Path) -> None:
+    """Makes a file's bytes, or a rename in a folder, survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def one_at_a_time(lock: Path) -> Iterator[None]:
+    """Lets one process of this machine in at a time; a killed one lets go by itself."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def no_room(error: BaseException) -> str | None:
+    """What to tell the user where an error, or one that led to it, says that the disk is full; None for any other error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        full = isinstance(cause, OSError) and cause.errno in _NUMBERS_OF_A_FULL_DISK
+        if full or any(words in str(cause) for words in _WORDS_OF_A_FULL_DISK):
+            where = f" for {cause.filename}" if isinstance(cause, OSError) and cause.filename else ""
+            return f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command again"
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def _temporary(target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target.with_name(f".{target.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+
+
+def _keep(temporary: Path, target: Path) -> None:
+    sync(temporary)
+    temporary.replace(target)
+    sync(target.parent)

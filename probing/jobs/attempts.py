@@ -1,0 +1,37 @@
+"""How often a shard is tried when its workers die."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from probing.core.errors import JobError
+from probing.jobs.job import Shard
+
+#: A shard that kills three workers would kill the fourth: too little memory, most likely.
+MOST = 3
+
+
+class Attempts:
+    """Counts lost workers by shard."""
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+
+    def lose(self, shards: Sequence[Shard], cause: object) -> None:
+        """Notes that the worker of some shards died.
+
+        Raises:
+            JobError: if one of them has lost its last worker.
+        """
+        for shard in shards:
+            self.lost[shard.name] += 1
+            if self.lost[shard.name] >= MOST:
+                raise JobError(
+                    f"shard {shard.name}: {MOST} workers died ({last_line(cause)}); what is finished is kept; give workers more memory "
+                    "(a smaller --shard, fewer --workers) and call the same command again"
+                )
+
+
+def last_line(error: object) -> str:
+    """What an error of a library says at its end, where tracebacks name their cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:300] if lines else type(error).__name__

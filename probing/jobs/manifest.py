@@ -1,0 +1,91 @@
+"""The manifest: one line for each finished shard, with the sha256 of its files. It owns resumption."""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+NAME = "manifest.jsonl"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finished shard.
+
+    Attributes:
+        name: the shard's.
+        files: path and sha256 of each file, paths relative to the job's folder where they lie in it.
+        seconds: what it took; 0 for one that was there.
+        host: the machine that did it.
+    """
+
+    name: str
+    files: tuple[tuple[str, str], ...]
+    seconds: float
+    host: str
+
+
+def file_sha256(path: Path) -> str:
+    """Sum of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def summed(paths: Iterable[Path], folder: Path) -> tuple[tuple[str, str], ...]:
+    """Files as a line has them."""
+    inside = folder.absolute()
+    named = [(path.absolute(), file_sha256(path)) for path in paths]
+    return tuple((str(path.relative_to(inside) if path.is_relative_to(inside) else path), digest) for path, digest in named)
+
+
+def append(folder: Path, line: Line) -> None:
+    """Adds a line so that a kill leaves it there whole, or torn as the last one. Only the coordinator writes."""
+    text = (json.dumps(asdict(line), sort_keys=True) + "\n").encode()
+    path = folder / NAME
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        # A torn line is ended first, or it would swallow the new one.
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            text = b"\n" + text
+        if os.write(descriptor, text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(folder: Path) -> dict[str, Line]:
+    """The last line of each shard; lines that a kill tore are left out."""
+    path = folder / NAME
+    if not path.is_file():
+        return {}
+    found: dict[str, Line] = {}
+    for text in path.read_bytes().split(b"\n"):
+        try:
+            row = json.loads(text)
+            files = tuple((str(name), str(digest)) for name, digest in row["files"])
+            found[row["name"]] = Line(row["name"], files, float(row["seconds"]), str(row["host"]))
+        except (ValueError, KeyError, TypeError):
+            if text:
+                log.warning("%s: a line is torn and counts for nothing: %.60r", path, text)
+    return found
+
+
+def whole(folder: Path, line: Line) -> bool:
+    """Whether a finished shard's files are still what its line says; those that are not are removed, to be made again."""
+    fits = bool(line.files)
+    for name, digest in line.files:
+        path = folder / name
+        if not path.is_file():
+            fits = False
+        elif file_sha256(path) != digest:
+            log.warning("%s is not what the manifest says (sha256); it is made again", path)
+            path.unlink(missing_ok=True)
+            fits = False
+    return fits

@@ -1,0 +1,35 @@
+"""Which masked positions make a step of a head's training, and in which order."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from probing.models.head_recipe import HeadRecipe
+from probing.models.masked_text import MaskedText
+
+
+def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Iterator[np.ndarray]:
+    """Masked positions of every step of an epoch, ascending inside a step; the order is fixed by seed, layer and epoch."""
+    rng = np.random.default_rng([recipe.seed, layer, epoch])
+    if recipe.pieces_a_block:
+        order, size = rng.permutation(len(text.until)), recipe.blocks_a_step
+        for first in range(0, len(order), size):
+            yield np.concatenate([text.positions_of(int(block)) for block in np.sort(order[first : first + size])])
+    else:
+        order, size = rng.permutation(len(text.labels)), recipe.batch
+        for first in range(0, len(order), size):
+            yield np.sort(order[first : first + size])
+
+
+def steps_an_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
+    """Steps of one pass over the text."""
+    if recipe.pieces_a_block:
+        return -(-len(text.until) // recipe.blocks_a_step)
+    return -(-len(text.labels) // recipe.batch)
+
+
+def most_positions(recipe: HeadRecipe, text: MaskedText) -> int:
+    """The most masked positions that a step can have."""
+    if recipe.pieces_a_block:
+        return int(np.sort(np.diff(text.until, prepend=0))[-recipe.blocks_a_step :].sum())
+    return min(recipe.batch, len(text.labels))

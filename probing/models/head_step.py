@@ -1,0 +1,79 @@
+"""One step of a head's training: forward, backward, clipping and AdamW on a batch of states."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from probing.models.encoders import Encoder
+from probing.models.head_recipe import HeadRecipe
+from probing.models.heads import DecodingHead, fresh_copy
+from probing.models.masked_states import LayerStates
+from probing.models.vocabulary_loss import VocabularyLoss
+
+#: Positions decoded at once in validation.
+VALIDATED_AT_ONCE = 512
+
+
+class HeadStep:
+    """One head in training, with its optimiser."""
+
+    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, most: int):
+        """Args:
+        encoder: whose head is trained.
+        recipe: kind and settings.
+        steps: steps of the whole training.
+        most: the most positions of a batch.
+        """
+        self.recipe, self.steps, self.device = recipe, steps, encoder.device
+        self.head = start_of(encoder, recipe)
+        for parameter in self.head.trainable(recipe.kind).values():
+            parameter.requires_grad_()
+        self.vocabulary = VocabularyLoss(self.head, max(most, VALIDATED_AT_ONCE), recipe.precision)
+        # Named after the vocabulary's own have become views of its padded ones.
+        self.own: dict[str, nn.Parameter] = self.head.trainable(recipe.kind)
+        self.optimiser = torch.optim.AdamW(self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
+
+    def take(self, step: int, states: np.ndarray, labels: np.ndarray) -> None:
+        """Takes one step, counted from 0, on (positions, hidden) states and their (positions,) labels."""
+        features = self.head.transform(torch.from_numpy(states).to(self.device))
+        self.optimiser.zero_grad()
+        _, gradient = self.vocabulary.loss_and_gradients(features.detach(), torch.from_numpy(labels).to(self.device))
+        features.backward(gradient)
+        torch.nn.utils.clip_grad_norm_(self.own.values(), 1.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.recipe.rate(step, self.steps)
+        self.optimiser.step()
+
+    def validation_loss(self, states: LayerStates) -> float:
+        """Mean cross-entropy in nats over all positions of the states."""
+        total = 0.0
+        for first in range(0, len(states), VALIDATED_AT_ONCE):
+            positions = np.arange(first, min(first + VALIDATED_AT_ONCE, len(states)))
+            labels = torch.from_numpy(states.labels[positions]).to(self.device)
+            with torch.inference_mode():
+                features = self.head.transform(torch.from_numpy(states.at(positions)).to(self.device))
+                total += self.vocabulary.loss(features, labels).item() * len(positions)
+        return total / len(states)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """A copy of the head's own weights."""
+        return {name: p.detach().clone() for name, p in self.own.items()}
+
+    @torch.no_grad()
+    def put(self, weights: dict[str, torch.Tensor]) -> None:
+        """Puts weights in place."""
+        for name, p in self.own.items():
+            p.copy_(weights[name])
+
+
+def start_of(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
+    """The head that training starts from."""
+    recipe.check()
+    head = fresh_copy(encoder.head, recipe.kind)
+    if recipe.start == "random":
+        torch.manual_seed(recipe.seed)
+        head.dense.reset_parameters()
+        head.norm.reset_parameters()
+        if recipe.kind == "full":
+            head.vocabulary.reset_parameters()
+    return head

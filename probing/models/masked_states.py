@@ -1,0 +1,244 @@
+"""Hidden states at masked positions: computed once for all layers, kept on disk in windows, mapped layer by layer.
+
+A window is a file of its own with a few thousand positions of every layer kept. So a killed run goes on with the windows that are
+whole, two processes help each other, and memory holds one window while computing and no more than one layer while reading.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from probing.core.errors import HeadError
+from probing.models.encoders import Encoder
+from probing.models.head_files import whole_file
+from probing.models.head_recipe import HeadRecipe
+from probing.models.masked_text import MaskedText, masked_text
+from probing.models.states import all_hidden_states, batches_by_length
+
+log = logging.getLogger(__name__)
+
+#: Masked positions of a window: of BERT-base, 13 layers of it take 164 MB in float32.
+WINDOW = 4096
+#: Bytes that the states of one model may take on disk unless told otherwise.
+BUDGET = 20 * 10**9
+
+
+def states_bytes(layers: int, positions: int, hidden: int, dtype: torch.dtype = torch.float32) -> int:
+    """Bytes that the states of so many layers and masked positions take."""
+    return layers * positions * hidden * dtype.itemsize
+
+
+class LayerStates:
+    """The states of one layer, mapped from disk.
+
+    Attributes:
+        labels: (positions,) token ids that were masked.
+    """
+
+    def __init__(self, windows: Sequence[np.ndarray], labels: np.ndarray):
+        self._windows, self.labels = windows, labels
+        self._starts = np.cumsum([0, *(len(window) for window in windows)])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def at(self, positions: np.ndarray) -> np.ndarray:
+        """(positions, hidden) float32 states of the given positions, which ascend."""
+        found = np.empty((len(positions), self._windows[0].shape[1]), dtype=np.float32)
+        cuts = np.searchsorted(positions, self._starts)
+        for number, window in enumerate(self._windows):
+            first, last = cuts[number], cuts[number + 1]
+            if first < last:
+                found[first:last] = window[positions[first:last] - self._starts[number]]
+        return found
+
+
+class MaskedStates:
+    """States of chosen layers at the masked positions of a text.
+
+    Attributes:
+        layers: the layers kept, ascending.
+        text: the masked text.
+        folder: where the windows lie.
+    """
+
+    def __init__(self, encoder: Encoder, text: MaskedText, layers: Sequence[int], dtype: torch.dtype, folder: Path):
+        self.encoder, self.text, self.layers, self.dtype = encoder, text, tuple(layers), dtype
+        self.folder = folder / f"layers-{'-'.join(map(str, self.layers))}-{str(dtype).removeprefix('torch.')}"
+        #: Rows of each window: as many as stay within WINDOW positions, at least one.
+        self.windows: list[range] = []
+        first = 0
+        while first < len(text.until):
+            before = text.until[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(text.until, before + WINDOW, side="right")))
+            self.windows.append(range(first, last))
+            first = last
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that all windows take."""
+        return states_bytes(len(self.layers), len(self.text.labels), self.encoder.hidden, self.dtype)
+
+    def missing(self) -> list[int]:
+        """Numbers of the windows that are not there, or have another size than they should."""
+        return [number for number in range(len(self.windows)) if not self._has_its_size(number)]
+
+    def missing_bytes(self) -> int:
+        """Bytes that the missing windows will take."""
+        return sum(states_bytes(len(self.layers), len(self._positions(n)), self.encoder.hidden, self.dtype) for n in self.missing())
+
+    def compute(self) -> None:
+        """Computes the windows that are missing.
+
+        Raises:
+            HeadError: if the disk has no room for them.
+        """
+        missing, needed = self.missing(), self.missing_bytes()
+        check_room(self.folder, needed)
+        if missing:
+            sizes = f"{len(self.layers)} layers x {len(self.text.labels):,} positions x {self.encoder.hidden} values in {_name(self.dtype)}"
+            log.info(
+                "hidden states of %s: %s take %s on disk, %s still to compute",
+                self.encoder.name,
+                sizes,
+                _gigabytes(self.bytes),
+                _gigabytes(needed),
+            )
+        # Another start in every process: two that work on one folder meet late and leave each other's windows alone.
+        turn = os.getpid() % len(missing) if missing else 0
+        for number in tqdm(missing[turn:] + missing[:turn], unit="window", desc=f"states of {self.encoder.name}", disable=not missing):
+            if not self._has_its_size(number):
+                self._compute(number)
+
+    def layer(self, layer: int) -> LayerStates:
+        """One layer's states; windows that are missing or damaged are computed again."""
+        row = self.layers.index(layer)
+        found = []
+        for number in range(len(self.windows)):
+            window = self._mapped(number, row)
+            if window is None:
+                log.warning("window %d of the states of %s is missing or damaged; it is computed again", number, self.encoder.name)
+                self._compute(number)
+                window = self._mapped(number, row)
+            assert window is not None
+            found.append(window)
+        return LayerStates(found, self.text.labels)
+
+    def _positions(self, number: int) -> range:
+        rows = self.windows[number]
+        return range(self.text.positions_of(rows[0]).start, self.text.positions_of(rows[-1]).stop)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"window-{number:05d}.states"
+
+    def _layer_bytes(self, number: int) -> int:
+        return states_bytes(1, len(self._positions(number)), self.encoder.hidden, self.dtype)
+
+    def _has_its_size(self, number: int) -> bool:
+        # A sum of four bytes for each layer follows the states.
+        size = len(self.layers) * (self._layer_bytes(number) + 4)
+        path = self._path(number)
+        return path.is_file() and path.stat().st_size == size
+
+    def _mapped(self, number: int, row: int) -> np.ndarray | None:
+        """(positions, hidden) of the layer in this row of a window, if its bytes are those that were written."""
+        if not self._has_its_size(number):
+            return None
+        path, each = self._path(number), self._layer_bytes(number)
+        kept = np.dtype(np.float16 if self.dtype == torch.float16 else np.float32)
+        shape = (len(self._positions(number)), self.encoder.hidden)
+        window = np.memmap(path, dtype=kept, mode="r", offset=row * each, shape=shape)
+        sums = np.memmap(path, dtype=np.uint32, mode="r", offset=len(self.layers) * each)
+        return window if zlib.crc32(window.data) == sums[row] else None
+
+    def _compute(self, number: int) -> None:
+        text, encoder, rows = self.text, self.encoder, self.windows[number]
+        positions = self._positions(number)
+        states = torch.empty((len(self.layers), len(positions), encoder.hidden), dtype=self.dtype)
+        tokens = [text.row(i) for i in rows]
+        for batch in batches_by_length([len(row) for row in tokens]):
+            hidden = all_hidden_states([tokens[i] for i in batch], encoder)
+            numbers = [text.positions_of(rows[i]) for i in batch]
+            target = torch.cat([torch.arange(r.start, r.stop) for r in numbers])
+            row_of = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor([len(r) for r in numbers]))
+            at = torch.from_numpy(text.at[target.numpy()])
+            row_of, at = row_of.to(encoder.device), at.to(encoder.device)
+            for slot, layer in enumerate(self.layers):
+                states[slot, target - positions.start] = hidden[layer][row_of, at].to("cpu", self.dtype)
+        with whole_file(self._path(number)) as temporary, temporary.open("wb") as stream:
+            arrays = [layer.numpy() for layer in states]
+            for array in arrays:
+                stream.write(array.data)
+            stream.write(np.array([zlib.crc32(array.data) for array in arrays], dtype=np.uint32).tobytes())
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Raises HeadError where the disk has fewer free bytes than are needed."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    if needed > free:
+        got = f"the hidden states take {_gigabytes(needed)}, the disk of {folder} has {_gigabytes(free)} free"
+        raise HeadError(
+            f"{got}; make room, move the cache (PROBING_CACHE), keep them in float16 (--states-dtype) or take fewer --positions"
+        )
+
+
+def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int) -> list[list[int]]:
+    """Groups of layers whose states fit the budget together: one pass of the encoder each.
+
+    All layers are divided alike whatever is wanted, so layers that are trained one by one, or by several processes, share passes.
+
+    Args:
+        encoder: whose layers they are.
+        layers: the layers whose states are wanted.
+        positions: masked positions of training and validation together.
+        dtype: how states are kept.
+        budget: bytes that the states may take.
+
+    Raises:
+        HeadError: if not even one layer fits.
+    """
+    every = encoder.layers + 1
+    one = states_bytes(1, positions, encoder.hidden, dtype)
+    if every * one <= budget:
+        # All of them, even where fewer are wanted: other heads, seeds and processes read the same files.
+        return [list(range(every))]
+    whole = f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * one)} in {_name(dtype)}"
+    smaller = "" if dtype == torch.float16 else f"float16 takes {_gigabytes(every * one // 2)} (--states-dtype float16), "
+    fitting = budget // (one // positions)
+    offer = f"{smaller}{fitting // every:,} positions of all layers fit at once"
+    if one > budget:
+        least = f"one layer takes {_gigabytes(one)}, {fitting:,} positions of one layer fit (--positions)"
+        raise HeadError(f"{whole}, the budget is {_gigabytes(budget)} (--states-budget); {least}; {offer}")
+    passes = -(-every // (budget // one))
+    groups = [[int(layer) for layer in part] for part in np.array_split(np.arange(every), passes)]
+    log.info("%s, over the budget of %s: %d passes of the encoder for all layers; %s", whole, _gigabytes(budget), passes, offer)
+    return [group for group in groups if set(group) & set(layers)]
+
+
+def place_of(encoder: Encoder, recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> Path:
+    """Folder of everything that belongs to one masking of one text for one model."""
+    key = [encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_a_block, seed, WINDOW]
+    return cache / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
+
+
+def masked_text_of(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> MaskedText:
+    """The text of ``place_of``, masked."""
+    return masked_text(encoder, sentences, recipe, positions, seed, place_of(encoder, recipe, positions, seed, cache) / "text.safetensors")
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 10**8 else f"{size / 1e6:.1f} MB"
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,121 @@
+"""Text whose word pieces are masked as BERT's training masks them: sentence by sentence, or in contiguous blocks."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from probing.core.errors import HeadError
+from probing.models.encoders import Encoder
+from probing.models.head_files import whole_file
+from probing.models.head_recipe import HeadRecipe
+from probing.models.sealed_files import read_sealed, write_sealed
+
+SENTENCES_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class MaskedText:
+    """Rows of token ids, some masked, and what was under the mask.
+
+    Attributes:
+        ids: (pieces,) token ids of all rows, one row after the other.
+        ends: (rows,) where in ``ids`` each row ends.
+        at: (positions,) place inside its row of every masked position, row by row.
+        until: (rows,) number of masked positions up to and with each row.
+        labels: (positions,) token ids that were masked.
+    """
+
+    ids: np.ndarray
+    ends: np.ndarray
+    at: np.ndarray
+    until: np.ndarray
+    labels: np.ndarray
+
+    def row(self, number: int) -> list[int]:
+        """Token ids of a row."""
+        return self.ids[self.ends[number - 1] if number else 0 : self.ends[number]].tolist()
+
+    def positions_of(self, number: int) -> range:
+        """Numbers of the masked positions of a row."""
+        return range(int(self.until[number - 1]) if number else 0, int(self.until[number]))
+
+
+def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path) -> MaskedText:
+    """Masks the text, or reads from ``path`` what was masked before.
+
+    Rows are visited in an order fixed by the seed; of each, ``masked_share`` of the word pieces are chosen: 80 % become the
+    mask, 10 % another token, 10 % stay.
+
+    Raises:
+        HeadError: if the text has too few word pieces.
+    """
+    with contextlib.suppress(OSError, TypeError):  # A missing, torn or foreign cache file is simply made again.
+        return MaskedText(**read_sealed(path))
+    text = mask_rows(encoder, sentences, recipe, positions, seed)
+    with whole_file(path) as temporary:
+        write_sealed(vars(text), temporary)
+    return text
+
+
+def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int) -> MaskedText:
+    """The masking itself; ``positions`` 0 takes every row."""
+    tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
+    special = set(tokenizer.all_special_ids)
+    ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
+    rows: list[list[int]] = []
+    at: list[int] = []
+    until: list[int] = []
+    labels: list[int] = []
+    whole = recipe.pieces_a_block > 0
+    for row in _blocks(encoder, sentences, recipe, rng) if whole else _sentences(encoder, sentences, recipe, rng):
+        free = np.array([i for i, token in enumerate(row) if token not in special], dtype=int)
+        chosen = free[rng.random(len(free)) < recipe.masked_share]
+        if positions and not whole:
+            chosen = chosen[: positions - len(labels)]
+        if not len(chosen):
+            continue
+        labels.extend(row[i] for i in chosen)
+        for i, dice in zip(chosen, rng.random(len(chosen)), strict=True):
+            if dice < 0.8:
+                row[i] = tokenizer.mask_token_id
+            elif dice < 0.9:
+                row[i] = int(rng.choice(ordinary))
+        rows.append(row)
+        at.extend(int(i) for i in chosen)
+        until.append(len(labels))
+        if positions and len(labels) >= positions:
+            break
+    if not labels or len(labels) < positions:
+        wanted = f"{positions:,}" if positions else "at least one"
+        raise HeadError(f"the text gives {len(labels):,} masked positions, the recipe wants {wanted}; give more text or ask for fewer")
+    ids = np.concatenate([np.array(row, dtype=np.int32) for row in rows])
+    return MaskedText(ids, np.cumsum([len(row) for row in rows]), np.array(at), np.array(until), np.array(labels))
+
+
+def _sentences(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:
+    order = rng.permutation(len(sentences))
+    length = min(recipe.max_pieces, encoder.max_pieces)
+    for start in range(0, len(order), SENTENCES_AT_ONCE):
+        texts = [sentences[i] for i in order[start : start + SENTENCES_AT_ONCE]]
+        yield from encoder.tokenizer(texts, truncation=True, max_length=length)["input_ids"]
+
+
+def _blocks(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:
+    """The text end to end in blocks of one length, each between the tokenizer's own special tokens; the rest is left over."""
+    ends = encoder.tokenizer("")["input_ids"]
+    first, last = ends[:1], ends[1:]
+    inside = recipe.pieces_a_block - len(ends)
+    if recipe.pieces_a_block > encoder.max_pieces or inside < 1:
+        shortest = len(ends) + 1
+        raise HeadError(f"a block has {shortest} to {encoder.max_pieces} pieces for {encoder.name}, not {recipe.pieces_a_block}")
+    pieces: list[int] = []
+    for start in range(0, len(sentences), SENTENCES_AT_ONCE):
+        for row in encoder.tokenizer(list(sentences[start : start + SENTENCES_AT_ONCE]), add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]:
+            pieces += row
+    for block in rng.permutation(len(pieces) // inside):
+        yield [*first, *pieces[block * inside : (block + 1) * inside], *last]

@@ -1,0 +1,87 @@
+"""Cross-entropy over the vocabulary with a backward pass written out: the step that head training consists of.
+
+Nearly all arithmetic of a head is three products with the vocabulary matrix. They run into buffers that are made once: fresh arrays
+of this size cost as much in page faults as their use does. The matrix is padded to a multiple of 64 rows, because products with
+BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``probing bench heads``).
+"""
+
+import torch
+from torch import nn
+
+from probing.models.heads import DecodingHead
+
+MULTIPLE = 64
+
+
+class VocabularyLoss:
+    """Mean cross-entropy in nats of a head's vocabulary matrix, and its gradients.
+
+    The head's matrix and bias become views of padded buffers; padding rows have weight 0 and bias minus infinity, so their
+    probability and gradients are 0.
+    """
+
+    def __init__(self, head: DecodingHead, most: int, precision: str = "float32"):
+        """Args:
+        head: the head, whose matrix trains if its parameter requires a gradient.
+        most: the most positions that come at once.
+        precision: ``float32``, or ``bfloat16`` for the three products; softmax, loss and weights keep the head's own.
+        """
+        self.matrix = head.vocabulary
+        self.size, width = self.matrix.weight.shape
+        rows = -(-self.size // MULTIPLE) * MULTIPLE
+        self._weight = self.matrix.weight.new_zeros((rows, width))
+        self._bias = self.matrix.weight.new_full((rows,), float("-inf"))
+        for name, padded in (("weight", self._weight), ("bias", self._bias)):
+            old = getattr(self.matrix, name)
+            padded[: self.size] = old.detach()
+            setattr(self.matrix, name, nn.Parameter(padded[: self.size], requires_grad=old.requires_grad))
+        self._scores = self._weight.new_empty((most, rows))
+        self._gradient = torch.empty_like(self._weight) if self.matrix.weight.requires_grad else None
+        self._low = precision == "bfloat16"
+        if self._low:
+            self._low_weight = self._weight.bfloat16()
+            self._low_scores = torch.empty((most, rows), dtype=torch.bfloat16, device=self._scores.device)
+
+    @torch.no_grad()
+    def loss(self, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy of (positions, embedding) features."""
+        return self._exponentials(features, labels)[0].mean()
+
+    @torch.no_grad()
+    def loss_and_gradients(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean cross-entropy and its gradient by the features; the gradients by matrix and bias go to their ``.grad``.
+
+        The matrix's gradient is a buffer that the next call writes again.
+        """
+        losses, powers, total = self._exponentials(features, labels)
+        # Probabilities less one at the label, by the number of positions: the gradient by the scores.
+        powers.mul_(1 / (len(labels) * total))
+        which = torch.arange(len(labels), device=labels.device)
+        powers[which, labels] -= 1 / len(labels)
+        if self.matrix.bias.requires_grad:
+            self.matrix.bias.grad = powers.sum(0)[: self.size]
+        if self._low:
+            powers = self._low_scores[: len(labels)].copy_(powers)
+        if self._gradient is not None:
+            if self._low:
+                self._gradient.copy_(powers.T @ features.bfloat16())
+            else:
+                torch.mm(powers.T, features, out=self._gradient)
+            self.matrix.weight.grad = self._gradient[: self.size]
+        by_features = powers @ (self._low_weight if self._low else self._weight)
+        return losses.mean(), by_features.to(features.dtype)
+
+    def _exponentials(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Losses (positions,), exponentials of the scores less their maximum (positions, rows), and their sums (positions, 1)."""
+        scores = self._scores[: len(labels)]
+        if self._low:
+            # The weights have changed since the last step.
+            self._low_weight.copy_(self._weight)
+            scores.copy_(torch.mm(features.bfloat16(), self._low_weight.T, out=self._low_scores[: len(labels)])).add_(self._bias)
+        else:
+            torch.addmm(self._bias, features, self._weight.T, out=scores)
+        highest = scores.amax(1, keepdim=True)
+        right = scores.gather(1, labels[:, None])
+        powers = scores.sub_(highest).exp_()
+        total = powers.sum(1, keepdim=True)
+        return (highest + total.log() - right).squeeze(1), powers, total

@@ -1,0 +1,328 @@
+"""``push`` and ``pull``: a round trip through a folder, what is refused, and what the hub's library is asked for."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from probing.core.errors import HeadError, HubError, StoreError
+from probing.core.registry import file_sha256
+from probing.core.shared_manifest import MANIFEST, read_manifest
+from probing.store.parquet import read_table, write_table
+
+
+@pytest.fixture(scope="module")
+def made(tiny_model, tmp_path_factory):
+    """A cache with heads and runs of the tiny model, made once: ``full`` for all layers, a replicate, and ``lens`` beside."""
+    from typer.testing import CliRunner
+
+    from probing.commands.main import app
+
+    folder = tmp_path_factory.mktemp("made")
+    text = folder / "text.txt"
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
+    facts = folder / "facts.jsonl"
+    rows = [("france", "Paris"), ("germany", "Berlin"), ("italy", "Rome")]
+    lines = [{"subject": s, "relation": "capital", "object": o, "prompt": f"The capital of {s} is [MASK]."} for s, o in rows]
+    facts.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    learning = ["--text", text, "--valid", text, "--positions", 200, "--epochs", 1, "--batch", 64]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(folder / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(folder / "none"))
+        for words in (
+            ["train-heads", "--model", tiny_model, "--head", "full", *learning],
+            ["train-heads", "--model", tiny_model, "--head", "full", "--seed", 3, *learning],
+            ["probe", "--model", tiny_model, "--head", "full", "--facts", facts],
+            ["probe", "--model", tiny_model, "--head", "lens", "--facts", facts],
+        ):
+            got = CliRunner().invoke(app, [str(word) for word in words])
+            assert got.exit_code == 0, (got.output, got.exception)
+    return SimpleNamespace(cache=folder / "cache", facts=facts, model=tiny_model)
+
+
+@pytest.fixture()
+def at(monkeypatch):
+    """Points the program to another cache."""
+
+    def point(folder: Path) -> Path:
+        monkeypatch.setenv("PROBING_CACHE", str(folder))
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(folder / "none"))
+        return folder
+
+    return point
+
+
+@pytest.fixture()
+def shared(run, at, made, tmp_path):
+    """Heads and predictions as folders."""
+    at(made.cache)
+    for what, model in (("heads", made.model), ("predictions", "tiny-bert")):
+        run("push", what, "--model", model, "--to-folder", tmp_path / what, "--licence", "MIT")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def front_matter(card: Path) -> dict:
+    return yaml.safe_load(card.read_text(encoding="utf-8").split("---\n")[1])
+
+
+def test_what_is_pulled_is_byte_for_byte_what_was_pushed_and_probe_has_nothing_left_to_do(run, at, made, shared):
+    other = at(shared / "other")
+    run("pull", "--from-folder", shared / "heads")
+    assert contents(other / "heads") == contents(made.cache / "heads")
+    fresh = run("probe", "--model", made.model, "--head", "full", "--facts", made.facts, "--out", shared / "own").output
+    assert "is there already" not in fresh
+    run("pull", "--from-folder", shared / "predictions")
+    for path in (made.cache / "runs").glob("predictions-*"):
+        assert (other / "runs" / path.name).read_bytes() == path.read_bytes()
+    for own in (shared / "own").glob("predictions-*"):
+        assert own.read_bytes() == (other / "runs" / own.name).read_bytes()
+    for head in ("full", "lens"):
+        assert "is there already" in run("probe", "--model", made.model, "--head", head, "--facts", made.facts).output
+    assert "ok  runs and database" in run("check").output
+    assert {row["head"] for row in json.loads(run("runs", "--json").stdout)} == {"full", "lens"}
+
+
+def test_a_second_push_and_a_second_pull_change_nothing_and_leave_nothing_behind(run, at, made, shared):
+    before = {path: path.stat().st_mtime_ns for path in (shared / "heads").rglob("*.safetensors")}
+    sums = {path: file_sha256(path) for path in before}
+    run("push", "heads", "--model", made.model, "--to-folder", shared / "heads", "--licence", "MIT")
+    assert {path: file_sha256(path) for path in before} == sums
+    other = at(shared / "other")
+    for _ in range(2):
+        run("pull", "--from-folder", shared / "predictions")
+    assert not [path for path in other.rglob("*") if path.suffix in (".tmp", ".part")]
+    assert [path.name for path in (other / "hub" / "incoming").iterdir() if path.is_dir()] == []
+
+
+def test_the_revision_is_resolved_shown_and_pinned(run, at, made, shared):
+    other = at(shared / "other")
+    shown = run("pull", "--from-folder", shared / "heads").output
+    (note,) = (other / "hub" / "pulled").glob("*.json")
+    pin = json.loads(note.read_text())
+    assert pin["commit"] in shown and len(pin["commit"]) == 40
+    assert pin["files"] == {file.path: file.sha256 for file in read_manifest(shared / "heads" / MANIFEST).files}
+    # The owner changes the folder: who pulled before is told, and moves on by name only.
+    at(made.cache)
+    run("push", "heads", "--model", made.model, "--to-folder", shared / "heads", "--licence", "CC0-1.0")
+    at(other)
+    with pytest.raises(HubError, match=f"asked is {pin['commit']}"):
+        run("pull", "--from-folder", shared / "heads")
+    run("pull", "--from-folder", shared / "heads", "--revision", "main")
+    assert json.loads(note.read_text())["commit"] != pin["commit"]
+
+
+def test_the_cards_say_licence_language_recipe_losses_runs_and_columns(made, shared):
+    said = front_matter(shared / "heads" / "README.md")
+    assert (said["license"], said["language"], said["library_name"]) == ("mit", "en", "bertnesia-explorer")
+    text = (shared / "heads" / "README.md").read_text()
+    assert '"learning_rate": 0.0005' in text and "replicate with seed 3" in text
+    assert sum(line.startswith(f"| {layer} |") for layer in range(3) for line in text.splitlines()) == 4, "three layers and a replicate"
+    said = front_matter(shared / "predictions" / "README.md")
+    names = {config["config_name"]: config["data_files"] for config in said["configs"]}
+    for table, pattern in names.items():
+        assert list((shared / "predictions").glob(pattern)), f"the viewer finds no files of {table}"
+    assert {"predictions", "facts", "runs", "vocabulary", "relations"} <= set(names)
+    text = (shared / "predictions" / "README.md").read_text()
+    for path in (made.cache / "runs").glob("runs-*.parquet"):
+        assert f"`{path.stem.removeprefix('runs-')}`" in text
+    assert "`gold_rank`" in text
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("what", ["heads", "predictions"])
+@pytest.mark.parametrize("fault", ["one bit", "cut short", "missing", "foreign", "manifest cut short", "no manifest"])
+def test_what_is_damaged_or_foreign_is_refused_by_name_and_nothing_is_placed(what, fault, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / what
+    victim = sorted(folder.rglob("*.safetensors" if what == "heads" else "predictions-*.parquet"))[-1]
+    name = victim.name
+    if fault == "one bit":
+        damage(victim)
+    elif fault == "cut short":
+        victim.write_bytes(victim.read_bytes()[:-7])
+    elif fault == "missing":
+        victim.unlink()
+    elif fault == "foreign":
+        name = f"{victim.stem}-of-a-stranger{victim.suffix}"
+        shutil.copyfile(victim, victim.with_name(name))
+    else:
+        manifest, name = folder / MANIFEST, MANIFEST
+        manifest.write_bytes(manifest.read_bytes()[:100])
+        if fault == "no manifest":
+            manifest.unlink()
+    with pytest.raises(HubError, match=name):
+        run("pull", "--from-folder", folder)
+    assert not (other / "heads").exists() and not (other / "runs").exists()
+
+
+@pytest.mark.parametrize("path", ["../outside.safetensors", "/etc/passwd", "heads/x/../../a.safetensors", "data/../x.parquet"])
+def test_a_path_that_leads_outside_is_refused(path, run, at, shared):
+    at(shared / "other")
+    manifest = shared / "heads" / MANIFEST
+    content = json.loads(manifest.read_text())
+    content["files"].append({"path": path, "sha256": "0" * 64, "size": 1})
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(HubError, match="nothing was taken"):
+        run("pull", "--from-folder", shared / "heads")
+
+
+def rewrite(folder: Path, path: str) -> None:
+    """Gives a manifest the sum that a file now has, as somebody would who means to deceive."""
+    content = json.loads((folder / MANIFEST).read_text())
+    for file in content["files"]:
+        if file["path"] == path:
+            file["sha256"] = file_sha256(folder / path)
+    (folder / MANIFEST).write_text(json.dumps(content))
+
+
+def test_a_head_in_anothers_place_is_refused_though_its_sum_is_right(run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "heads"
+    first, second = sorted(folder.rglob("full-seed0/*.safetensors"))[:2]
+    shutil.copyfile(first, second)
+    rewrite(folder, second.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=r"layer-01.*expected"):
+        run("pull", "--from-folder", folder)
+    assert not (other / "heads").exists()
+
+
+def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob("predictions-*.parquet"))[0]
+    write_table("predictions", read_table(path, "predictions").slice(0, 4), path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match="4 predictions, expected 9"):
+        run("pull", "--from-folder", folder)
+    assert not (other / "runs").exists()
+
+
+def test_results_of_ones_own_are_never_replaced(run, at, made, shared):
+    other = at(shared / "other")
+    mine = next((made.cache / "heads").rglob("layer-00.safetensors"))
+    target = other / mine.relative_to(made.cache)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"mine")
+    with pytest.raises(HubError, match="other heads"):
+        run("pull", "--from-folder", shared / "heads")
+    assert [path.name for path in target.parent.iterdir()] == ["layer-00.safetensors"] and target.read_bytes() == b"mine"
+    run("probe", "--model", made.model, "--head", "lens", "--facts", made.facts)
+    (row_file,) = (other / "runs").glob("runs-*.parquet")
+    row_of_mine = row_file.read_bytes()
+    run("pull", "--from-folder", shared / "predictions")
+    assert row_file.read_bytes() == row_of_mine, "the same run, made at another time, keeps its row"
+    (vocabulary,) = (other / "runs").glob("vocabulary-*.parquet")
+    write_table("vocabulary", [{"tokenizer": "tiny-bert-42", "id": 0, "token": "else"}], vocabulary)
+    with pytest.raises(HubError, match=r"vocabulary-.*holds other rows"):
+        run("pull", "--from-folder", shared / "predictions")
+
+
+def test_what_is_not_there_or_not_whole_is_not_pushed(run, at, made, tmp_path, shared):
+    at(tmp_path / "empty")
+    with pytest.raises(HeadError, match="train-heads"):
+        run("push", "heads", "--model", made.model, "--to-folder", tmp_path / "x")
+    with pytest.raises(StoreError, match="probing probe --model tiny-bert"):
+        run("push", "predictions", "--model", "tiny-bert", "--to-folder", tmp_path / "x")
+    copy = at(tmp_path / "copy")
+    shutil.copytree(made.cache, copy)
+    path = next((copy / "runs").glob("predictions-*"))
+    write_table("predictions", read_table(path, "predictions").slice(0, 4), path)
+    with pytest.raises(StoreError, match="4 predictions, expected 9"):
+        run("push", "predictions", "--model", "tiny-bert", "--to-folder", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("years of work")
+    at(made.cache)
+    with pytest.raises(HubError, match=r"thesis\.txt"):
+        run("push", "heads", "--model", made.model, "--to-folder", tmp_path / "full")
+
+
+class FakeHub:
+    """Stands in for ``huggingface_hub.HfApi``: keeps what it was asked, and serves a folder as its one commit."""
+
+    commit = "c0ffee" + "0" * 34
+
+    def __init__(self, folder: Path, kinds: tuple[str, ...]):
+        self.folder, self.kinds, self.calls = folder, kinds, []
+
+    def create_repo(self, repo_id, **options):
+        self.calls.append(("create_repo", repo_id, options))
+
+    def upload_folder(self, *, repo_id, folder_path, **options):
+        self.calls.append(("upload_folder", repo_id, options))
+        shutil.copytree(folder_path, self.folder)
+        return SimpleNamespace(oid=self.commit)
+
+    def repo_exists(self, repo_id, *, repo_type):
+        return repo_type in self.kinds
+
+    def repo_info(self, repo_id, **options):
+        self.calls.append(("repo_info", repo_id, options))
+        return SimpleNamespace(sha=self.commit)
+
+    def list_repo_files(self, repo_id, **options):
+        return [*contents(self.folder), ".gitattributes"]
+
+    def snapshot_download(self, repo_id, *, local_dir, allow_patterns, **options):
+        self.calls.append(("snapshot_download", repo_id, options))
+        for name in allow_patterns:
+            (Path(local_dir) / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.folder / name, Path(local_dir) / name)
+
+
+@pytest.mark.parametrize(("what", "kind"), [("heads", "model"), ("predictions", "dataset")])
+def test_the_hub_is_asked_for_one_commit_of_the_right_kind_of_repository(what, kind, run, at, made, tmp_path, monkeypatch):
+    import inspect
+
+    import huggingface_hub
+
+    real = huggingface_hub.HfApi
+    fake = FakeHub(tmp_path / "hub", (kind,))
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda **_: fake)
+    at(made.cache)
+    model = made.model if what == "heads" else "tiny-bert"
+    shown = run("push", what, "--model", model, "--to", "someone/some-name", "--private").output
+    assert fake.commit in shown
+    created, uploaded = fake.calls
+    assert created == ("create_repo", "someone/some-name", {"repo_type": kind, "private": True, "exist_ok": True})
+    assert uploaded[2] == {"repo_type": kind, "commit_message": f"{what} of tiny-bert", "delete_patterns": ["heads/*", "data/*"]}
+    other = at(tmp_path / "other")
+    run("pull", "someone/some-name")
+    run("pull", "someone/some-name")
+    asked = [options for name, _, options in fake.calls if name == "repo_info"]
+    assert asked == [{"repo_type": kind, "revision": "main"}, {"repo_type": kind, "revision": fake.commit}], "the pin is kept"
+    assert all(options == {"repo_type": kind, "revision": fake.commit} for name, _, options in fake.calls if name == "snapshot_download")
+    assert (other / ("heads" if what == "heads" else "runs")).is_dir()
+    # The fake takes nothing that the real library would refuse.
+    for name, _, options in fake.calls:
+        assert set(options) <= set(inspect.signature(getattr(real, name)).parameters), name
+
+
+def test_a_name_of_no_repository_or_of_two_is_named(run, at, tmp_path, monkeypatch):
+    import huggingface_hub
+
+    at(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda **_: FakeHub(tmp_path, ()))
+    with pytest.raises(HubError, match="no repository called someone/nothing"):
+        run("pull", "someone/nothing")
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda **_: FakeHub(tmp_path, ("model", "dataset")))
+    with pytest.raises(HubError, match="--what heads"):
+        run("pull", "someone/both")
+
+
+def test_a_hub_that_cannot_be_reached_is_named(run, at, tmp_path):
+    at(tmp_path)
+    with pytest.raises(HubError, match="someone/some-name"):
+        run("pull", "someone/some-name", "--what", "heads")

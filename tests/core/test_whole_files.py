@@ -1,0 +1,78 @@
+"""Files that are there whole or not at all, and what a full disk is called."""
+
+import errno
+import threading
+
+import pytest
+
+from probing.core.whole_files import copy_whole, no_room, one_at_a_time, place_folder, write_whole
+
+
+def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):
+    target = write_whole(tmp_path / "some" / "file", "old")
+    monkeypatch.setattr("shutil.copyfile", lambda source, temporary: temporary.write_text("ha") and _raise(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        copy_whole(tmp_path / "new", target)
+    assert target.read_text() == "old"
+    assert [path.name for path in target.parent.iterdir()] == ["file"]
+
+
+def _raise(error):
+    raise error
+
+
+def test_a_finished_folder_gets_its_name_at_once_and_leaves_other_files_alone(tmp_path):
+    for target in (tmp_path / "new", tmp_path / "there"):
+        half = tmp_path / "half"
+        write_whole(half / "a", "1")
+        if target.name == "there":
+            write_whole(target / "a", "0")
+            write_whole(target / "mine", "mine")
+        place_folder(half, target)
+        assert (target / "a").read_text() == "1" and not half.exists()
+    assert (tmp_path / "there" / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "x"),
+        OSError(errno.EFBIG, "File too large"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        RuntimeError('I/O error: Os { code: 28, message: "No space left on device" }'),
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"),
+    ],
+)
+def test_a_full_disk_is_known_whatever_library_wrote(error):
+    assert "make room" in no_room(error)
+    try:
+        try:
+            raise error
+        except Exception as first:
+            raise ValueError("later") from first
+    except ValueError as later:
+        assert "make room" in no_room(later)
+
+
+def test_other_errors_are_no_full_disk():
+    assert no_room(OSError(errno.EACCES, "Permission denied")) is None
+    assert no_room(RuntimeError("[enforce fail at inline_container.cc:145] PytorchStreamReader failed reading zip archive")) is None
+
+
+def test_one_at_a_time_is_one_at_a_time(tmp_path):
+    inside, most, first = [], [], threading.Barrier(4)
+
+    def work():
+        first.wait()
+        for _ in range(20):
+            with one_at_a_time(tmp_path / "a.lock"):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 80

@@ -1,0 +1,138 @@
+"""Files that are cut short or have one wrong bit: computed again where that is possible, else a named error. Never taken for whole."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from probing.core.errors import StoreError
+from probing.store.database import open_database
+from probing.store.parquet import read_table
+from tests.faults.commands import COMMANDS, begin, call
+from tests.faults.trials import Trial, done_already, finish, undisturbed
+
+SLOW = pytest.mark.stress
+#: The default run has the hardest to notice; the stress test all.
+FAULTS = ["one bit", pytest.param("cut short", marks=SLOW), pytest.param("empty", marks=SLOW)]
+
+
+def damage(path: Path, fault: str, rng: random.Random) -> None:
+    """Does to a file what disks and copies do."""
+    content = bytearray(path.read_bytes())
+    if fault == "cut short":
+        content = content[: rng.randrange(1, len(content))]
+    elif fault == "empty":
+        content = bytearray()
+    else:
+        # Into the numbers, where no format notices: headers stand at the ends of all of ours.
+        content[rng.randrange(len(content) // 4, 3 * len(content) // 4)] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def half_probed(inputs, warm) -> Path:
+    """A place where ``probe`` was killed when some shards were done."""
+    place, _ = done_already(COMMANDS["probe"], inputs, warm)
+    for step in range(8, 400, 8):
+        place = begin(COMMANDS["probe"], inputs, warm)
+        done = warm.run(call(COMMANDS["probe"], inputs, place, kill_at_step=step))
+        if done.code == -9 and len(list((place / "cache" / "shards").rglob("shard-*.safetensors"))) > 2:
+            return place.rename(place.with_name("half-probed"))
+    raise AssertionError("probe was never killed between two shards")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("pattern", ["shard-*.safetensors", "states/*.safetensors"])
+def test_a_damaged_shard_or_state_is_computed_again(pattern, fault, inputs, warm, half_probed, report):
+    wanted = undisturbed(COMMANDS["probe"], inputs, warm)
+    place = begin(COMMANDS["probe"], inputs, warm)
+    shutil.rmtree(place)
+    shutil.copytree(half_probed, place)
+    damage(sorted((place / "cache").rglob(pattern))[0], fault, random.Random(fault))
+    if pattern.startswith("states"):
+        shutil.rmtree(place / "cache" / "shards")
+    trial = finish(COMMANDS["probe"], inputs, place, warm, wanted, Trial(1))
+    report.setdefault(("probe", f"{pattern.split('-')[0].split('/')[0]}: {fault}"), []).append(trial)
+    assert trial.losses == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_damaged_head_states_are_computed_again(fault, inputs, warm, report):
+    place, wanted = done_already(COMMANDS["train-heads"], inputs, warm)
+    shutil.rmtree(place / "cache" / "heads")
+    windows = sorted((place / "cache" / "head-states").rglob("*.states"))
+    assert windows
+    for path in windows:
+        damage(path, fault, random.Random(fault))
+    trial = finish(COMMANDS["train-heads"], inputs, place, warm, wanted, Trial(1))
+    report.setdefault(("train-heads", f"states: {fault}"), []).append(trial)
+    assert trial.losses == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_damaged_head_is_refused_by_name(fault, inputs, warm, report):
+    command = COMMANDS["push heads"]
+    place = begin(command, inputs, warm)
+    path = sorted((place / "cache" / "heads").rglob("*.safetensors"))[-1]
+    damage(path, fault, random.Random(fault))
+    done = warm.run(call(command, inputs, place))
+    assert done.code == 1 and str(path) in done.said and "Traceback" not in done.said, done.said
+    assert not (place / "out").exists()
+    report.setdefault(("push heads", f"head: {fault}"), []).append(Trial(1))
+
+
+@pytest.mark.parametrize("fault", [pytest.param("cut short"), pytest.param("empty", marks=SLOW)])
+@pytest.mark.parametrize("table", ["predictions", *(pytest.param(table, marks=SLOW) for table in ("runs", "facts", "vocabulary"))])
+def test_a_damaged_file_of_a_run_is_named_by_build_and_made_again_by_probe(table, fault, inputs, warm, report):
+    place, wanted = done_already(COMMANDS["probe"], inputs, warm)
+    (path,) = (place / "cache" / "runs").glob(f"{table}-*.parquet")
+    damage(path, fault, random.Random(fault))
+    shutil.rmtree(place / "cache" / "database")
+    done = warm.run(call(COMMANDS["build"], inputs, place))
+    assert done.code == 1 and path.name in done.said and "Traceback" not in done.said, done.said
+    trial = finish(COMMANDS["probe"], inputs, place, warm, wanted, Trial(1))
+    report.setdefault(("build, then probe", f"{table}: {fault}"), []).append(trial)
+    assert trial.losses == []
+
+
+@pytest.mark.parametrize("table", ["predictions", "runs", "facts", "vocabulary"])
+def test_a_run_file_with_one_wrong_bit_is_named_or_has_the_same_rows(table, inputs, warm, tmp_path):
+    place, _ = done_already(COMMANDS["probe"], inputs, warm)
+    (path,) = (place / "cache" / "runs").glob(f"{table}-*.parquet")
+    wanted, rng, named = read_table(path, table), random.Random(table), 0
+    for _ in range(60):
+        copy = shutil.copy(path, tmp_path / path.name)
+        damage(Path(copy), "one bit", rng)
+        try:
+            assert read_table(Path(copy), table).equals(wanted)
+        except StoreError as error:
+            assert path.name in str(error)
+            named += 1
+    assert named > 0
+
+
+@pytest.mark.parametrize("fault", ["cut short", "empty"])
+@pytest.mark.parametrize("pattern", ["results-*.duckdb", "current.json"])
+def test_a_damaged_database_is_named_and_built_again(pattern, fault, inputs, warm, report):
+    place, wanted = done_already(COMMANDS["probe"], inputs, warm)
+    (path,) = (place / "cache" / "database").glob(pattern)
+    damage(path, fault, random.Random(fault))
+    with pytest.raises(StoreError, match="probing build"):
+        open_database(place / "cache" / "database")
+    trial = finish(COMMANDS["build"], inputs, place, warm, wanted, Trial(1))
+    report.setdefault(("build", f"{pattern}: {fault}"), []).append(trial)
+    assert trial.losses == []
+
+
+@pytest.mark.parametrize("name", ["probe", *(pytest.param(name, marks=SLOW) for name in COMMANDS if name != "probe")])
+def test_two_processes_that_start_the_same_end_as_one(name, inputs, warm, report):
+    command = COMMANDS[name]
+    wanted = undisturbed(command, inputs, warm)
+    for _ in range(3):
+        place = begin(command, inputs, warm)
+        done = warm.together([call(command, inputs, place)] * 2)
+        assert [outcome.code for outcome in done] == [0, 0], [outcome.said[-800:] for outcome in done]
+        trial = finish(command, inputs, place, warm, wanted, Trial(1))
+        report.setdefault((name, "two at once"), []).append(trial)
+        assert trial.losses == []

@@ -1,0 +1,86 @@
+"""Workers of tests: known bytes, and a death at a known place. Worker processes import this module by name."""
+
+import os
+import signal
+from pathlib import Path
+
+from probing.core.errors import FactsError
+
+
+def squares(setup):
+    """Writes the square of each shard's number; dies where the setup says so, as often as it says, with half a file written."""
+    folder = Path(setup["folder"])
+
+    def work(arguments, finished):
+        for place, given in enumerate(arguments):
+            number = given["number"]
+            path = folder / f"square-{number}.txt"
+            if number == setup.get("refuses"):
+                raise FactsError(f"no square of {number}")
+            if number == setup.get("breaks"):
+                raise ZeroDivisionError("a slip of the program")
+            if number == setup.get("dies"):
+                deaths = len(list(folder.glob("death-*")))
+                if deaths < setup["times"]:
+                    (folder / f"death-{deaths}").touch()
+                    (folder / f"square-{number}.{os.getpid()}.tmp").write_text("half a")
+                    os.kill(os.getpid(), signal.SIGKILL)
+            with (folder / "calls.txt").open("a") as calls:
+                calls.write(f"{number}\n")
+            path.write_text(str(number * number))
+            finished(place, [path])
+
+    return work
+
+
+def mortal_probing(setup):
+    """The real worker of ``probe``; the first process that reads the second layer of the last shard is killed there."""
+    import probing.models.probing as module
+    from probing.commands.shard_work import open_probing
+
+    opened, real, calls = open_probing(setup), module.read_out, [0]
+    note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
+
+    def read_out(*given, **named):
+        calls[0] += 1
+        if calls[0] % 3 == 2:
+            try:
+                note.touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return real(*given, **named)
+
+    module.read_out = read_out
+    return opened
+
+
+def probing_of_another_version(setup):
+    """A worker on a machine where an older program is installed."""
+    import probing.commands.shard_work as module
+
+    module.__version__ = "0.0"
+    return module.open_probing(setup)
+
+
+def mortal_training(setup):
+    """The real worker of ``train-heads``; the first process that takes a head's second step is killed there."""
+    import probing.models.head_training as module
+    from probing.commands.head_work import open_training
+
+    opened, real = open_training(setup), module.HeadStep.take
+    note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
+
+    def take(self, number, *given):
+        if number == 1:
+            try:
+                note.touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, number, *given)
+
+    module.HeadStep.take = take
+    return opened

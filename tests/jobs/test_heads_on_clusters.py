@@ -1,0 +1,131 @@
+"""``train-heads`` and ``reproduce`` handed out: the heads and tables of one process, whoever dies."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from probing.core.errors import HeadError
+from probing.jobs.on_ray import stop_ray
+from tests.commands.conftest import cache, tiny_model  # noqa: F401
+from tests.commands.test_reproduce import arguments, copies  # noqa: F401
+
+ROOT = Path(__file__).resolve().parents[2]
+RAY = ("--executor", "ray", "--workers", 2)
+SLURM = ("--executor", "slurm", "--workers", 2, "--slurm", "cluster=local", "--slurm", "timeout_min=5")
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """A shard takes one processor; workers find the tests' own modules."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    yield
+    torch.set_num_threads(before)
+    stop_ray()
+
+
+@pytest.fixture()
+def words(cache, tiny_model, tmp_path):  # noqa: F811
+    """The command on a few sentences."""
+    text = tmp_path / "text.txt"
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
+    given = {"--model": tiny_model, "--head": "tied", "--text": text, "--valid": text, "--positions": 300, "--epochs": 2, "--threads": 1}
+    return ["train-heads", *(word for pair in given.items() for word in pair)]
+
+
+def heads(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("layer-*.safetensors"))}
+
+
+@pytest.fixture()
+def here(run, words, tmp_path):
+    """What one undisturbed process trains."""
+    run(*words, "--out", tmp_path / "here")
+    return heads(tmp_path / "here")
+
+
+def test_the_second_call_trains_nothing_and_a_damaged_head_is_trained_again(run, words, here, tmp_path):
+    folder = tmp_path / "here"
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    run(*words, "--out", folder)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    damaged = folder / "layer-01.safetensors"
+    flipped = bytearray(damaged.read_bytes())
+    flipped[-3] ^= 1
+    damaged.write_bytes(flipped)
+    run(*words, "--out", folder)
+    assert heads(folder) == here and len(here) == 3
+
+
+def test_heads_of_another_recipe_are_left_alone(run, words, here, tmp_path):
+    folder = tmp_path / "here"
+    with pytest.raises(HeadError, match="another recipe"):
+        run(*words, "--epochs", 1, "--out", folder)
+    assert heads(folder) == here
+
+
+def test_groups_of_layers_do_not_change_the_heads(run, words, here, tmp_path):
+    run(*words, "--layers-a-shard", 2, "--out", tmp_path / "grouped")
+    assert heads(tmp_path / "grouped") == here
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("who", [RAY, SLURM], ids=["ray", "slurm"])
+def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(run, words, here, who, tmp_path, monkeypatch):
+    monkeypatch.setattr("probing.commands.head_work.OPENER", "tests.jobs.planted:mortal_training")
+    # Workers inherit it; it says where the death is noted.
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
+    (tmp_path / "deaths").mkdir()
+    output = run(*words, *who, "--out", tmp_path / "there").output
+    assert len(list((tmp_path / "deaths").iterdir())) == 1
+    assert "3 shards done on" in output
+    assert heads(tmp_path / "there") == here
+
+
+#: Trains until the second layer is begun and dies.
+DIES_IN_THE_SECOND_LAYER = """
+import os, signal, sys
+import probing.models.head_training as module
+real = module.HeadStep.take
+def take(self, number, *given):
+    if len(os.listdir(sys.argv[-1])) and number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(self, number, *given)
+module.HeadStep.take = take
+from probing.commands.main import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.mark.scale
+def test_started_here_killed_and_ended_on_ray_the_heads_are_the_same(run, words, here, tmp_path):
+    folder = tmp_path / "there"
+    folder.mkdir()
+    killed = subprocess.Popen(
+        [sys.executable, "-c", DIES_IN_THE_SECOND_LAYER, *map(str, words), "--out", str(folder)], cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+    assert killed.wait(120) == -signal.SIGKILL
+    assert list(heads(folder)) == ["layer-00.safetensors"]
+    first = (folder / "layer-00.safetensors").stat().st_mtime_ns
+    run(*words, *RAY, "--out", folder)
+    assert heads(folder) == here
+    assert (folder / "layer-00.safetensors").stat().st_mtime_ns == first
+
+
+@pytest.mark.scale
+def test_reproduce_on_ray_ends_with_the_predictions_and_tables_of_one_process(run, copies, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    torch.set_num_threads(1)
+    made = {}
+    for name, options in {"here": (), "ray": RAY}.items():
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / name))
+        run(*arguments(copies, tmp_path / f"tables-{name}"), *options)
+        files = [*(tmp_path / name / "runs").glob("predictions-*"), *(tmp_path / f"tables-{name}").iterdir()]
+        made[name] = {path.name: path.read_bytes() for path in files}
+    assert made["ray"] == made["here"]
+    assert len([name for name in made["ray"] if name.startswith("predictions-")]) == 4 * 2

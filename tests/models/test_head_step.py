@@ -1,0 +1,158 @@
+"""A step is the textbook's step, and an epoch visits what the recipe says."""
+
+import json
+import multiprocessing
+import shutil
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers import AutoModelForMaskedLM
+
+from probing.core.errors import HeadError
+from probing.models.encoders import load_encoder
+from probing.models.head_batches import batches, most_positions, steps_an_epoch
+from probing.models.head_files import head_path, validation_losses
+from probing.models.head_recipe import LATER, HeadRecipe
+from probing.models.head_step import HeadStep, start_of
+from probing.models.head_training import train_head, train_heads
+from probing.models.masked_text import mask_rows
+from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
+
+IN_BLOCKS = {"pieces_a_block": 20, "blocks_a_step": 4, "positions": 0}
+
+
+def test_options_that_came_later_are_left_out_of_the_recipe_at_their_default():
+    shipped = json.loads(recipe().canonical())
+    assert not set(shipped) & set(LATER)
+    assert set(shipped) | set(LATER) == set(HeadRecipe.model_fields)
+    for name, value in {"pieces_a_block": 512, "blocks_a_step": 4, "precision": "bfloat16", "states_dtype": "float16"}.items():
+        assert json.loads(recipe(**{name: value}).canonical()) == {**shipped, name: value}
+
+
+def test_unknown_settings_are_named():
+    for name, value in {"kind": "lens", "start": "warm", "precision": "float8", "states_dtype": "int8"}.items():
+        with pytest.raises(HeadError, match=f"{name} is one of .*, not '{value}'"):
+            recipe(**{name: value}).check()
+
+
+def test_the_rate_goes_up_in_a_line_and_down_to_nothing():
+    wanted = recipe(learning_rate=1.0, warm_up=0.2)
+    assert [round(wanted.rate(step, 10), 3) for step in range(10)] == [0.5, 1.0, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
+
+
+@pytest.mark.parametrize("settings", [{}, IN_BLOCKS])
+def test_an_epoch_visits_every_position_once_in_an_order_of_its_own(settings, bert):
+    wanted = recipe(**settings)
+    text = mask_rows(bert, TRAIN, wanted, wanted.positions, 0)
+    epochs = [list(batches(wanted, text, 1, epoch)) for epoch in (0, 1)]
+    for steps in epochs:
+        assert sorted(np.concatenate(steps)) == list(range(len(text.labels)))
+        assert len(steps) == steps_an_epoch(wanted, text)
+        assert max(map(len, steps)) <= most_positions(wanted, text)
+        assert all((np.diff(step) > 0).all() for step in steps)
+    assert any(not np.array_equal(a, b) for a, b in zip(*epochs, strict=True))
+    assert not np.array_equal(epochs[0][0], next(batches(wanted, text, 2, 0)))
+    if settings:
+        rows = [np.unique(np.searchsorted(text.until, step, side="right")) for step in epochs[0]]
+        assert {len(blocks) for blocks in rows[:-1]} == {4}, "a step is four whole blocks"
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_steps_are_those_of_the_straightforward_procedure(kind, bert, folder_of, tmp_path):
+    """The whole model on whole blocks, logits at every position, loss on the masked ones, torch's own backward and AdamW."""
+    wanted, layer = recipe(kind, **IN_BLOCKS), 2
+    states = masked_states(bert, TRAIN, wanted, wanted.positions, 0, tmp_path)
+    text, at_layer = states.text, states.layer(layer)
+    total = steps_an_epoch(wanted, text)
+    ours = HeadStep(bert, wanted, total, most_positions(wanted, text))
+    start = ours.weights()
+    head = start_of(bert, wanted)
+    own = {name: p.requires_grad_() for name, p in head.trainable(kind).items()}
+    optimiser = torch.optim.AdamW(own.values(), lr=1.0, weight_decay=wanted.weight_decay)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: wanted.rate(step, total))
+    model = AutoModelForMaskedLM.from_pretrained(folder_of("bert")).eval()
+    for step, positions in enumerate(batches(wanted, text, layer, 0)):
+        ours.take(step, at_layer.at(positions), at_layer.labels[positions])
+        rows = np.unique(np.searchsorted(text.until, positions, side="right"))
+        labels = torch.full((len(rows), wanted.pieces_a_block), -100)
+        for row, block in enumerate(rows):
+            masked = text.positions_of(block)
+            labels[row, text.at[masked]] = torch.from_numpy(text.labels[masked])
+        with torch.no_grad():
+            ids = torch.tensor([text.row(block) for block in rows])
+            hidden = model(input_ids=ids, output_hidden_states=True).hidden_states[layer]
+        loss = F.cross_entropy(head(hidden).flatten(0, 1), labels.flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(own.values(), 1.0)
+        optimiser.step()
+        schedule.step()
+    for name, weight in ours.weights().items():
+        assert (weight - start[name]).norm() > 0.01 * start[name].norm(), "training moved it"
+        assert (weight - own[name]).norm() < 1e-4 * own[name].norm(), name
+
+
+def test_heads_train_on_blocks(bert, tmp_path):
+    wanted = recipe("full", learning_rate=0.03, epochs=4, **IN_BLOCKS)
+    train_heads(bert, TRAIN, VALID, wanted, tmp_path / "heads", tmp_path / "cache", layers=[1])
+    row = validation_losses(tmp_path / "heads", [1])[0]
+    assert row["best"] < 0.7 * row["start"]
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_bfloat16_reaches_the_validation_loss_of_float32(seed, bert, tmp_path):
+    best = {}
+    for precision in ("float32", "bfloat16"):
+        wanted = recipe("full", precision=precision, epochs=6, learning_rate=0.03, seed=seed)
+        train_heads(bert, TRAIN, VALID, wanted, tmp_path / precision, tmp_path / "cache", layers=[2])
+        row = validation_losses(tmp_path / precision, [2])[0]
+        best[precision] = row["best"]
+        assert row["best"] < 0.7 * row["start"]
+    assert best["bfloat16"] != best["float32"]
+    assert best["bfloat16"] == pytest.approx(best["float32"], abs=0.05)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-300], lambda b: b"", lambda b: b[: len(b) // 2] + b"\0" * 64 + b[len(b) // 2 + 64 :]])
+def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkeypatch):
+    wanted = recipe("full")
+    data = [masked_states(bert, text, wanted, n, seed, tmp_path / "cache") for text, n, seed in ((TRAIN, 200, 0), (VALID, 50, 1))]
+    whole = train_head(bert, 0, wanted, *data, tmp_path / "whole", torch.float32)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("probing.models.head_training.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        train_head(bert, 0, wanted, *data, tmp_path / "again", torch.float32)
+    partial = next((tmp_path / "again").glob("*.partial.pt"))
+    partial.write_bytes(damage(partial.read_bytes()))
+    again = train_head(bert, 0, wanted, *data, tmp_path / "again", torch.float32)
+    assert again.read_bytes() == whole.read_bytes()
+
+
+def _train_in_a_process(model, folder, cache):
+    torch.set_num_threads(1)
+    train_heads(load_encoder(model, device="cpu"), TRAIN, VALID, recipe("full"), folder, cache)
+
+
+def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, folder_of, tmp_path):
+    alone = train_heads(bert, TRAIN, VALID, recipe("full"), tmp_path / "alone", tmp_path / "cache-of-one")
+    there = multiprocessing.get_context("spawn")
+    arguments = (folder_of("bert"), tmp_path / "both", tmp_path / "cache-of-both")
+    both = [there.Process(target=_train_in_a_process, args=arguments) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(120)
+    assert [process.exitcode for process in both] == [0, 0]
+    assert [head_path(tmp_path / "both", layer).read_bytes() for layer in range(4)] == [path.read_bytes() for path in alone]
+    assert len(list((tmp_path / "both").iterdir())) == 4, "nothing partial is left"
+
+
+def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):
+    paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    monkeypatch.setattr("probing.models.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again"))
+    assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache") == paths
+    assert not (tmp_path / "cache").exists()
+    paths[1].unlink()
+    with pytest.raises(HeadError, match="one layer takes"):
+        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache", states_budget=10)
