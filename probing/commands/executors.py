@@ -12,8 +12,8 @@ from probing.core.places import cache_folder
 from probing.core.registry import read_registry
 from probing.jobs.coordinator import Executor
 from probing.jobs.local import LocalExecutor
-from probing.jobs.on_ray import RayExecutor
-from probing.jobs.on_slurm import SlurmExecutor
+from probing.jobs.on_ray import RayExecutor, ray_library
+from probing.jobs.on_slurm import SlurmExecutor, slurm_library
 
 
 class Who(StrEnum):
@@ -57,7 +57,10 @@ def executor(
 
     Raises:
         BadParameter: for an option of another executor, or one of Slurm that is not KEY=VALUE.
+        JobError: if the executor's library is not installed.
     """
+    if workers and who == Who.local:
+        raise typer.BadParameter(f"got --workers {workers} with --executor {who}, which is one process; see --executor ray")
     if address and who != Who.ray:
         raise typer.BadParameter(f"got --address {address} with --executor {who}; an address is for --executor ray")
     if slurm and who != Who.slurm:
@@ -66,8 +69,10 @@ def executor(
         raise typer.BadParameter(f"got --slurm {strange[0]}; expected KEY=VALUE, such as partition=gpu")
     cards = int(device.startswith("cuda"))
     if who == Who.ray:
+        ray_library()
         return RayExecutor(threads, workers, address, cards)
     if who == Who.slurm:
+        slurm_library()
         options = dict(option.split("=", 1) for option in slurm or ())
         if cards:
             options.setdefault("gpus_per_node", str(cards))

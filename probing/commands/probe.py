@@ -30,6 +30,7 @@ from probing.core.facts import Fact, FactSet
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import Relation, read_lama_relations, read_relations
+from probing.core.whole_files import copy_whole
 from probing.jobs.claim import claimed
 from probing.jobs.coordinator import Executor, run_job
 
@@ -52,7 +53,7 @@ def probe(
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
-    shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses at most one.", min=1)] = 2048,
+    shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses the one it computes and the one it writes.", min=1)] = 2048,
     compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no other subject.")] = False,
     who: WhoOption = Who.local,
     workers: WorkersOption = None,
@@ -122,7 +123,7 @@ def probe(
         _write_relations(relations, facts, target)
         for beside in (f"exposure-{encoder.name}.parquet", f"tasks-{encoder.name}.parquet"):
             if (Path(entry.location) / beside).is_file():
-                shutil.copyfile(Path(entry.location) / beside, target / beside)
+                copy_whole(Path(entry.location) / beside, target / beside)
     if family and seed == 0:
         _write_drift(encoder, entry.base or family, family, target)
     if out is None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption
+from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption, executor
 from probing.core.errors import RegistryError, StoreError
 from probing.core.fact_sources import read_facts
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
@@ -103,6 +103,8 @@ def reproduce(
     kinds = tuple(kind.strip() for kind in heads.split(",") if kind.strip())
     if not kinds or set(kinds) - {"tied", "lens", "full"}:
         raise typer.BadParameter(f"got heads {heads!r}; expected some of tied, lens, full, separated by commas")
+    # Options that do not fit are refused now, and not after days of fine-tuning.
+    executor(who, 1, device, workers, address)
     templates = "lama" if Path(facts, "relations.jsonl").is_file() else "default"
     plan = Plan(
         registry, entry, members, bases, kinds, facts, templates, out or cache_folder() / "reproduction" / family, source, text, valid,

@@ -50,7 +50,7 @@ class RayExecutor:
         Raises:
             JobError: if Ray is not installed, no cluster answers, or workers die too often.
         """
-        ray = _library()
+        ray = ray_library()
         self._connect(ray)
         # Lost workers are counted here: Ray's own retries would hide them and know no message for the user.
         task = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=0)(do_shards)
@@ -97,7 +97,12 @@ class RayExecutor:
             )
 
 
-def _library() -> Any:
+def ray_library() -> Any:
+    """Ray.
+
+    Raises:
+        JobError: if it is not installed.
+    """
     try:
         import ray
     except ImportError as error:

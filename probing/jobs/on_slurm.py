@@ -43,7 +43,7 @@ class SlurmExecutor:
         Raises:
             JobError: if submitit is not installed, the queue takes nothing, or jobs die too often.
         """
-        submitit = _library()
+        submitit = slurm_library()
         folder = job.folder / "slurm"
         executor = self._executor(submitit, folder)
         attempts, left = Attempts(), list(shards)
@@ -90,7 +90,12 @@ class SlurmExecutor:
         return executor
 
 
-def _library() -> Any:
+def slurm_library() -> Any:
+    """submitit.
+
+    Raises:
+        JobError: if it is not installed.
+    """
     try:
         import submitit
     except ImportError as error:

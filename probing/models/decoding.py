@@ -11,9 +11,9 @@ from probing.models.heads import DecodingHead
 
 #: Rows decoded at once: (256, 30522) float32 logits are 31 MB, whatever the number of facts, and stay in a processor's cache.
 ROWS = 256
-#: Tokens of the vocabulary multiplied at once on a CPU: a block of products that its cache holds is a tenth faster than all at once.
+#: Tokens of the vocabulary multiplied at once on a CPU: a block of products that its cache holds is faster than all at once.
 COLUMNS = 2048
-#: Rows of logits begin at multiples of this many numbers: matrix products into rows that do not are a third slower.
+#: Rows of logits begin at multiples of this many numbers: matrix products into rows that do not are slower.
 ALIGNED = 64
 
 
@@ -169,7 +169,7 @@ def read_out(
 
 def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """How many scores of each row reach that row's ``wanted``, (rows, 1)."""
-    # In 32 bits: torch adds booleans up in 64 several times more slowly, and no vocabulary has so many tokens.
+    # In 32 bits: torch adds booleans up in 64 more slowly, and no vocabulary has so many tokens.
     return (scores >= wanted).sum(1, dtype=torch.int32)
 
 

@@ -67,7 +67,7 @@ def train_head(
     Raises:
         HeadError: if a head of another recipe lies where this one goes.
     """
-    path, partial = head_path(folder, layer), folder / f"layer-{layer:02d}.partial.pt"
+    path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
     if finished(path, recipe, encoder):
         return path
     each = steps_an_epoch(recipe, train.text)
@@ -101,6 +101,11 @@ def train_head(
     save_head(step.head, HeadIdentity(encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded), folder, dtype)
     partial.unlink(missing_ok=True)
     return path
+
+
+def checkpoint_path(folder: Path, layer: int) -> Path:
+    """Where the checkpoint of a head in training lies."""
+    return folder / f"layer-{layer:02d}.partial.pt"
 
 
 def finished(path: Path, recipe: HeadRecipe, encoder: Encoder) -> bool:
@@ -183,6 +188,9 @@ def train_heads(
     recipe.check()
     layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
     wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder)]
+    for layer in set(layers) - set(wanted):
+        # Of one that was killed after the head was written: as large as four heads.
+        checkpoint_path(folder, layer).unlink(missing_ok=True)
     parts = []
     for sentences, positions, seed in ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ():
         text = masked_text_of(encoder, sentences, recipe, positions, seed, cache)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.core.errors import RegistryError
+from probing.core.errors import JobError, RegistryError
 from probing.core.registry import read_registry
 from probing.store.parquet import read_table
 from tests.core.task_files import write_conll, write_msmarco, write_squad
@@ -188,6 +188,15 @@ def test_what_is_missing_is_named_with_what_to_do(run, copies, cache, monkeypatc
     with pytest.raises(RegistryError, match="a local copy of tiny is expected there"):
         run("reproduce", "--family", "tiny", "--from", tmp_path)
     run("reproduce", "--family", "tiny", "--heads", "sideways", code=2)
+
+
+def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run, copies, monkeypatch, tmp_path):
+    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(JobError, match="Ray, which is not installed"):
+        run("reproduce", "--family", "tiny", "--from", tmp_path, "--executor", "ray")
+    run("reproduce", "--family", "tiny", "--from", tmp_path, "--workers", 2, code=2)
+    run("reproduce", "--family", "tiny", "--from", tmp_path, "--address", "auto", code=2)
 
 
 def killed_when(there, words: list[str], environment: dict[str, str]) -> str:

@@ -159,6 +159,15 @@ def test_the_second_run_does_nothing(bert, tmp_path, monkeypatch):
     assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths] == before
 
 
+def test_a_checkpoint_that_outlived_its_head_is_deleted_by_the_next_call(bert, tmp_path):
+    folder = tmp_path / "heads"
+    train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
+    for layer in (0, 2):
+        head_training.checkpoint_path(folder, layer).write_bytes(b"killed before it was deleted")
+    train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
+    assert [path.name for path in folder.glob("*.partial.pt")] == ["layer-02.partial.pt"], "layer 2 is not finished"
+
+
 def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):
     train_head(bert, 0, recipe(), *states(recipe()), tmp_path, torch.float32)
     with pytest.raises(HeadError, match="another recipe"):
