@@ -206,12 +206,12 @@ def _point_to(target: Path, final: Path, version: str) -> None:
 
 
 def _remove_old(target: Path, current: Path) -> None:
-    """Best effort: another process may hold an old file, or be writing a temporary one."""
+    """Best effort: another process may hold an old file, be writing a temporary one, or have renamed it by now."""
     for path in target.glob("results-*"):
-        young = path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _OLD_TEMPORARY_SECONDS
-        if path != current and not young:
-            try:
+        try:
+            young = path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _OLD_TEMPORARY_SECONDS
+            if path != current and not young:
                 # A folder is what a killed build could not hold in memory.
                 shutil.rmtree(path) if path.suffixes[-2:] == [".tmp", ".tmp"] else path.unlink()
-            except OSError as error:
-                _log.info("old database %s stays: %s", path, error)
+        except OSError as error:
+            _log.info("old database %s stays: %s", path, error)

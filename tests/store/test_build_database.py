@@ -288,3 +288,11 @@ def test_old_temporary_files_are_swept_and_young_ones_let_be(tmp_path: Path):
     build_database([source], target)
     assert not old.exists()
     assert young.exists()
+
+
+def test_a_temporary_file_that_another_build_renames_meanwhile_is_no_error(tmp_path: Path):
+    source, target = plant_runs(tmp_path / "runs"), tmp_path / "db"
+    target.mkdir()
+    # Listed, but not there when its age is asked, like a file that was renamed in between.
+    (target / "results-a.1.tmp").symlink_to(target / "gone")
+    assert build_database([source], target).is_file()
