@@ -1,12 +1,11 @@
 """How near probing comes to what the processor can multiply: achieved FLOP/s as a share of plain matrix products."""
 
-import time
 from collections.abc import Callable
 from statistics import median
 
 import torch
 
-from probing.bench.measurement import Measurement, random_bert_base
+from probing.bench.measurement import Measurement, random_bert_base, seconds_of
 from probing.bench.probing import ask_all
 from probing.bench.trex_prompts import bench_folder, trex_prompts
 from probing.models.encoders import Encoder, load_encoder
@@ -28,11 +27,11 @@ def measure(quick: bool = False) -> list[Measurement]:
     ours: list[float] = []
     speeds: dict[str, list[float]] = {name: [] for name in products}
     for number in range(rounds + 1):
-        taken = seconds(lambda: ask_all(encoder, heads, asked))
+        taken = seconds_of(lambda: ask_all(encoder, heads, asked))
         if number:
             ours.append(taken)
         for name, (call, size) in products.items():
-            speeds[name].append(size / min(seconds(call) for _ in range(3)))
+            speeds[name].append(size / min(seconds_of(call) for _ in range(3)))
     best = max(speeds, key=lambda name: median(speeds[name]))
     peak, mine = median(speeds[best]), median(ours)
     shares = ", ".join(f"{name} {median(found) / 1e9:.0f}" for name, found in speeds.items())
@@ -74,10 +73,3 @@ def product(m: int, k: int, n: int) -> tuple[Callable[[], torch.Tensor], int]:
     """A product of that shape into memory of its own, and its FLOP."""
     left, right, out = torch.randn(m, k), torch.randn(n, k), torch.empty(m, n)
     return lambda: torch.mm(left, right.T, out=out), 2 * m * k * n
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start

@@ -1,9 +1,7 @@
 """Head training against the straightforward procedure: same masks, same batches, same order."""
 
 import shutil
-import time
 import uuid
-from collections.abc import Callable
 from statistics import median
 
 import numpy as np
@@ -11,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM
 
-from probing.bench.measurement import Measurement, alternate, random_bert_base
+from probing.bench.measurement import Measurement, alternate, random_bert_base, require_equal, seconds_of
 from probing.core.places import cache_folder
 from probing.models.encoders import Encoder, load_encoder
 from probing.models.head_batches import batches, most_positions
@@ -25,6 +23,8 @@ BLOCK, BLOCKS_A_STEP = 512, 8
 #: The layer whose head the slice trains; every layer's costs the same.
 LAYER = 6
 LAYERS, EPOCHS = 12, 3
+#: How far weights and products may be apart, by their norm or largest value; and losses, in nats, where products are in bfloat16.
+NEAR, NEAR_LOSS = 1e-4, 0.05
 
 
 def made_up_text(encoder: Encoder, pieces: int) -> list[str]:
@@ -92,9 +92,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     place = folder / f"head-states-{uuid.uuid4().hex[:8]}"
     try:
         states = MaskedStates(encoder, text, range(encoder.layers + 1), torch.float32, place)
-        start = time.perf_counter()
-        states.compute()
-        encoding = (time.perf_counter() - start) / (len(text.until) / BLOCKS_A_STEP)
+        encoding = seconds_of(states.compute) / (len(text.until) / BLOCKS_A_STEP)
         rows = _against_straightforward(encoder, model, recipe, text, states.layer(LAYER), steps, encoding)
         return [
             *rows,
@@ -115,14 +113,15 @@ def _against_straightforward(
     # Each step is taken by both in turn; the first is a warm-up that trains but does not count.
     for number, positions in enumerate(list(batches(recipe, text, LAYER, 0))[:steps]):
         blocks = np.unique(np.searchsorted(text.until, positions, side="right"))
-        times[0].append(_seconds(lambda n=number, at=positions: ours.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
-        times[1].append(_seconds(lambda n=number, at=blocks: theirs.take(n, at)))  # type: ignore[misc]
+        times[0].append(seconds_of(lambda n=number, at=positions: ours.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
+        times[1].append(seconds_of(lambda n=number, at=blocks: theirs.take(n, at)))  # type: ignore[misc]
     step, slow = median(times[0][1:]), median(times[1][1:])
     far, moved = _distance(ours.weights(), theirs.weights(), start)
     equal = (
         f"masks, batches and order; after {steps} steps no tensor of the head differs by more than {far:.1e} of its norm "
-        f"({'within' if far < 1e-4 else 'NOT within'} 1e-4), or {moved:.1e} of what training changed"
+        f"(at most {NEAR:g} is let pass), or {moved:.1e} of what training changed"
     )
+    require_equal(far < NEAR, equal)
     spread = f"ours {min(times[0][1:]):.2f} to {max(times[0][1:]):.2f} s, theirs {min(times[1][1:]):.1f} to {max(times[1][1:]):.1f} s"
     found = []
     for epochs, bound in ((EPOCHS, 10.0), (1, None)):
@@ -157,6 +156,7 @@ def _padding(encoder: Encoder, most: int, rounds: int) -> Measurement:
     )
     far = float((buffers[0][:, :tokens] - buffers[1]).abs().max() / buffers[1].abs().max())
     equal = f"the product, to {far:.0e} of its largest value"
+    require_equal(far < NEAR, equal)
     name = f"vocabulary product with {len(padded):,} rows"
     return Measurement(name, median(ours), f"{tokens:,} rows", median(theirs), median(theirs) / median(ours), None, False, equal)
 
@@ -167,10 +167,11 @@ def _low_precision(encoder: Encoder, recipe: HeadRecipe, layer: LayerStates, tex
     times: tuple[list[float], list[float]] = ([], [])
     for number, positions in enumerate(list(batches(recipe, text, LAYER, 0))[:steps]):
         for taken, step in zip(times, trained, strict=True):
-            taken.append(_seconds(lambda s=step, n=number, at=positions: s.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
+            taken.append(seconds_of(lambda s=step, n=number, at=positions: s.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
     losses = [step.validation_loss(layer) for step in trained]
     low, full = (median(taken[1:]) for taken in times)
     equal = f"masks, batches and order; loss on the slice {losses[0]:.4f} against {losses[1]:.4f} nats after {steps} steps"
+    require_equal(abs(losses[0] - losses[1]) < NEAR_LOSS, equal)
     note = f"one step of one layer, median of {steps - 1}"
     return Measurement("a head's step with products in bfloat16", low, "float32", full, full / low, None, False, equal, note)
 
@@ -185,9 +186,3 @@ def _arithmetic(encoder: Encoder, text: MaskedText, epochs: int) -> float:
     head = sum(p.numel() for p in encoder.head.parameters() if p.ndim == 2)
     whole, once = tokens * (weights + attention), 3 * head
     return (LAYERS * epochs * (whole + tokens * once)) / (whole + LAYERS * epochs * masked * once)
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from probing.core.errors import ProbingError
 from probing.core.registry import REPOSITORY
 
 #: Tokens of BERT-base's vocabulary.
@@ -50,6 +51,23 @@ class Measurement:
         return self.ratio <= self.bound if self.at_most else self.ratio >= self.bound
 
 
+def seconds_of(call: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def require_equal(equal: bool, found: str) -> None:
+    """Ends a benchmark whose two sides do not give the same: its ratio would mean nothing.
+
+    Raises:
+        ProbingError: saying what was found.
+    """
+    if not equal:
+        raise ProbingError(f"the benchmark's two sides differ: {found}")
+
+
 def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
     """Seconds of ``rounds`` calls of each, in turn, after one call of each that is not counted.
 
@@ -58,10 +76,9 @@ def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: 
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds + 1):
         for taken, call in zip(times, (ours, theirs), strict=True):
-            start = time.perf_counter()
-            call()
+            seconds = seconds_of(call)
             if number:
-                taken.append(time.perf_counter() - start)
+                taken.append(seconds)
     return times
 
 

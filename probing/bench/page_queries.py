@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter
 from typing import Any
 
 import pandas as pd
 
 from probing.bench.generated import BASE
+from probing.bench.measurement import seconds_of
 from probing.store import fact_queries, forgetting_queries, one_fact, pair_queries, queries
 from probing.store.database import Database
 
@@ -75,10 +75,5 @@ def medians(asked: dict[str, Query], rounds: int) -> dict[str, float]:
     found = {}
     for name, query in asked.items():
         query()
-        taken = []
-        for _ in range(rounds):
-            start = perf_counter()
-            query()
-            taken.append(perf_counter() - start)
-        found[name] = median(taken)
+        found[name] = median(seconds_of(query) for _ in range(rounds))
     return found

@@ -10,16 +10,13 @@ from statistics import median
 import numpy as np
 from safetensors.numpy import load_file
 
-from probing.bench.fill_mask import BATCHES, TOP, best_batch, fill_mask
-from probing.bench.measurement import Measurement, alternate, random_bert_base
+from probing.bench.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
+from probing.bench.measurement import Measurement, alternate, random_bert_base, require_equal
 from probing.bench.trex_prompts import Asked, bench_folder, trex_prompts
 from probing.models.encoders import Encoder, load_encoder
 from probing.models.heads import DecodingHead, fresh_copy
 from probing.models.probing import RunConfig, facts_sha256, probe_shards, thread_count
 from probing.models.states import own_mask, tokenize
-
-#: Two scores so near may change places where sums are taken in another order.
-NEAR = 1e-4
 
 
 def measure(quick: bool = False) -> list[Measurement]:
@@ -30,7 +27,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     asked = trex_prompts(encoder, count)
     pipe = fill_mask(folder)
     prompts = sorted((own_mask(fact.prompt, encoder) for fact in asked.facts), key=lambda text: len(tokenize([text], encoder)[0]))
-    batch = best_batch(pipe, prompts[:: max(1, count // 64)])
+    batch = best_batch(pipe, prompts)
     rows = []
     for kind in ("lens", "full"):
         heads = [encoder.head if kind == "lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
@@ -78,16 +75,15 @@ def _agreement(columns: dict[str, np.ndarray], theirs: list, prompts: list[str],
     """Compares the last layer's best tokens, those of full heads being a copy of the lens here; in words.
 
     Raises:
-        AssertionError: if a prompt's tokens differ otherwise than by the order of near scores.
+        ProbingError: if a prompt's tokens differ otherwise than by the order of near scores, or their log-probabilities differ.
     """
     found = dict(zip(prompts, theirs, strict=True))
-    same = near = 0
+    same = 0
     for n, fact in enumerate(asked.facts):
         answer = found[own_mask(fact.prompt, encoder)]
-        ids, logs = columns["top_ids"][-1, n].tolist(), columns["top_logp"][-1, n]
-        if ids == [one["token"] for one in answer]:
-            same += 1
-        else:
-            np.testing.assert_allclose(logs, np.log([one["score"] for one in answer]), atol=NEAR)
-            near += 1
+        ids, logs = columns["top_ids"][-1, n].tolist(), columns["top_logp"][-1, n].tolist()
+        far = far_apart(ids, logs, answer)
+        require_equal(far < NEAR, f"log-probabilities of {fact.prompt!r} by {far:.1e}, tokens {ids} and {[one['token'] for one in answer]}")
+        same += ids == [one["token"] for one in answer]
+    near = len(asked.facts) - same
     return f"the {TOP} best tokens of the last layer, in order, of {same} prompts; of {near} more but for scores nearer than {NEAR}"

@@ -99,7 +99,11 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
             identity = read_identity(folder / file.path)
         except HeadError as error:
             raise HubError(f"{file.path} of {title} is no head: {error}; nothing was taken") from error
-        said = (identity.weights, identity.kind, identity.layer, json.loads(identity.recipe).get("seed", 0))
+        try:
+            recipe = dict(json.loads(identity.recipe))
+        except (TypeError, ValueError) as error:
+            raise HubError(f"{file.path} of {title} has no recipe that can be read ({error}); nothing was taken") from error
+        said = (identity.weights, identity.kind, identity.layer, recipe.get("seed", 0))
         layer = int(name.removeprefix("layer-").removesuffix(".safetensors"))
         expected = (manifest.weights, kind_and_seed.split("-")[0], layer, _seed(Path(kind_and_seed)))
         if said != expected or not manifest.weights.startswith(weights):

@@ -45,8 +45,15 @@ class LocalFolder:
     def put(self, folder: Path, what: What, message: str) -> str:
         manifest = self.folder / MANIFEST
         earlier: set[str] = set()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise HubError(f"{self.folder} is a file; name a folder")
         if manifest.is_file():
-            earlier = {file.path for file in read_manifest(manifest).files}
+            there, new = read_manifest(manifest), read_manifest(folder / MANIFEST)
+            if (there.what, there.model) != (new.what, new.model):
+                raise HubError(
+                    f"{self.folder} holds {there.what} of {there.model}, which {new.what} of {new.model} would replace; name another folder"
+                )
+            earlier = {file.path for file in there.files}
         elif self.folder.is_dir() and (found := [path for path in self.folder.iterdir() if not self._ours(path)]):
             raise HubError(f"{self.folder} holds {found[0].name} and no {MANIFEST}; name an empty folder, or one that was pushed to before")
         names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]

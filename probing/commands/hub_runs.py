@@ -96,21 +96,29 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
         elif table == "predictions":
             predicted.add(name)
     for name, row in runs:
-        problem = fingerprint_problem(row["run_id"], row["config"])
         wanted = f"predictions-{row['run_id']}.parquet"
-        needed = [
-            wanted,
-            f"facts-{json.loads(row['config']).get('facts_sha256', '')[:16]}.parquet",
-            f"vocabulary-{row['tokenizer']}.parquet",
-        ]
-        if problem is None and (missing := [file for file in needed if file not in there]):
-            problem = f"{missing[0]} is not there"
+        problem = fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row)
+        if problem is None:
+            needed = [wanted, f"facts-{json.loads(row['config'])['facts_sha256'][:16]}.parquet", f"vocabulary-{row['tokenizer']}.parquet"]
+            if missing := [file for file in needed if file not in there]:
+                problem = f"{missing[0]} is not there"
         if problem is None:
             problem = _incomplete(row, folder / DATA / wanted)
         if problem is not None or name != f"runs-{row['run_id']}.parquet":
             raise HubError(f"{name} of {title} is no whole run: {problem or 'its name is not that of its run'}; nothing was taken")
     if strays := predicted - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
         raise HubError(f"{min(strays)} of {title} belongs to no run there; nothing was taken")
+
+
+def _other_than_configured(row: dict) -> str | None:
+    """What a run's row says otherwise than the configuration that its fingerprint vouches for; None if nothing."""
+    config = json.loads(row["config"])
+    if not isinstance(config, dict) or not isinstance(config.get("facts_sha256"), str):
+        return "its configuration does not say which facts were asked"
+    for key in sorted(config.keys() & row.keys()):
+        if config[key] != row[key]:
+            return f"its row says {key} {row[key]!r}, its configuration {config[key]!r}"
+    return None
 
 
 def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Path]:

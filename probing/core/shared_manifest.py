@@ -65,6 +65,8 @@ class SharedManifest(BaseModel):
                 raise ValueError(f"the path {file.path!r} is none of {self.what}; expected {PATHS[self.what].pattern}")
         if len({file.path for file in self.files}) != len(self.files):
             raise ValueError("a path stands twice")
+        if not self.content:
+            raise ValueError(f"it lists no {self.what}")
         return self
 
     @property
@@ -90,7 +92,12 @@ def read_manifest(path: Path) -> SharedManifest:
         return SharedManifest.model_validate_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise HubError(f"{path.parent} has no {path.name}; expected what `probing push` wrote") from error
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{step}: " for step in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise HubError(f"{path.name} is not what `probing push` writes: {where}{said}; nothing was taken") from error
+    except (OSError, UnicodeDecodeError) as error:
         raise HubError(f"{path.name} is not what `probing push` writes: {error}; nothing was taken") from error
 
 

@@ -1,9 +1,11 @@
 """Files that are there whole or not at all, whatever is killed when, and what a full disk is called."""
 
+import contextlib
 import errno
 import fcntl
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,28 @@ from pathlib import Path
 #: What the libraries that write for us say where the disk is full; none of them hands on the number of the error.
 _WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quota exceeded", "PytorchStreamWriter", "unexpected pos")
 _NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+#: A temporary file that nobody has written to for so long is a killed process's.
+STALE_SECONDS = 3600.0
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name to write to, which becomes ``path`` when all is written and on disk.
+
+    Whatever is killed when, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
+    What was left beside it by a process that was killed is tidied away.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob("*.*-????????.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > STALE_SECONDS:
+                left.unlink()
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        yield temporary
+        _keep(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def copy_whole(source: Path, target: Path) -> Path:

@@ -7,15 +7,17 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-#: Probability -> tint; steep at first, as most tokens have a few per cent. Light on every page, so that one dark ink
-#: is readable on all of them in light and dark mode alike.
+#: Probability -> tint; steep at first, as most tokens have a few per cent. Each set has an ink that is readable on all of its
+#: tints, so that a grid stays readable where a visitor switches between light and dark and it is not drawn anew.
 _TINTS = ((0, "#DFE8EE"), (0.02, "#D3E2ED"), (0.1, "#BBD9EC"), (0.3, "#93C6E6"), (1, "#4AA3D9"))
-_INK, _FRAME = "#14212B", "#D55E00"
+_DARK_TINTS = ((0, "#1C2833"), (0.02, "#1D2F3D"), (0.1, "#1D3A50"), (0.3, "#1D4F72"), (1, "#1C6A9C"))
+INK, DARK_INK, _FRAME = "#14212B", "#E4EAF0", "#D55E00"
 
 
 def token_grid(
-    tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5, names: Sequence[str] = (), rows: Sequence[str] = ()
-) -> go.Figure:
+    tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5, names: Sequence[str] = (), rows: Sequence[str] = (),
+    dark: bool = False,
+) -> go.Figure:  # fmt: skip
     """A heat-map with the tokens written into its cells.
 
     Args:
@@ -24,6 +26,7 @@ def token_grid(
         columns: how many places are shown.
         names: what the columns are, where they are not the places of one list: ``place`` counts them from 1.
         rows: what the rows are from top to bottom, where they are not layers: ``layer`` counts them from 0.
+        dark: dark cells and light words, for a dark page.
     """
     columns = len(names) or columns
     tokens = tokens[tokens["place"] <= columns]
@@ -34,7 +37,7 @@ def token_grid(
     figure = go.Figure()
     figure.add_heatmap(
         z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
-        colorscale=[list(tint) for tint in _TINTS],
+        colorscale=[list(tint) for tint in (_DARK_TINTS if dark else _TINTS)],
         # Every cell says its probability, and a telephone needs the room.
         showscale=False,
     )  # fmt: skip
@@ -47,7 +50,7 @@ def token_grid(
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate=f"{'' if rows else 'layer '}%{{y}}, {'' if names else 'place '}%{{x}}<br><b>%{{customdata[0]}}</b><br>"
         "probability %{customdata[1]:.4f}<extra></extra>",
-        textfont={"size": 12, "color": _INK}, cliponaxis=False,
+        textfont={"size": 12, "color": DARK_INK if dark else INK}, cliponaxis=False,
     )  # fmt: skip
     wanted = {word.casefold() for word in marked}
     for one in tokens.itertuples():

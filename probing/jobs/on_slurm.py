@@ -74,7 +74,7 @@ class SlurmExecutor:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _executor(self, submitit: Any, folder: Path) -> Any:
-        options: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in self.options.items()}
+        options = {key: _typed(key, value) for key, value in self.options.items()}
         cluster = options.pop("cluster", "slurm")
         wanted = {"cpus_per_task": self.threads, "timeout_min": 240, "name": "probing"} | {
             key if key in SHARED or key.startswith("slurm_") else f"slurm_{key}": value for key, value in options.items()
@@ -83,11 +83,22 @@ class SlurmExecutor:
             executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
             executor.update_parameters(**wanted)
         except (RuntimeError, ValueError, NameError, TypeError, AssertionError) as error:
+            # submitit names the culprit first, and then what it knows.
+            culprit = str(error).partition("\n")[0] or type(error).__name__
             raise JobError(
-                f"Slurm cannot be used ({last_line(error)}); expected sbatch on the path of this machine and options that it knows; "
+                f"Slurm cannot be used ({culprit}); expected sbatch on the path of this machine and options that it knows; "
                 "--slurm cluster=local tries the same here"
             ) from error
         return executor
+
+
+def _typed(key: str, value: str) -> Any:
+    """A number where submitit wants one; Slurm's own options, such as an account 007, stay as they were typed."""
+    if key not in SHARED or key == "name":
+        return value
+    if re.fullmatch(r"\d+", value):
+        return int(value)
+    return float(value) if re.fullmatch(r"\d*\.\d+", value) else value
 
 
 def slurm_library() -> Any:

@@ -1,12 +1,7 @@
 """Heads on disk: safetensors with the identity of model, layer and recipe inside."""
 
-import contextlib
 import json
-import os
-import time
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,15 +10,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
-from probing.core.whole_files import sync
+from probing.core.whole_files import whole_file
 from probing.models.encoders import Encoder
 from probing.models.heads import KINDS, DecodingHead, fresh_copy
 from probing.models.sealed_files import sum_of
 
 #: Where a head file's metadata keeps its identity, as JSON.
 IDENTITY = "decoding_head"
-#: A temporary file that nobody has written to for so long is a killed process's.
-STALE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -64,27 +57,6 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
         # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
         save_file(tensors, temporary, metadata={IDENTITY: json.dumps(vars(identity), sort_keys=True)})
     return path
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name to write to, which becomes ``path`` when all is written and on disk.
-
-    Whatever is killed when, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f"{path.name}.*.tmp"):
-        with contextlib.suppress(FileNotFoundError):
-            if time.time() - left.stat().st_mtime > STALE_SECONDS:
-                left.unlink()
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        yield temporary
-        sync(temporary)
-        temporary.replace(path)
-        sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_identity(path: Path) -> HeadIdentity:

@@ -6,24 +6,26 @@ batches of cached states, the best checkpoint counted from step 0 on (their code
 
 import json
 import logging
-import pickle
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
 from probing.models.encoders import Encoder
 from probing.models.head_batches import batches, most_positions, steps_an_epoch
-from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head, whole_file
+from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head
 from probing.models.head_recipe import HeadRecipe, text_sha256
 from probing.models.head_step import HeadStep
 from probing.models.masked_states import BUDGET, MaskedStates, masked_text_of, place_of, plan
 from probing.models.masked_text import MaskedText
+from probing.models.sealed_files import read_sealed, write_sealed
 
 __all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 
@@ -31,8 +33,6 @@ log = logging.getLogger(__name__)
 
 #: Inside an epoch a checkpoint is written when the last one is so old.
 CHECKPOINT_SECONDS = 300.0
-#: What reading a torn or foreign checkpoint raises.
-UNREADABLE = (OSError, RuntimeError, EOFError, KeyError, ValueError, TypeError, pickle.UnpicklingError)
 
 
 @dataclass
@@ -105,7 +105,7 @@ def train_head(
 
 def checkpoint_path(folder: Path, layer: int) -> Path:
     """Where the checkpoint of a head in training lies."""
-    return folder / f"layer-{layer:02d}.partial.pt"
+    return folder / f"layer-{layer:02d}.partial.sealed"
 
 
 def finished(path: Path, recipe: HeadRecipe, encoder: Encoder) -> bool:
@@ -123,17 +123,11 @@ def finished(path: Path, recipe: HeadRecipe, encoder: Encoder) -> bool:
 
 
 def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, at: Progress) -> None:
-    state = {
-        "recipe": recipe.canonical(),
-        "weights": encoder.identity,
-        "step": at.step,
-        "curve": json.dumps(at.curve),
-        "now": step.weights(),
-        "best": at.best,
-        "optimiser": step.optimiser.state_dict(),
-    }
-    with whole_file(partial) as temporary:
-        torch.save(state, temporary)
+    parts = {"now": step.weights(), "best": at.best}
+    parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
+    arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
+    note = {"recipe": recipe.canonical(), "weights": encoder.identity, "step": at.step, "curve": at.curve}
+    write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
 
 def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) -> Progress | None:
@@ -141,17 +135,22 @@ def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) 
     if not partial.is_file():
         return None
     try:
-        saved = torch.load(partial, weights_only=True, map_location=encoder.device)
-        if (saved["recipe"], saved["weights"]) != (recipe.canonical(), encoder.identity):
-            return None
-        at = Progress(saved["step"], json.loads(saved["curve"]), saved["best"])
-        now, optimiser = saved["now"], saved["optimiser"]
-    except UNREADABLE as error:
-        log.warning("the checkpoint %s cannot be read (%s); the head is trained from the start", partial, type(error).__name__)
+        arrays = read_sealed(partial)
+    except OSError as error:
+        log.warning("%s; the head is trained from the start", error)
         return None
-    step.put(now)
-    step.optimiser.load_state_dict(optimiser)
-    return at
+    note = json.loads(arrays.pop("note").tobytes())
+    if (note["recipe"], note["weights"]) != (recipe.canonical(), encoder.identity):
+        return None
+    parts: dict[str, dict[str, torch.Tensor]] = defaultdict(dict)
+    for key, array in arrays.items():
+        part, name = key.split("/")
+        parts[part][name] = torch.tensor(array, device=encoder.device)
+    step.put(parts.pop("now"))
+    best = parts.pop("best")
+    state = {int(part.removeprefix("optimiser ")): tensors for part, tensors in parts.items()}
+    step.optimiser.load_state_dict({"state": state, "param_groups": step.optimiser.state_dict()["param_groups"]})
+    return Progress(note["step"], note["curve"], best)
 
 
 def train_heads(

@@ -18,8 +18,8 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
+from probing.core.whole_files import whole_file
 from probing.models.encoders import Encoder
-from probing.models.head_files import whole_file
 from probing.models.head_recipe import HeadRecipe
 from probing.models.masked_text import MaskedText, masked_text
 from probing.models.states import all_hidden_states, batches_by_length
@@ -153,11 +153,11 @@ class MaskedStates:
         """(positions, hidden) of the layer in this row of a window, if its bytes are those that were written."""
         if not self._has_its_size(number):
             return None
-        path, each = self._path(number), self._layer_bytes(number)
-        kept = np.dtype(np.float16 if self.dtype == torch.float16 else np.float32)
-        shape = (len(self._positions(number)), self.encoder.hidden)
-        window = np.memmap(path, dtype=kept, mode="r", offset=row * each, shape=shape)
-        sums = np.memmap(path, dtype=np.uint32, mode="r", offset=len(self.layers) * each)
+        path, count = self._path(number), len(self._positions(number)) * self.encoder.hidden
+        # Unlike np.memmap this keeps no file open, and a large text has more windows than a process may have files.
+        kept = torch.from_file(str(path), size=path.stat().st_size // self.dtype.itemsize, dtype=self.dtype).numpy()
+        window = kept[row * count : (row + 1) * count].reshape(-1, self.encoder.hidden)
+        sums = kept[len(self.layers) * count :].view(np.uint32)
         return window if zlib.crc32(window.data) == sums[row] else None
 
     def _compute(self, number: int) -> None:
@@ -228,6 +228,8 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
 def place_of(encoder: Encoder, recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> Path:
     """Folder of everything that belongs to one masking of one text for one model."""
     key = [encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_a_block, seed, WINDOW]
+    # Sums depend on device and thread count, and a head's bytes may not depend on who computed the states.
+    key += [encoder.device.type, torch.get_num_threads()]
     return cache / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,7 @@
 """Text whose word pieces are masked as BERT's training masks them: sentence by sentence, or in contiguous blocks."""
 
 import contextlib
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,6 @@ import numpy as np
 
 from probing.core.errors import HeadError
 from probing.models.encoders import Encoder
-from probing.models.head_files import whole_file
 from probing.models.head_recipe import HeadRecipe
 from probing.models.sealed_files import read_sealed, write_sealed
 
@@ -55,8 +55,7 @@ def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, 
     with contextlib.suppress(OSError, TypeError):  # A missing, torn or foreign cache file is simply made again.
         return MaskedText(**read_sealed(path))
     text = mask_rows(encoder, sentences, recipe, positions, seed)
-    with whole_file(path) as temporary:
-        write_sealed(vars(text), temporary)
+    write_sealed(vars(text), path)
     return text
 
 
@@ -65,7 +64,8 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    rows: list[list[int]] = []
+    # Arrays, for a list of numbers takes ten times as much.
+    rows: list[np.ndarray] = []
     at: list[int] = []
     until: list[int] = []
     labels: list[int] = []
@@ -83,7 +83,7 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
                 row[i] = tokenizer.mask_token_id
             elif dice < 0.9:
                 row[i] = int(rng.choice(ordinary))
-        rows.append(row)
+        rows.append(np.array(row, dtype=np.int32))
         at.extend(int(i) for i in chosen)
         until.append(len(labels))
         if positions and len(labels) >= positions:
@@ -91,8 +91,7 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
     if not labels or len(labels) < positions:
         wanted = f"{positions:,}" if positions else "at least one"
         raise HeadError(f"the text gives {len(labels):,} masked positions, the recipe wants {wanted}; give more text or ask for fewer")
-    ids = np.concatenate([np.array(row, dtype=np.int32) for row in rows])
-    return MaskedText(ids, np.cumsum([len(row) for row in rows]), np.array(at), np.array(until), np.array(labels))
+    return MaskedText(np.concatenate(rows), np.cumsum([len(row) for row in rows]), np.array(at), np.array(until), np.array(labels))
 
 
 def _sentences(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:
@@ -111,11 +110,11 @@ def _blocks(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng:
     if recipe.pieces_a_block > encoder.max_pieces or inside < 1:
         shortest = len(ends) + 1
         raise HeadError(f"a block has {shortest} to {encoder.max_pieces} pieces for {encoder.name}, not {recipe.pieces_a_block}")
-    pieces: list[int] = []
+    pieces = array("i")
     for start in range(0, len(sentences), SENTENCES_AT_ONCE):
         for row in encoder.tokenizer(list(sentences[start : start + SENTENCES_AT_ONCE]), add_special_tokens=False, verbose=False)[
             "input_ids"
         ]:
-            pieces += row
+            pieces.extend(row)
     for block in rng.permutation(len(pieces) // inside):
         yield [*first, *pieces[block * inside : (block + 1) * inside], *last]

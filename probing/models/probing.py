@@ -3,8 +3,6 @@
 import hashlib
 import json
 import logging
-import os
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -154,7 +152,7 @@ def probe_shards(
             if found is not None:
                 number, some, rows = found
                 prompts = [facts[n].prompt for n in some]
-                kept = _states_path(states_cache, encoder, prompts)
+                kept = _states_path(states_cache, encoder, config, prompts)
                 states = cached_states(prompts, encoder, kept, rows, writing.later)
                 gold, guests = [answers[n] for n in some], [answers[guest_of[n]] for n in some]
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
@@ -163,7 +161,7 @@ def probe_shards(
                     for layer, head in zip(wanted, heads, strict=True)
                 ]
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
-                writing.later(_write, part, shard_path(work, config, number))
+                writing.later(write_sealed, part, shard_path(work, config, number))
             bar.update()
     return [shard_path(work, config, number) for number in chosen]
 
@@ -233,18 +231,6 @@ def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict
     return {key: sorted(ids) for key, ids in found.items()}
 
 
-def _write(part: dict[str, np.ndarray], path: Path) -> None:
-    """Writes a shard so that it is there whole or not at all, whoever else writes the same one."""
-    # Another process with the same run may have finished it and tidied the folder away.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        write_sealed(part, temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
     """A shard's columns, None where it is missing, torn or another layers'."""
     if not path.is_file():
@@ -257,11 +243,11 @@ def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None
     return part if set(part) == set(COLUMNS) and len(part["gold_rank"]) == len(layers) else None
 
 
-def _states_path(cache: Path | None, encoder: Encoder, prompts: Sequence[str]) -> Path | None:
+def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, prompts: Sequence[str]) -> Path | None:
     if cache is None:
         return None
-    # Sums depend on precision, device and thread count, and a run's bytes may not depend on what the cache holds.
-    computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count()]
+    # Sums depend on precision, device, thread count and how a version makes batches, and a run's bytes not on what the cache holds.
+    computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count(), config.code_version]
     text = json.dumps([encoder.identity, computed, *prompts], ensure_ascii=False)
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
 

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from probing.core.whole_files import sync
+from probing.core.whole_files import whole_file
 
 #: Where a file's metadata keeps the sum. One entry: safetensors writes several in an order that changes from file to file.
 SUM = "crc32"
@@ -23,10 +23,10 @@ def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
     return f"{total:08x}"
 
 
-def write_sealed(arrays: Mapping[str, np.ndarray], temporary: Path) -> None:
-    """Writes arrays with their sum as safetensors, down to the disk."""
-    save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
-    sync(temporary)
+def write_sealed(arrays: Mapping[str, np.ndarray], path: Path) -> None:
+    """Writes arrays with their sum as safetensors, so that they are there whole or not at all, whoever else writes the same."""
+    with whole_file(path) as temporary:
+        save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
 
 
 def read_sealed(path: Path) -> dict[str, np.ndarray]:

@@ -1,8 +1,6 @@
 """Hidden states of every layer at the mask, from one forward pass."""
 
 import contextlib
-import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -112,17 +110,6 @@ def read_states(path: Path | None) -> np.ndarray | None:
     return None
 
 
-def keep_states(states: np.ndarray, path: Path) -> None:
-    """Writes hidden states so that they are there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        write_sealed({"states": states}, temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def cached_states(
     prompts: Sequence[str],
     encoder: Encoder,
@@ -149,7 +136,7 @@ def cached_states(
     states = states_at(rows, mask_positions(rows, encoder), encoder)
     if path is not None:
         if later is None:
-            keep_states(states, path)
+            write_sealed({"states": states}, path)
         else:
-            later(keep_states, states, path)
+            later(write_sealed, {"states": states}, path)
     return states

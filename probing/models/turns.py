@@ -1,5 +1,6 @@
 """Who may use a device now: one request at a time, in order of arrival, and none whose asker has asked anew."""
 
+import itertools
 import threading
 import weakref
 from collections import deque
@@ -13,6 +14,20 @@ class Superseded(ProbingError):
     """A request is given up because the same visitor has asked something newer."""
 
 
+_lock = threading.Lock()
+_order = itertools.count(1)
+_number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
+
+
+def arrive(run: Hashable) -> int:
+    """The number of a run in the order in which runs came, given when it is first seen.
+
+    Called before anything slow: a run that has to load a model may come to the device after a newer one, and is the older still.
+    """
+    with _lock:
+        return _number.setdefault(run, next(_order))
+
+
 class Turns:
     """The queue before one device.
 
@@ -24,8 +39,6 @@ class Turns:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[object] = deque()
-        self._runs = 0
-        self._number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
         self._newest: dict[str, int] = {}
 
     @property
@@ -49,10 +62,8 @@ class Turns:
             Superseded: as soon as a newer run of the visitor has asked.
         """
         with self._changed:
-            if run not in self._number:
-                self._runs += 1
-                self._number[run] = self._newest[visitor] = self._runs
-            number, place = self._number[run], object()
+            number, place = arrive(run), object()
+            self._newest[visitor] = max(number, self._newest.get(visitor, 0))
 
             def check() -> None:
                 if self._newest[visitor] > number:

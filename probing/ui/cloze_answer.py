@@ -103,7 +103,8 @@ def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
                     st.markdown(f"**{escape(one.model)}**")
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 parts.figure(
-                    token_grid(tokens, marked=[word.token for word in one.layers[0].watched], columns=top), table=tokens, stamp=mine,
+                    token_grid(tokens, marked=[word.token for word in one.layers[0].watched], columns=top, dark=parts.dark()),
+                    table=tokens, stamp=mine,
                     name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=caption if len(got) == 1 else "",
                     alt=f"Top tokens of every layer of {one.model} for: {one.prompt}",
                 )  # fmt: skip

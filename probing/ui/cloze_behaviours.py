@@ -134,7 +134,7 @@ def _grids(tokens: Mapping[str, pd.DataFrame], marked: list[str], rows: list[str
             if len(tokens) > 1:
                 st.markdown(f"**{escape(model)}**")
             parts.figure(
-                token_grid(table, marked=marked, columns=5, rows=rows), stamp=stamp,
+                token_grid(table, marked=marked, columns=5, rows=rows, dark=parts.dark()), stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
                 table=table[["model", "version", "sentence", "place", "token", "probability"]],
                 alt=f"Answers of the last layer of {model} to: {' and: '.join(dict.fromkeys(table['sentence']))}",

@@ -132,7 +132,9 @@ def _show(got: "ReplacedAnswer", where: str) -> None:
     reader = "its own masked-LM head" if got.reader == got.model else f"the head that {escape(got.reader)} lends it"
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
     parts.figure(
-        token_grid(tokens.rename(columns={"n": "layer"}), marked=list(dict.fromkeys(followed["word"])), columns=5, rows=rows),
+        token_grid(
+            tokens.rename(columns={"n": "layer"}), marked=list(dict.fromkeys(followed["word"])), columns=5, rows=rows, dark=parts.dark(),
+        ),
         table=tokens, stamp=stamp, name="live-replaced",
         caption=f"What {escape(got.model)} would fill in at its last layer with n layers put back, read by {read_by}.",
         alt=f"Answers by number of replaced layers for: {answer.prompt}",

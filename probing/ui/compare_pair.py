@@ -56,9 +56,9 @@ def family_stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> S
         together: base_run_id, run_id and model of all pairs.
         what: what is shown.
     """
-    runs, said = view.runs.set_index("run_id", drop=False), dict[str, list[str]]()
+    runs, said = {row["run_id"]: row for row in view.runs.to_dict("records")}, dict[str, list[str]]()
     for one in together.itertuples():
-        checks = comparability(runs.loc[one.base_run_id].to_dict(), runs.loc[one.run_id].to_dict())
+        checks = comparability(runs[one.base_run_id], runs[one.run_id])
         said.setdefault(badge([check for check in checks if check.name != "control"]), []).append(one.model)
     words = [text if len(said) == 1 else f"{', '.join(models)}: {text}" for text, models in said.items()]
     words += [f"control: {check.words}" for check in pair.checks if check.name == "control"]
@@ -68,8 +68,8 @@ def family_stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> S
 
 def fine_tuned(view: View) -> list[str]:
     """Models whose base is stored too, in the order of their colours."""
-    bases = view.runs.drop_duplicates("model").set_index("model")["base"].fillna("")
-    return [model for model in view.colours if bases[model] in view.colours]
+    bases, models = view.runs.drop_duplicates("model").set_index("model")["base"].fillna(""), view.colours
+    return [model for model in models if bases[model] in models]
 
 
 def choose(view: View) -> Pair | None:

@@ -103,7 +103,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
     more = more if stored < 5 else ""
     parts.figure(
-        drawing(token_grid, tokens, marked=[fact["object"]], columns=min(stored, 5)), table=tokens,
+        drawing(token_grid, tokens, marked=[fact["object"]], columns=min(stored, 5), dark=parts.dark()), table=tokens,
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=f"What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
         alt=f"Top tokens of every layer for: {fact['prompt']}",

@@ -147,7 +147,7 @@ def listing(view: View) -> str:
     table = found[list(_SHOWN)].rename(columns=_SHOWN)
     st.dataframe(
         table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
-        placeholder="–",
+        placeholder=parts.EMPTY,
         column_config={"prompt": st.column_config.TextColumn(width="large")},
     )  # fmt: skip
     with st.expander("Download", icon=":material/download:"):

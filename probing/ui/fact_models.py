@@ -61,7 +61,7 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
     )
     tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]])
     parts.figure(
-        drawing(token_grid, tokens, marked=[fact["object"]], names=models), table=table, name="fact-models",
+        drawing(token_grid, tokens, marked=[fact["object"]], names=models, dark=parts.dark()), table=table, name="fact-models",
         stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
         alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",

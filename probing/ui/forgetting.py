@@ -47,7 +47,7 @@ def draw_models(view: View) -> None:
         for k in selection.RANKS
     }
     st.dataframe(
-        wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row",
+        wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=parts.EMPTY,
         column_config={**shares, **{f"n P@{k}": st.column_config.NumberColumn(f"number, k = {k}") for k in selection.RANKS}},
     )  # fmt: skip
     st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")

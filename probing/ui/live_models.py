@@ -148,8 +148,10 @@ def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
 @contextmanager
 def _newest_only() -> "Iterator[None]":
     """Ends this drawing of the page where the visitor has asked something newer: the newer one is drawn already."""
-    from probing.models.turns import Superseded
+    from probing.models.turns import Superseded, arrive
 
+    # Before a model is loaded, which may take longer than the drawing that comes after this one.
+    arrive(threading.current_thread())
     try:
         yield
     except Superseded:

@@ -124,7 +124,7 @@ def licences() -> pd.DataFrame:
 def provenance(view: View) -> None:
     """Where data and models come from, and the runs in the store."""
     st.markdown("### Where models and data come from")
-    st.dataframe(licences(), hide_index=True)
+    st.dataframe(licences(), hide_index=True, placeholder=parts.EMPTY)
     st.caption(
         "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
         "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."

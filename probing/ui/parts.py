@@ -17,6 +17,8 @@ PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head t
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 FETCH_COMMAND = "python -m probing fetch"
 MOST_ROWS = 5000
+#: What a cell without a value says; Streamlit would write "None".
+EMPTY = "–"
 
 
 def figure(
@@ -56,7 +58,7 @@ def figure(
     if caption:
         st.caption(caption)
     with st.expander("Table and downloads", icon=":material/table:"):
-        st.dataframe(table.head(MOST_ROWS), hide_index=True)
+        st.dataframe(table.head(MOST_ROWS), hide_index=True, placeholder=EMPTY)
         if len(table) > MOST_ROWS:
             st.caption(f"The first {MOST_ROWS:,} of {len(table):,} rows; the CSV file has all.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -73,7 +75,7 @@ def figure(
 
 def table_with_download(table: pd.DataFrame, *, stamp: Stamp, name: str, **options) -> None:
     """Shows a table that has no figure, with its CSV."""
-    st.dataframe(table.head(MOST_ROWS), hide_index=True, **options)
+    st.dataframe(table.head(MOST_ROWS), hide_index=True, placeholder=EMPTY, **options)
     st.download_button(
         "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
         key=f"{name}.csv", on_click="ignore", icon=":material/download:",
@@ -90,6 +92,11 @@ def missing(what: str, command: str) -> None:
 def problem(error: Exception) -> None:
     """An error that a visitor can mend, in its own words and without a traceback."""
     st.warning(escape(str(error)), icon=":material/report:")
+
+
+def dark() -> bool:
+    """Whether the visitor's page is dark, as far as the browser has told; for the few figures that cannot leave their colours to it."""
+    return st.context.theme.type == "dark"
 
 
 def small_model_note(models: list[str] | tuple[str, ...]) -> None:

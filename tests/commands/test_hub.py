@@ -7,10 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from safetensors.torch import load_file, save_file
 
 from probing.core.errors import HeadError, HubError, StoreError
 from probing.core.registry import file_sha256
 from probing.core.shared_manifest import MANIFEST, read_manifest
+from probing.models.head_files import IDENTITY, read_identity
 from probing.store.parquet import read_table, write_table
 
 
@@ -207,6 +209,59 @@ def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, sh
     with pytest.raises(HubError, match="4 predictions, expected 9"):
         run("pull", "--from-folder", folder)
     assert not (other / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model": "bert-base-uncased"}, "its row says model 'bert-base-uncased', its configuration 'tiny-bert'"),
+        ({"config": "{"}, "not JSON"),
+        ({"config": "[1]", "run_id": "080a9ed428559ef6"}, "does not say which facts"),
+    ],
+)
+def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, said, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob("runs-*.parquet"))[0]
+    write_table("runs", [read_table(path, "runs").to_pylist()[0] | change], path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=said):
+        run("pull", "--from-folder", folder)
+    assert not (other / "runs").exists()
+
+
+@pytest.mark.parametrize("recipe", ["{", "[1]", "3"])
+def test_a_head_without_a_readable_recipe_is_refused_by_name(recipe, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "heads"
+    path = sorted(folder.rglob("full-seed0/*.safetensors"))[0]
+    said = vars(read_identity(path)) | {"recipe": recipe}
+    tensors = load_file(path)
+    path.unlink()
+    save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=r"layer-00.*no recipe"):
+        run("pull", "--from-folder", folder)
+    assert not (other / "heads").exists()
+
+
+def test_a_manifest_that_lists_nothing_is_refused_in_one_line(run, at, shared):
+    at(shared / "other")
+    manifest = shared / "heads" / MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"files": []}))
+    with pytest.raises(HubError, match="it lists no heads; nothing was taken") as refused:
+        run("pull", "--from-folder", shared / "heads")
+    assert "\n" not in str(refused.value) and "pydantic" not in str(refused.value)
+
+
+def test_a_push_replaces_no_share_of_something_else(run, at, made, shared):
+    at(made.cache)
+    before = contents(shared / "heads")
+    with pytest.raises(HubError, match="holds heads of tiny-bert, which predictions of tiny-bert would replace"):
+        run("push", "predictions", "--model", "tiny-bert", "--to-folder", shared / "heads", "--licence", "MIT")
+    with pytest.raises(HubError, match="is a file; name a folder"):
+        run("push", "heads", "--model", made.model, "--to-folder", made.facts, "--licence", "MIT")
+    assert contents(shared / "heads") == before
 
 
 def test_results_of_ones_own_are_never_replaced(run, at, made, shared):

@@ -1,11 +1,12 @@
 """Files that are there whole or not at all, and what a full disk is called."""
 
 import errno
+import os
 import threading
 
 import pytest
 
-from probing.core.whole_files import copy_whole, no_room, one_at_a_time, place_folder, write_whole
+from probing.core.whole_files import copy_whole, no_room, one_at_a_time, place_folder, whole_file, write_whole
 
 
 def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):
@@ -15,6 +16,17 @@ def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypa
         copy_whole(tmp_path / "new", target)
     assert target.read_text() == "old"
     assert [path.name for path in target.parent.iterdir()] == ["file"]
+
+
+def test_what_a_killed_process_left_an_hour_ago_is_tidied_by_whoever_writes_beside_it(tmp_path):
+    killed, working, other = (tmp_path / name for name in ("a.npy.17-0123abcd.tmp", "b.npy.18-0123abcd.tmp", "mine.tmp"))
+    for path in (killed, working, other):
+        path.write_text("half")
+    for path in (killed, other):
+        os.utime(path, (0, 0))
+    with whole_file(tmp_path / "c.npy") as temporary:
+        temporary.write_text("whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["c.npy", working.name, other.name])
 
 
 def _raise(error):

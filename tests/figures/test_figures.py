@@ -209,10 +209,14 @@ def test_text_is_left_to_the_page_and_inked_for_white_paper():
     assert inked.layout.font.color == inked.layout.xaxis.tickfont.color == theme.INK
 
 
-def test_the_grid_writes_dark_on_light_tiles_on_every_page():
-    figure = token_grid(tokens("rome"))
-    ink = figure.data[1].textfont.color
-    assert all(luminance(tint) > 0.3 for _, tint in figure.data[0].colorscale) and luminance(ink) < 0.02
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_grids_words_can_be_read_on_every_tile_and_a_dark_page_has_dark_tiles(dark):
+    figure = token_grid(tokens("rome"), dark=dark)
+    ink, tiles = luminance(figure.data[1].textfont.color), [luminance(tint) for _, tint in figure.data[0].colorscale]
+    for tile in tiles:
+        assert (max(ink, tile) + 0.05) / (min(ink, tile) + 0.05) >= 4.5
+        assert (tile < ink) is dark
+    assert sorted(tiles, reverse=not dark) == tiles, "the more probable, the further from the page"
 
 
 def test_a_legend_of_many_lines_leaves_the_curve_its_height():

@@ -11,7 +11,7 @@ from probing.core.errors import FactsError, JobError
 from probing.jobs.coordinator import run_job
 from probing.jobs.manifest import read
 from probing.jobs.on_ray import RayExecutor, stop_ray
-from probing.jobs.on_slurm import SlurmExecutor
+from probing.jobs.on_slurm import SlurmExecutor, _typed
 
 ROOT = Path(__file__).resolve().parents[2]
 SQUARES = {f"square-{n}.txt": str(n * n) for n in range(5)}
@@ -84,6 +84,16 @@ def test_a_cluster_that_does_not_answer_and_a_queue_that_is_not_there_are_named(
     with pytest.raises(JobError, match=r"no Ray cluster can be used at 127\.0\.0\.1:9 .*ray start"):
         run_job(job_of_squares(), RayExecutor(address="127.0.0.1:9"))
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.scale
+def test_an_option_that_submitit_does_not_know_is_named_and_the_others_arrive_as_typed(job_of_squares):
+    with pytest.raises(JobError, match=r"Slurm cannot be used \(Unknown argument 'partitoin'"):
+        run_job(job_of_squares(), SlurmExecutor(options=HERE | {"partitoin": "cpu"}))
+    with pytest.raises(JobError, match=r'Slurm cannot be used \(Parameter "timeout_min" expected'):
+        run_job(job_of_squares(), SlurmExecutor(options=HERE | {"timeout_min": "soon"}))
+    typed = {key: _typed(key, value) for key, value in {"mem_gb": "1.5", "timeout_min": "5", "account": "007", "name": "12"}.items()}
+    assert typed == {"mem_gb": 1.5, "timeout_min": 5, "account": "007", "name": "12"}
 
 
 def test_an_extra_that_is_not_installed_is_named_with_its_command(job_of_squares, monkeypatch):

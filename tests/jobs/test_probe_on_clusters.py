@@ -134,6 +134,8 @@ def test_options_of_another_executor_are_refused(run, words):
     run(*words, "--address", "auto", code=2)
     run(*words, "--slurm", "partition=gpu", code=2)
     run(*words, "--executor", "slurm", "--slurm", "partition", code=2)
+    run(*words, "--executor", "slurm", "--slurm", "=gpu", code=2)
+    run(*words, "--executor", "ray", "--address", "auto", "--workers", 2, code=2)
     run(*words, "--workers", 2, code=2)
     run(*words, "--executor", "abacus", code=2)
 

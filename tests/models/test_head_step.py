@@ -114,7 +114,11 @@ def test_bfloat16_reaches_the_validation_loss_of_float32(seed, bert, tmp_path):
     assert best["bfloat16"] == pytest.approx(best["float32"], abs=0.05)
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-300], lambda b: b"", lambda b: b[: len(b) // 2] + b"\0" * 64 + b[len(b) // 2 + 64 :]])
+def one_bit(place):
+    return lambda content: content[:-place] + bytes([content[-place] ^ 1]) + content[len(content) - place + 1 :]
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-300], lambda _: b"", one_bit(8), one_bit(800), one_bit(8000)])
 def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkeypatch):
     wanted = recipe("full")
     data = [masked_states(bert, text, wanted, n, seed, tmp_path / "cache") for text, n, seed in ((TRAIN, 200, 0), (VALID, 50, 1))]
@@ -122,7 +126,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkey
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("probing.models.head_training.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         train_head(bert, 0, wanted, *data, tmp_path / "again", torch.float32)
-    partial = next((tmp_path / "again").glob("*.partial.pt"))
+    partial = next((tmp_path / "again").glob("*.partial.sealed"))
     partial.write_bytes(damage(partial.read_bytes()))
     again = train_head(bert, 0, wanted, *data, tmp_path / "again", torch.float32)
     assert again.read_bytes() == whole.read_bytes()

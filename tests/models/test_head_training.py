@@ -145,9 +145,16 @@ def test_a_checkpoint_of_another_recipe_is_not_gone_on_from(bert, states, tmp_pa
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(head_training, "save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         train_head(bert, 0, other, train, valid, tmp_path / "b", torch.float32)
-    assert list((tmp_path / "b").glob("*.partial.pt"))
+    assert list((tmp_path / "b").glob("*.partial.sealed"))
     again = train_head(bert, 0, wanted, train, valid, tmp_path / "b", torch.float32)
     assert again.read_bytes() == whole.read_bytes()
+
+
+def test_states_of_another_thread_count_are_not_taken(bert, tmp_path, monkeypatch):
+    here = place_of(bert, recipe(), 200, 0, tmp_path)
+    assert place_of(bert, recipe(seed=3), 200, 0, tmp_path) == here, "seeds share states"
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    assert place_of(bert, recipe(), 200, 0, tmp_path) != here
 
 
 def test_the_second_run_does_nothing(bert, tmp_path, monkeypatch):
@@ -165,7 +172,7 @@ def test_a_checkpoint_that_outlived_its_head_is_deleted_by_the_next_call(bert, t
     for layer in (0, 2):
         head_training.checkpoint_path(folder, layer).write_bytes(b"killed before it was deleted")
     train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
-    assert [path.name for path in folder.glob("*.partial.pt")] == ["layer-02.partial.pt"], "layer 2 is not finished"
+    assert [path.name for path in folder.glob("*.partial.sealed")] == ["layer-02.partial.sealed"], "layer 2 is not finished"
 
 
 def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):

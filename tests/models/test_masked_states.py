@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,6 +113,15 @@ def test_killed_in_the_middle_only_the_missing_windows_are_computed(bert, tmp_pa
     again = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
     assert sorted(computed) == list(range(len(again.windows)))
     assert np.array_equal(whole, everything(again))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_windows_that_are_read_are_no_open_files(dtype, bert, tmp_path, small_windows):
+    states = masked_states(bert, TRAIN, recipe(states_dtype=dtype), 200, 0, tmp_path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    layer = states.layer(1)
+    assert len(states.windows) >= 8 and len(layer.at(np.arange(200))) == 200
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.parametrize("damage", ["truncated", "a bit turned", "missing", "foreign"])

@@ -224,14 +224,15 @@ def test_cached_states_change_nothing(bert, asked, tmp_path, monkeypatch):
         assert without[name].tobytes() == first[name].tobytes() == second[name].tobytes()
 
 
-def test_states_of_other_precision_or_thread_count_are_kept_apart(encoder_of, tmp_path, monkeypatch):
-    def path(encoder):
-        return probing_module._states_path(tmp_path, encoder, ["It is [MASK]."])
+def test_states_of_other_precision_version_or_thread_count_are_kept_apart(encoder_of, tmp_path, monkeypatch):
+    def path(encoder, version="1"):
+        config = config_for(encoder, FACTS, answer_ids(FACTS, encoder)).model_copy(update={"code_version": version})
+        return probing_module._states_path(tmp_path, encoder, config, ["It is [MASK]."])
 
-    places = {path(encoder_of("bert")), path(encoder_of("bert", torch.float64)), path(encoder_of("albert"))}
+    places = {path(encoder_of("bert")), path(encoder_of("bert", torch.float64)), path(encoder_of("albert")), path(encoder_of("bert"), "2")}
     monkeypatch.setattr(probing_module, "thread_count", lambda: 64)
     places.add(path(encoder_of("bert")))
-    assert len(places) == 4
+    assert len(places) == 5
 
 
 def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp_path):
@@ -273,11 +274,11 @@ def test_two_at_the_same_run_leave_whole_shards_and_nothing_else(bert, asked, tm
 
 
 def test_an_error_of_writing_surfaces_and_leaves_no_half_shard(bert, asked, tmp_path, monkeypatch):
-    def full_disk(_part, path):
+    def full_disk(_part, path, **_metadata):
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(probing_module, "write_sealed", full_disk)
+    monkeypatch.setattr("probing.models.sealed_files.save_file", full_disk)
     with pytest.raises(OSError, match="No space left"):
         asked(bert)
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]

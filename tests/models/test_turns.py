@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from probing.models.live import load_live
-from probing.models.turns import Superseded, Turns
+from probing.models.turns import Superseded, Turns, arrive
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20
@@ -114,6 +114,17 @@ def test_a_run_that_was_superseded_is_refused_when_it_asks_again():
     with turns.turn("you", Run()):
         assert turns.length == 1
     assert turns.length == 0
+
+
+def test_a_run_that_came_first_and_asks_last_supersedes_nobody():
+    turns, older, newer = Turns(), Run(), Run()
+    arrive(older)  # It loads a model.
+    with turns.turn("me", newer) as check:
+        with pytest.raises(Superseded), turns.turn("me", older):
+            pytest.fail("the newer run is the one that is wanted")
+        check()
+    with turns.turn("me", newer):
+        assert turns.length == 1
 
 
 def test_an_error_gives_the_device_free():

@@ -6,7 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from streamlit.runtime.context import ContextProxy, StreamlitTheme
 
+from probing.figures import token_grid
+from probing.ui import parts
 from tests.pages.conftest import PAGES, ROOT, words
 
 NEEDS_RESULTS = ("home", "layer_curves", "facts")
@@ -24,6 +27,15 @@ def test_a_page_opens_without_an_error(visit, page, store):
     assert app.title[0].value
     if store != "empty" and page in NEEDS_RESULTS:
         assert charts(app)
+    assert all(table.proto.placeholder == parts.EMPTY for table in app.dataframe), "a cell without a value would say None"
+
+
+@pytest.mark.parametrize("kind", ["light", "dark"])
+def test_the_words_of_a_grid_are_light_on_a_dark_page_and_dark_on_a_light_one(visit, monkeypatch, kind):
+    monkeypatch.setattr(ContextProxy, "theme", StreamlitTheme({"type": kind}))
+    app = visit("facts")
+    inks = {trace["textfont"]["color"] for figure in charts(app) for trace in figure["data"] if trace.get("mode") == "text"}
+    assert inks == {token_grid.DARK_INK if kind == "dark" else token_grid.INK}
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)

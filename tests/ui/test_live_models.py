@@ -115,3 +115,41 @@ def test_a_page_drawn_anew_ends_the_older_drawing_and_another_visitor_is_answere
     again = start("me", "older")
     again.join(20)
     assert ends["older"] == "answer to older"
+
+
+def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypatch):
+    loads, newer_asked, ends = threading.Event(), threading.Event(), {}
+    live = SimpleNamespace(encoder=SimpleNamespace(device="another device"), ask=lambda prompt, *_given, check: f"answer to {prompt}")
+
+    def load(model, head):
+        if model == "slow to load":
+            loads.set()
+            assert newer_asked.wait(20)
+        return live
+
+    def stop():
+        raise StopException
+
+    monkeypatch.setattr(live_models, "load", load)
+    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id="me, loading"))
+    monkeypatch.setattr(live_models.st, "stop", stop)
+
+    def older():
+        try:
+            ends["older"] = live_models.ask("slow to load", "lens", "older", 1, (), None)
+        except StopException:
+            ends["older"] = "stopped"
+
+    def newer():
+        assert loads.wait(20)
+        live_models.ask("there", "lens", "newer, first", 1, (), None)
+        newer_asked.set()
+        threads[0].join(20)
+        ends["newer"] = live_models.ask("there", "lens", "newer, second", 1, (), None)
+
+    threads = [threading.Thread(target=draw, daemon=True) for draw in (older, newer)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert ends == {"older": "stopped", "newer": "answer to newer, second"}
