@@ -43,7 +43,7 @@ SlurmOption = Annotated[
     typer.Option(help="KEY=VALUE for Slurm: partition=gpu, mem_gb=16, timeout_min=60; cluster=local tries it here."),
 ]
 ThreadsOption = Annotated[
-    int | None, typer.Option(help="Processors of a shard, part of a run's fingerprint; none: as many as torch takes here.", min=1)
+    int | None, typer.Option(help="Processors of a shard, part of a run's fingerprint; none: as many as torch takes here.", min=1, max=1024)
 ]
 
 #: What workers must have as the coordinator has it; folders are made absolute.

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,13 +91,15 @@ def known_text(sets: Sequence[HeadSet]) -> list[str]:
 
 
 def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right."""
-    from probing.models.head_files import read_identity
+    """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right, or a set has gaps."""
+    from probing.models.head_files import read_identity, read_weights, refuse_damage
 
+    layers, shapes = defaultdict[str, set[int]](set), defaultdict[str, set[str]](set)
     for file in manifest.content:
         _, weights, kind_and_seed, name = file.path.split("/")
         try:
-            identity = read_identity(folder / file.path)
+            identity, tensors = read_identity(folder / file.path), read_weights(folder / file.path)
+            refuse_damage(folder / file.path, identity, tensors)
         except HeadError as error:
             raise HubError(f"{file.path} of {title} is no head: {error}; nothing was taken") from error
         try:
@@ -110,6 +113,15 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
             raise HubError(
                 f"{file.path} of {title} is a head of (weights, kind, layer, seed) {said}, expected {expected}; nothing was taken"
             )
+        layers[kind_and_seed].add(layer)
+        shapes[kind_and_seed.split("-")[0]].add(str(sorted((name, tuple(tensor.shape)) for name, tensor in tensors.items())))
+    for heads, found in layers.items():
+        # A replicate is the last layer's alone; how many layers the model has, only the model knows.
+        if _seed(Path(heads)) == 0 and (gaps := sorted(set(range(max(found))) - found)):
+            raise HubError(f"{title} has {heads} of layers up to {max(found)}, but none of layer {gaps[0]}; nothing was taken")
+    for kind, several in shapes.items():
+        if len(several) > 1:
+            raise HubError(f"the {kind} heads of {title} have weights of {len(several)} different shapes, expected one; nothing was taken")
 
 
 def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Path]:

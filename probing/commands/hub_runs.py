@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from probing.commands.hub_heads import link_or_copy
 from probing.core.errors import HubError, StoreError
+from probing.core.facts import Fact
 from probing.core.registry import file_sha256
 from probing.core.shared_manifest import SharedManifest
 from probing.core.whole_files import copy_whole
@@ -91,6 +93,8 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
             rows = read_table(path, table)
         except StoreError as error:
             raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        if table == "facts" and (problem := _renamed(rows.to_pylist())):
+            raise HubError(f"{name} of {title} {problem}; nothing was taken")
         if table == "runs":
             runs += [(name, row) for row in rows.to_pylist()]
         elif table == "predictions":
@@ -108,6 +112,15 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
             raise HubError(f"{name} of {title} is no whole run: {problem or 'its name is not that of its run'}; nothing was taken")
     if strays := predicted - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
         raise HubError(f"{min(strays)} of {title} belongs to no run there; nothing was taken")
+
+
+def _renamed(facts: list[dict]) -> str | None:
+    """What is wrong with facts whose ids are not the hashes of what they say; None if nothing."""
+    parts = [field.name for field in fields(Fact) if field.name != "pred"]
+    for row in facts:
+        if Fact(**{name: row[name] for name in parts}).fact_id != row["fact_id"]:
+            return f"says that {row['fact_id']} is {row['subject']!r}, {row['relation']}, {row['object']!r}, which has another id"
+    return None
 
 
 def _other_than_configured(row: dict) -> str | None:

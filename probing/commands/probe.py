@@ -219,9 +219,11 @@ def _rows(table: str, path: Path) -> int | None:
 
 
 def _whole(table: str, path: Path, rows: list[dict]) -> None:
-    from probing.store.parquet import write_table
+    """Writes a table that is missing, torn or, having come from elsewhere, says otherwise."""
+    from probing.store.parquet import as_stored, write_table
 
-    if _rows(table, path) != len(rows):
+    found = _readable(table, path)
+    if found is None or not found.equals(as_stored(table, rows)):
         write_table(table, rows, path)
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: A run's facts with their answers, beside its shards.
 ASKED = "asked.jsonl"
-#: Shards asked in one go, so that writing one and reading the next overlap with computing; then they are noted as finished.
-TOGETHER = 4
 #: The function that opens the worker in another process.
 OPENER = "probing.commands.shard_work:open_probing"
 
@@ -41,17 +39,14 @@ class ProbeWork:
     layers: Sequence[int]
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Does shards in order, a few at a time."""
+        """Does shards in order; each is noted when it is written, while the next ones are computed."""
         from probing.models.probing import probe_shards
 
         numbers = [int(given["shard"]) for given in arguments]
-        for first in range(0, len(numbers), TOGETHER):
-            some = numbers[first : first + TOGETHER]
-            paths = probe_shards(
-                self.encoder, self.heads, self.facts, self.answers, self.config, self.work, self.states_cache, self.layers, some
-            )
-            for place, path in enumerate(paths, first):
-                finished(place, [path])
+        probe_shards(
+            self.encoder, self.heads, self.facts, self.answers, self.config, self.work, self.states_cache, self.layers, numbers,
+            lambda number, path: finished(numbers.index(number), [path]),
+        )  # fmt: skip
 
 
 def probe_job(opened: ProbeWork, model: str, base: str | None, heads: Path | None, environment: Mapping[str, str]) -> Job:

@@ -127,6 +127,8 @@ def _start(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
     ours = {"RAY_AUTH_TOKEN": _TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
     before = {name: os.environ.get(name) for name in (*ours, "RAY_AUTH_MODE")}
     os.environ.update(ours)
+    # Ray would warn that a token is wanted, which is what we want.
+    logging.getLogger("ray._private.authentication.authentication_token_setup").setLevel(logging.ERROR)
 
     def stop() -> None:
         ray.shutdown()

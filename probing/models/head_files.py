@@ -80,6 +80,20 @@ def read_identity(path: Path) -> HeadIdentity:
         raise HeadError(message) from None
 
 
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """The weights inside a head file, by name."""
+    with safe_open(path, framework="pt") as stream:
+        return {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+
+
+def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.Tensor]) -> None:
+    """Raises a ``HeadError`` if weights are not those that were written, or hold what is no finite number."""
+    if identity.crc32 and identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
+        raise HeadError(f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head again")
+    if strange := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+        raise HeadError(f"{path}: {strange[0]} holds numbers that are not finite; delete it and train or pull the head again")
+
+
 def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> DecodingHead:
     """One layer's head, checked to belong to this encoder, layer and kind.
 
@@ -95,16 +109,13 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
             shown = f"{str(got)[:12]} (model {identity.model})" if key == "weights" else got
             raise HeadError(f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model")
     head = fresh_copy(encoder.head, kind)
-    own = head.trainable(kind)
-    with safe_open(path, framework="pt") as stream:
-        if set(stream.keys()) != set(own):
-            raise HeadError(f"{path} holds {sorted(stream.keys())}, expected exactly {sorted(own)}")
-        tensors = {name: stream.get_tensor(name) for name in own}
+    own, tensors = head.trainable(kind), read_weights(path)
+    if set(tensors) != set(own):
+        raise HeadError(f"{path} holds {sorted(tensors)}, expected exactly {sorted(own)}")
     for name, parameter in own.items():
         if tensors[name].shape != parameter.shape:
             raise HeadError(f"{path}: {name} has shape {tuple(tensors[name].shape)}, expected {tuple(parameter.shape)}")
-    if identity.crc32 and identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
-        raise HeadError(f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head again")
+    refuse_damage(path, identity, tensors)
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(tensors[name])

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +112,7 @@ def probe_shards(
     states_cache: Path | None,
     layers: Sequence[int] | None = None,
     numbers: Iterable[int] | None = None,
+    finished: Callable[[int, Path], None] | None = None,
 ) -> list[Path]:
     """Every layer's reading of the facts of some shards, those computed that are missing or cannot be read.
 
@@ -121,6 +122,7 @@ def probe_shards(
     Args:
         encoder, heads, facts, answers, config, work, states_cache, layers: as ``probe`` has them; ``facts`` are all of the run's.
         numbers: which shards, in this order; None means all.
+        finished: called with number and path of each shard once it is whole on disk, in this order; in the thread that writes.
 
     Returns:
         The shards' paths in the order of ``numbers``.
@@ -140,17 +142,25 @@ def probe_shards(
     among = _answers_of_relations(facts, answers)
     room = LogitsRoom()
 
-    def block(number: int) -> tuple[int, range, list[list[int]]] | None:
+    def block(number: int) -> tuple[range, list[list[int]]] | None:
         if _finished(shard_path(work, config, number), wanted) is not None:
             return None
         some = range(number * config.shard, min((number + 1) * config.shard, len(facts)))
-        return number, some, tokenize([facts[n].prompt for n in some], encoder)
+        return some, tokenize([facts[n].prompt for n in some], encoder)
+
+    def keep(number: int, part: dict[str, np.ndarray] | None) -> None:
+        path = shard_path(work, config, number)
+        if part is not None:
+            write_sealed(part, path)
+        if finished is not None:
+            finished(number, path)
 
     bar = tqdm(total=len(chosen), unit="shard", desc=f"probe {config.model} {config.head} {config.probe_set}")
     with bar, WritingBehind() as writing:
-        for found in read_ahead(chosen, block):
+        for number, found in zip(chosen, read_ahead(chosen, block), strict=True):
+            part = None
             if found is not None:
-                number, some, rows = found
+                some, rows = found
                 prompts = [facts[n].prompt for n in some]
                 kept = _states_path(states_cache, encoder, config, prompts)
                 states = cached_states(prompts, encoder, kept, rows, writing.later)
@@ -161,7 +171,7 @@ def probe_shards(
                     for layer, head in zip(wanted, heads, strict=True)
                 ]
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
-                writing.later(write_sealed, part, shard_path(work, config, number))
+            writing.later(keep, number, part)
             bar.update()
     return [shard_path(work, config, number) for number in chosen]
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import shutil
 import time
 import uuid
@@ -13,10 +12,11 @@ import duckdb
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
+from probing.core.whole_files import write_whole
 from probing.store.answer_words import load_words
 from probing.store.database import POINTER, THREADS, open_database
 from probing.store.derived import STATEMENTS
-from probing.store.parquet import read_table, sync_folder
+from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
@@ -195,14 +195,8 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _point_to(target: Path, final: Path, version: str) -> None:
-    temporary = target / f"{POINTER}.{uuid.uuid4().hex[:8]}.tmp"
     content = {"file": final.name, "data_version": version, "schema_version": SCHEMA_VERSION, "derived_version": DERIVED_VERSION}
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(content, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(target / POINTER)
-    sync_folder(target)
+    write_whole(target / POINTER, json.dumps(content, indent=1))
 
 
 def _remove_old(target: Path, current: Path) -> None:

@@ -1,7 +1,5 @@
 """Parquet files: written whole or not at all, read only if they are ours."""
 
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from probing.core.errors import StoreError
+from probing.core.whole_files import whole_file
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS, SORT
 
 _TABLE_KEY = b"probing.table"
@@ -37,32 +36,32 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
     Raises:
         StoreError: if a column is missing, unknown, of the wrong type or empty where it must not be.
     """
-    table = _sorted(_conform(table_name, rows), SORT[table_name])
+    table = as_stored(table_name, rows)
     table = table.replace_schema_metadata({_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(SCHEMA_VERSION).encode()})
     paths = {f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema}
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            pq.write_table(
-                table,
-                stream,
-                compression="zstd",
-                compression_level=9,
-                version="2.6",
-                write_page_checksum=True,
-                row_group_size=_ROWS_PER_GROUP,
-                use_dictionary=[name for name, floats in paths.items() if not floats],
-                use_byte_stream_split=[name for name, floats in paths.items() if floats],
-            )
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    with whole_file(path) as temporary, temporary.open("wb") as stream:
+        pq.write_table(
+            table,
+            stream,
+            compression="zstd",
+            compression_level=9,
+            version="2.6",
+            write_page_checksum=True,
+            row_group_size=_ROWS_PER_GROUP,
+            use_dictionary=[name for name, floats in paths.items() if not floats],
+            use_byte_stream_split=[name for name, floats in paths.items() if floats],
+        )
     return path
+
+
+def as_stored(table_name: str, rows: Any) -> pa.Table:
+    """What ``read_table`` gives after ``write_table`` of these rows.
+
+    Raises:
+        StoreError: as ``write_table``.
+    """
+    return _sorted(_conform(table_name, rows), SORT[table_name])
 
 
 def read_table(path: Path, table_name: str) -> pa.Table:
@@ -112,15 +111,6 @@ def check_file(path: Path, table_name: str) -> pa.Schema:
     if found.names != expected.names:
         raise StoreError(f"{path} has the columns {found.names}, expected {expected.names}; make it again with this version of the program")
     return expected
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes a rename in ``folder`` survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

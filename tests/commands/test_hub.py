@@ -13,6 +13,7 @@ from probing.core.errors import HeadError, HubError, StoreError
 from probing.core.registry import file_sha256
 from probing.core.shared_manifest import MANIFEST, read_manifest
 from probing.models.head_files import IDENTITY, read_identity
+from probing.models.sealed_files import sum_of
 from probing.store.parquet import read_table, write_table
 
 
@@ -243,6 +244,64 @@ def test_a_head_without_a_readable_recipe_is_refused_by_name(recipe, run, at, sh
     with pytest.raises(HubError, match=r"layer-00.*no recipe"):
         run("pull", "--from-folder", folder)
     assert not (other / "heads").exists()
+
+
+def _changed_head(folder: Path, change) -> Path:
+    """A head whose weights are others, with sums that are right again."""
+    path = sorted(folder.rglob("full-seed0/*.safetensors"))[1]
+    tensors = change(load_file(path))
+    said = vars(read_identity(path)) | {"crc32": sum_of({name: tensor.numpy() for name, tensor in tensors.items()})}
+    path.unlink()
+    save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
+    rewrite(folder, path.relative_to(folder).as_posix())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda tensors: {name: tensor * float("nan") for name, tensor in tensors.items()}, "layer-01.*not finite"),
+        (lambda tensors: {name: tensor[: len(tensor) // 2].clone() for name, tensor in tensors.items()}, "2 different shapes"),
+        (lambda tensors: dict(list(tensors.items())[1:]), "2 different shapes"),
+    ],
+)
+def test_heads_that_no_training_made_are_refused_though_their_sums_are_right(change, said, run, at, shared):
+    other = at(shared / "other")
+    _changed_head(shared / "heads", change)
+    with pytest.raises(HubError, match=said):
+        run("pull", "--from-folder", shared / "heads")
+    assert not (other / "heads").exists()
+
+
+def test_a_set_of_heads_with_a_gap_is_refused(run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "heads"
+    gone = sorted(folder.rglob("full-seed0/*.safetensors"))[1]
+    gone.unlink()
+    content = json.loads((folder / MANIFEST).read_text())
+    content["files"] = [file for file in content["files"] if file["path"] != gone.relative_to(folder).as_posix()]
+    (folder / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(HubError, match="none of layer 1; nothing was taken"):
+        run("pull", "--from-folder", folder)
+    assert not (other / "heads").exists()
+
+
+def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(run, at, made, shared):
+    other = at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob("facts-*.parquet"))[0]
+    true = read_table(path, "facts")
+    write_table("facts", [row | {"object": "elsewhere"} for row in true.to_pylist()], path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match="has another id; nothing was taken"):
+        run("pull", "--from-folder", folder)
+    assert not (other / "runs").exists()
+    at(made.cache)
+    own = made.cache / "runs" / path.name
+    before = own.read_bytes()
+    shutil.copyfile(path, own)
+    run("probe", "--model", made.model, "--facts", made.facts, "--head", "lens")
+    assert own.read_bytes() == before
 
 
 def test_a_manifest_that_lists_nothing_is_refused_in_one_line(run, at, shared):
