@@ -124,11 +124,15 @@ def _share(counts: list[RelationCounts], average: str) -> float | None:
 
 
 def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:
+    # By columns: rows of a frame, made one by one, would take longer than all intervals.
+    relations, n, found = (rows[name].tolist() for name in ("relation", "n", column))
     if squared:
-        return [RelationCounts(r.relation, int(r.n), 0, getattr(r, column), getattr(r, squared)) for r in rows.itertuples()]
-    return [RelationCounts(r.relation, int(r.n), int(getattr(r, column))) for r in rows.itertuples()]
+        squares = rows[squared].tolist()
+        return [RelationCounts(*one) for one in zip(relations, n, [0] * len(n), found, squares, strict=True)]
+    return [RelationCounts(*one) for one in zip(relations, n, found, strict=True)]
 
 
 def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
     """Without relations in which the baseline is not defined."""
-    return [RelationCounts(r.relation, int(getattr(r, n)), int(getattr(r, hits))) for r in rows.itertuples() if getattr(r, n) > 0]
+    defined = rows[rows[n] > 0]
+    return [RelationCounts(*one) for one in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)]
