@@ -23,7 +23,7 @@ def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
     """
     ticks = _ticks(last)
     figure.update_xaxes(
-        title_text=TITLE, tickmode="array", tickvals=ticks, ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
+        title={"text": TITLE}, tickmode="array", tickvals=ticks, ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
         range=[-0.5, last + 0.5], showgrid=False, **where,
     )  # fmt: skip
     figure.add_vrect(x0=-0.5, x1=0.5, fillcolor=theme.NEUTRAL, opacity=0.13, line_width=0, layer="below", **where)
@@ -33,7 +33,7 @@ def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
 def vertical(figure: go.Figure, last: int) -> go.Figure:
     """Layers from bottom to top, as the model computes them."""
     figure.update_yaxes(
-        title_text="layer", tickmode="array", tickvals=list(range(last + 1)),
+        title={"text": "layer"}, tickmode="array", tickvals=list(range(last + 1)),
         ticktext=[f"{ZERO} 0" if layer == 0 else str(layer) for layer in range(last + 1)],
         range=[-0.5, last + 0.5], showgrid=False,
     )  # fmt: skip

@@ -56,7 +56,8 @@ def family_stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> S
         together: base_run_id, run_id and model of all pairs.
         what: what is shown.
     """
-    runs, said = {row["run_id"]: row for row in view.runs.to_dict("records")}, dict[str, list[str]]()
+    wanted = view.runs[view.runs["run_id"].isin({*together["base_run_id"], *together["run_id"]})]
+    runs, said = {row["run_id"]: row for row in wanted.to_dict("records")}, dict[str, list[str]]()
     for one in together.itertuples():
         checks = comparability(runs[one.base_run_id], runs[one.run_id])
         said.setdefault(badge([check for check in checks if check.name != "control"]), []).append(one.model)

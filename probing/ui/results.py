@@ -1,6 +1,7 @@
 """Stored results for pages: the database is made when first needed, every read is cached by the data's fingerprint."""
 
 import atexit
+import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +53,9 @@ def open_results() -> Results:
         StoreError: if a results file or the database cannot be used; the message says what to do.
     """
     sources = result_folders()
-    state = tuple(entry for folder in sources for path in sorted(folder.rglob("*.parquet")) if (entry := _state(path)))
-    return _open(tuple(map(str, sources)), str(database_folder()), state)
+    state = [_state(path) for folder in sources for path in sorted(folder.rglob("*.parquet"))]
+    # One text: Streamlit would take a tuple apart, which for hundreds of files takes as long as drawing a page.
+    return _open(tuple(map(str, sources)), str(database_folder()), hashlib.sha256(repr(state).encode()).hexdigest())
 
 
 def _state(path: Path) -> tuple[str, int, int] | None:
@@ -70,7 +72,7 @@ _BUILD_MEMORY = "256MB"
 
 
 @st.cache_resource(max_entries=3, show_spinner="Making the database from the stored results (once) …")
-def _open(sources: tuple[str, ...], target: str, state: tuple) -> Results:
+def _open(sources: tuple[str, ...], target: str, state: str) -> Results:
     folder = Path(target)
     build_database([Path(source) for source in sources], folder, memory=_BUILD_MEMORY)
     database = open_database(folder)
