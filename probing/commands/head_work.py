@@ -14,6 +14,8 @@ from probing.core.places import cache_folder
 from probing.jobs.job import Job, Shard
 
 if TYPE_CHECKING:
+    import torch
+
     from probing.models.encoders import Encoder
     from probing.models.head_recipe import HeadRecipe
 
@@ -40,17 +42,21 @@ class HeadWork:
     half: bool
     budget: int
 
-    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Trains all layers of all shards in one go, so that the encoder runs as seldom as the budget lets it."""
+    @property
+    def dtype(self) -> "torch.dtype":
+        """How heads are stored."""
         import torch
 
+        return torch.float16 if self.half else torch.float32
+
+    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
+        """Trains all layers of all shards in one go, so that the encoder runs as seldom as the budget lets it."""
         from probing.models.head_files import head_path
         from probing.models.head_training import train_heads
 
         layers = [layer for given in arguments for layer in given["layers"]]
-        states, dtype = cache_folder() / "head-states", torch.float16 if self.half else torch.float32
         train_heads(
-            self.encoder, self.train, self.valid, self.recipe, self.folder, states, dtype, layers, states_budget=self.budget
+            self.encoder, self.train, self.valid, self.recipe, self.folder, cache_folder() / "head-states", self.dtype, layers, self.budget
         )  # fmt: skip
         for place, given in enumerate(arguments):
             finished(place, [head_path(self.folder, layer) for layer in given["layers"]])
@@ -76,7 +82,7 @@ def head_job(
     from probing.models.head_training import finished
 
     for layer in layers:
-        finished(head_path(opened.folder, layer), opened.recipe, opened.encoder)
+        finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, opened.dtype)
     setup = {
         "version": __version__,
         "model": model,

@@ -1,5 +1,6 @@
 """``probing reproduce``: from a family's name to the tables of the paper, in one command that can be killed and called again."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -202,12 +203,25 @@ def _heads(plan: Plan) -> None:
             encoder = open_encoder(model, None, plan.device)
             found = heads_folder(model, encoder, kind, cache_folder())
             if found is not None:
-                typer.echo(f"  {model}, {kind}: heads are there already: {found}")
+                typer.echo(f"  {model}, {kind}: heads are there already: {found}{_otherwise(found, plan)}")
                 continue
             train_heads(
                 model, kind, text=plan.text, valid=plan.valid, positions=plan.positions, epochs=plan.epochs, device=plan.device,
                 who=plan.who, workers=plan.workers, address=plan.address,
             )  # fmt: skip
+
+
+def _otherwise(heads: Path, plan: Plan) -> str:
+    """What heads that were trained before learnt from, where it is not what the plan says."""
+    from probing.models.head_files import head_path, read_identity
+
+    if cache_folder() not in heads.parents:
+        # They ship with the model.
+        return ""
+    recipe = json.loads(read_identity(head_path(heads, 0)).recipe)
+    other = [f"{recipe[name]:,} {name}" for name in ("positions", "epochs") if recipe[name] != getattr(plan, name)]
+    asked = f"asked are {plan.positions:,} positions and {plan.epochs} epochs; delete the folder to train them so"
+    return f", trained on {' and '.join(other)} ({asked})" if other else ""
 
 
 def _probe(plan: Plan) -> None:

@@ -86,6 +86,12 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
         return {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
 
 
+def stored_dtype(path: Path) -> torch.dtype:
+    """The number format that a head file's weights are in."""
+    with safe_open(path, framework="pt") as stream:
+        return stream.get_tensor(next(iter(stream.keys()))).dtype
+
+
 def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.Tensor]) -> None:
     """Raises a ``HeadError`` if weights are not those that were written, or hold what is no finite number."""
     if identity.crc32 and identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from probing.core.errors import HeadError
 from probing.models.encoders import Encoder
 from probing.models.head_batches import batches, most_positions, steps_an_epoch
-from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head
+from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
 from probing.models.head_recipe import HeadRecipe, text_sha256
 from probing.models.head_step import HeadStep
 from probing.models.masked_states import BUDGET, MaskedStates, masked_text_of, place_of, plan
@@ -68,7 +68,7 @@ def train_head(
         HeadError: if a head of another recipe lies where this one goes.
     """
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
-    if finished(path, recipe, encoder):
+    if finished(path, recipe, encoder, dtype):
         return path
     each = steps_an_epoch(recipe, train.text)
     total = each * recipe.epochs
@@ -108,8 +108,8 @@ def checkpoint_path(folder: Path, layer: int) -> Path:
     return folder / f"layer-{layer:02d}.partial.sealed"
 
 
-def finished(path: Path, recipe: HeadRecipe, encoder: Encoder) -> bool:
-    """Whether the head of this recipe is there.
+def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
+    """Whether the head of this recipe is there, stored like this.
 
     Raises:
         HeadError: if another one is there.
@@ -118,6 +118,9 @@ def finished(path: Path, recipe: HeadRecipe, encoder: Encoder) -> bool:
         return False
     found = read_identity(path)
     if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity):
+        if (stored := stored_dtype(path)) != dtype:
+            got = f"{path} is stored in {stored}, asked is {dtype}".replace("torch.", "")
+            raise HeadError(f"{got}; choose another folder or delete it")
         return True
     raise HeadError(f"{path} was trained by another recipe or for other weights; choose another folder or delete it")
 
@@ -186,7 +189,7 @@ def train_heads(
     """
     recipe.check()
     layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
-    wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder)]
+    wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
     for layer in set(layers) - set(wanted):
         # Of one that was killed after the head was written: as large as four heads.
         checkpoint_path(folder, layer).unlink(missing_ok=True)

@@ -156,6 +156,11 @@ def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies
     assert contents(tmp_path / "tables") == contents(undisturbed[1])
 
 
+def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copies, copy_of_it, tmp_path):
+    output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads", "--positions", "300").output
+    assert output.count("trained on 200 positions (asked are 300 positions and 1 epochs; delete the folder to train them so)") == 4
+
+
 def test_a_single_stage_is_done_alone(run, copies, copy_of_it, undisturbed, tmp_path):
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "tables").output
     assert "stage 1 of 1: tables" in output and "stage 1 of 1: fetch" not in output

@@ -181,6 +181,13 @@ def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):
         train_head(bert, 0, recipe(seed=9), *states(recipe()), tmp_path, torch.float32)
 
 
+def test_a_head_stored_in_another_format_is_named_and_not_taken_for_the_asked_one(bert, tmp_path):
+    folder = tmp_path / "heads"
+    train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0])
+    with pytest.raises(HeadError, match="is stored in float32, asked is float16"):
+        train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", torch.float16, layers=[0])
+
+
 def test_seeds_give_different_heads_and_equal_seeds_equal_ones(bert, states, tmp_path):
     data = states(recipe())
     found = [train_head(bert, 0, recipe(seed=s), *data, tmp_path / str(n), torch.float32) for n, s in enumerate((0, 0, 1))]
