@@ -30,18 +30,30 @@ LEFT JOIN exposure e ON e.model = coalesce(nullif(r.base, ''), r.model)
 ORDER BY k.run_id, k.fact_id
 """
 
+_PLACES = 2.0**36
+
+
+def _exact_sum(share: str) -> str:
+    """SQL of a sum of shares rounded to 36 binary places (off by less than 1e-11 each).
+
+    Up to 2^17 of them are added without any rounding, so the order in which threads add them makes no difference: equal
+    predictions give equal numbers on every machine.
+    """
+    return f"sum(floor({share} * {_PLACES}::DOUBLE + 0.5) / {_PLACES}::DOUBLE)"
+
+
 #: Both additive tables by layer come from one pass over the predictions; ``both`` counts what layer and last layer know.
-_BY_LAYER = """
+_BY_LAYER = f"""
 CREATE TEMP TABLE by_layer AS
 SELECT p.run_id, p.layer, k.relation, k.exposure, k.answer_in_subject,
     count(*) AS n,
     count(*) FILTER (p.gold_rank <= 1) AS hits_1,
     count(*) FILTER (p.gold_rank <= 10) AS hits_10,
     count(*) FILTER (p.gold_rank <= 100) AS hits_100,
-    sum(1.0::DOUBLE / p.gold_rank) AS sum_reciprocal_rank,
-    sum(1.0::DOUBLE / (p.gold_rank::DOUBLE * p.gold_rank)) AS sum_squared_reciprocal_rank,
+    {_exact_sum("1.0::DOUBLE / p.gold_rank")} AS sum_reciprocal_rank,
+    {_exact_sum("1.0::DOUBLE / (p.gold_rank::DOUBLE * p.gold_rank)")} AS sum_squared_reciprocal_rank,
     count(*) FILTER (p.answer_rank = 1) AS answer_hits_1,
-    sum(1.0::DOUBLE / p.answer_rank) AS sum_answer_reciprocal_rank,
+    {_exact_sum("1.0::DOUBLE / p.answer_rank")} AS sum_answer_reciprocal_rank,
     count(p.other_rank) AS other_n,
     count(*) FILTER (p.other_rank <= 1) AS other_1,
     count(*) FILTER (p.other_rank <= 10) AS other_10,

@@ -17,6 +17,7 @@ from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import write_table
+from probing.store.sources import DERIVED_VERSION
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store, prediction_rows, run_row
 
 #: At the last of its layers 0 to 2 the primary run knows facts 0 to 3 of 10, the replicates 2 to 5 and 9.
@@ -161,8 +162,8 @@ def test_weight_drift_and_tasks_are_read_beside_the_runs(tmp_path: Path):
 def test_a_database_of_older_derived_tables_is_refused_and_made_again(tmp_path: Path):
     folder = plant_store(tmp_path)
     pointer = folder / "current.json"
-    pointer.write_text(pointer.read_text().replace('"derived_version": 2', '"derived_version": 1'))
-    with pytest.raises(StoreError, match="derived tables of version 1, expected 2; run `python -m probing build`"):
+    pointer.write_text(pointer.read_text().replace(f'"derived_version": {DERIVED_VERSION}', '"derived_version": 1'))
+    with pytest.raises(StoreError, match=f"derived tables of version 1, expected {DERIVED_VERSION}; run `python -m probing build`"):
         open_database(folder)
     build_database([tmp_path / "runs"], folder)
     with open_database(folder) as db:
