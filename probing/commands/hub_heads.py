@@ -92,7 +92,8 @@ def known_text(sets: Sequence[HeadSet]) -> list[str]:
 
 def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
     """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right, or a set has gaps."""
-    from probing.models.head_files import read_identity, read_weights, refuse_damage
+    from probing.models.head_files import read_identity, read_weights, refuse_damage, validation_losses
+    from probing.models.head_recipe import HeadRecipe
 
     layers, shapes = defaultdict[str, set[int]](set), defaultdict[str, set[str]](set)
     for file in manifest.content:
@@ -103,11 +104,16 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
         except HeadError as error:
             raise HubError(f"{file.path} of {title} is no head: {error}; nothing was taken") from error
         try:
-            recipe = dict(json.loads(identity.recipe))
+            recipe = HeadRecipe(**json.loads(identity.recipe))
         except (TypeError, ValueError) as error:
-            raise HubError(f"{file.path} of {title} has no recipe that can be read ({error}); nothing was taken") from error
-        said = (identity.weights, identity.kind, identity.layer, recipe.get("seed", 0))
+            got = str(error).partition("\n")[0]
+            raise HubError(f"{file.path} of {title} has no recipe that can be read ({got}); nothing was taken") from error
         layer = int(name.removeprefix("layer-").removesuffix(".safetensors"))
+        try:
+            validation_losses((folder / file.path).parent, [layer])
+        except (TypeError, ValueError, LookupError) as error:
+            raise HubError(f"{file.path} of {title} has no validation losses that can be read ({error!r}); nothing was taken") from error
+        said = (identity.weights, identity.kind, identity.layer, recipe.seed)
         expected = (manifest.weights, kind_and_seed.split("-")[0], layer, _seed(Path(kind_and_seed)))
         if said != expected or not manifest.weights.startswith(weights):
             raise HubError(

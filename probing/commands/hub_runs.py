@@ -7,7 +7,7 @@ from pathlib import Path
 
 from probing.commands.hub_heads import link_or_copy
 from probing.core.errors import HubError, StoreError
-from probing.core.facts import Fact
+from probing.core.facts import Fact, fill
 from probing.core.registry import file_sha256
 from probing.core.shared_manifest import SharedManifest
 from probing.core.whole_files import copy_whole
@@ -52,7 +52,7 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
     needed = [predictions, folder / f"facts-{config['facts_sha256'][:16]}.parquet", vocabulary, folder / "relations.parquet"]
     if missing := [file for file in needed if not file.is_file()]:
         raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
-    if problem := _incomplete(row, predictions):
+    if problem := _incomplete(row, predictions, needed[1]):
         raise StoreError(f"run {run_id}: {problem}; run `probe` again to complete it")
     beside = [folder / f"{table}-{row['model']}.parquet" for table in ("exposure", "tasks", "weight_drift")]
     for file in [*needed, path, *(file for file in beside if file.is_file())]:
@@ -62,7 +62,8 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
             link_or_copy(file, target / name)
 
 
-def _incomplete(row: dict, predictions: Path) -> str | None:
+def _incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
+    """What a run's predictions lack or have too much, for its row and its facts; None if nothing."""
     from probing.store.parquet import read_table
 
     table = read_table(predictions, "predictions")
@@ -73,6 +74,11 @@ def _incomplete(row: dict, predictions: Path) -> str | None:
     expected = row["n_probed"] * (1 if row["role"] == "replicate" and layers == [row["layers"] - 1] else row["layers"])
     if table.num_rows != expected:
         return f"{predictions.name} holds {table.num_rows:,} predictions, expected {expected:,}"
+    if doubled := table.num_rows - table.group_by(["fact_id", "layer"]).aggregate([]).num_rows:
+        return f"{doubled:,} predictions of {predictions.name} are of a fact and layer that it has already"
+    asked = set(read_table(facts, "facts").column("fact_id").to_pylist())
+    if other := set(table.column("fact_id").unique().to_pylist()) ^ asked:
+        return f"{len(other):,} facts are in only one of {predictions.name} and {facts.name}"
     return None
 
 
@@ -107,7 +113,7 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
             if missing := [file for file in needed if file not in there]:
                 problem = f"{missing[0]} is not there"
         if problem is None:
-            problem = _incomplete(row, folder / DATA / wanted)
+            problem = _incomplete(row, folder / DATA / wanted, folder / DATA / needed[1])
         if problem is not None or name != f"runs-{row['run_id']}.parquet":
             raise HubError(f"{name} of {title} is no whole run: {problem or 'its name is not that of its run'}; nothing was taken")
     if strays := predicted - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
@@ -115,10 +121,14 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
 
 
 def _renamed(facts: list[dict]) -> str | None:
-    """What is wrong with facts whose ids are not the hashes of what they say; None if nothing."""
+    """What is wrong with facts whose ids are not the hashes of what they say, or their prompts not their templates'; None if nothing."""
     parts = [field.name for field in fields(Fact) if field.name != "pred"]
     for row in facts:
-        if Fact(**{name: row[name] for name in parts}).fact_id != row["fact_id"]:
+        fact = Fact(**{name: row[name] for name in parts})
+        # Where a set has no templates, the template is the prompt.
+        if fact.prompt not in (fact.template, fill(fact.template or "", fact.subject)):
+            return f"says that {fact.fact_id} was asked as {fact.prompt!r}, which its template {fact.template!r} does not give"
+        if fact.fact_id != row["fact_id"]:
             return f"says that {row['fact_id']} is {row['subject']!r}, {row['relation']}, {row['object']!r}, which has another id"
     return None
 
@@ -128,6 +138,12 @@ def _other_than_configured(row: dict) -> str | None:
     config = json.loads(row["config"])
     if not isinstance(config, dict) or not isinstance(config.get("facts_sha256"), str):
         return "its configuration does not say which facts were asked"
+    try:
+        left_out = sum(dict(json.loads(row["left_out"])).values())
+    except (TypeError, ValueError):
+        return f"its row says {row['left_out']!r} was left out, expected numbers by reason"
+    if row["n_read"] != row["n_probed"] + left_out:
+        return f"its row says {row['n_read']:,} facts read, {row['n_probed']:,} probed and {left_out:,} left out, which does not add up"
     for key in sorted(config.keys() & row.keys()):
         if config[key] != row[key]:
             return f"its row says {key} {row[key]!r}, its configuration {config[key]!r}"

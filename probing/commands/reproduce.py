@@ -1,6 +1,5 @@
 """``probing reproduce``: from a family's name to the tables of the paper, in one command that can be killed and called again."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -214,12 +213,13 @@ def _heads(plan: Plan) -> None:
 def _otherwise(heads: Path, plan: Plan) -> str:
     """What heads that were trained before learnt from, where it is not what the plan says."""
     from probing.models.head_files import head_path, read_identity
+    from probing.models.head_recipe import HeadRecipe
 
     if cache_folder() not in heads.parents:
         # They ship with the model.
         return ""
-    recipe = json.loads(read_identity(head_path(heads, 0)).recipe)
-    other = [f"{recipe[name]:,} {name}" for name in ("positions", "epochs") if recipe[name] != getattr(plan, name)]
+    recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
+    other = [f"{getattr(recipe, name):,} {name}" for name in ("positions", "epochs") if getattr(recipe, name) != getattr(plan, name)]
     asked = f"asked are {plan.positions:,} positions and {plan.epochs} epochs; delete the folder to train them so"
     return f", trained on {' and '.join(other)} ({asked})" if other else ""
 

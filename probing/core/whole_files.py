@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,11 @@ def whole_file(path: Path) -> Iterator[Path]:
                 left.unlink()
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode
         yield temporary
+        # safetensors makes files that nobody else may read; those of a cache that several share are as the user's other files.
+        temporary.chmod(mode)
         _keep(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -91,6 +95,29 @@ def one_at_a_time(lock: Path) -> Iterator[None]:
     with lock.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def used_together(folder: Path) -> Iterator[Callable[[], None]]:
+    """Lets any number of processes use a folder; gives a call that removes it, unless another process uses it still.
+
+    So the last one that calls it removes the folder. Where a file system keeps no locks, everyone's call does.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("a+") as stream:
+        with contextlib.suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_SH)
+
+        def remove() -> None:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            except OSError:
+                pass
+            shutil.rmtree(folder, ignore_errors=True)
+
+        yield remove
 
 
 def no_room(error: BaseException) -> str | None:

@@ -78,14 +78,18 @@ def read(folder: Path) -> dict[str, Line]:
 
 
 def whole(folder: Path, line: Line) -> bool:
-    """Whether a finished shard's files are still what its line says; those that are not are removed, to be made again."""
+    """Whether a finished shard's files are still what its line says; those that are not are set aside, to be made again.
+
+    They are not deleted: a head that was pulled since then is somebody's, and as good as the one that the line is of.
+    """
     fits = bool(line.files)
     for name, digest in line.files:
         path = folder / name
         if not path.is_file():
             fits = False
         elif file_sha256(path) != digest:
-            log.warning("%s is not what the manifest says (sha256); it is made again", path)
-            path.unlink(missing_ok=True)
+            aside = path.with_name(f"{path.name}.other")
+            log.warning("%s is not what the manifest says (sha256); it is kept as %s and made again", path, aside.name)
+            path.replace(aside)
             fits = False
     return fits

@@ -94,6 +94,10 @@ def stored_dtype(path: Path) -> torch.dtype:
 
 def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.Tensor]) -> None:
     """Raises a ``HeadError`` if weights are not those that were written, or hold what is no finite number."""
+    if other := [name for name, tensor in tensors.items() if tensor.dtype not in (torch.float32, torch.float16)]:
+        raise HeadError(f"{path}: {other[0]} is in {str(tensors[other[0]].dtype).removeprefix('torch.')}, expected float32 or float16")
+    if not tensors:
+        raise HeadError(f"{path} holds no weights; delete it and train or pull the head again")
     if identity.crc32 and identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
         raise HeadError(f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head again")
     if strange := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:

@@ -6,7 +6,6 @@ batches of cached states, the best checkpoint counted from step 0 on (their code
 
 import json
 import logging
-import shutil
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
+from probing.core.whole_files import used_together
 from probing.models.encoders import Encoder
 from probing.models.head_batches import batches, most_positions, steps_an_epoch
 from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
@@ -170,7 +170,7 @@ def train_heads(
     """Trains a head for every layer 0..L, or for the layers named.
 
     Where the states of all layers do not fit the budget, the encoder runs once for each group of layers that does, and a
-    group's states are deleted when all its heads are there.
+    group's states are deleted when all its heads are there and no other process trains from them.
 
     Args:
         encoder: frozen encoder.
@@ -200,15 +200,17 @@ def train_heads(
     shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
     for group in groups_of_layers(encoder, wanted, parts, recipe, states_budget) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
-        for part in (training, validating):
-            part.compute()
-        for layer in group:
-            if layer in wanted:
-                train_head(encoder, layer, recipe, training, validating, folder, dtype)
-                shown.update()
-        if len(group) <= encoder.layers and all(head_path(folder, layer).is_file() for layer in group):
+        # Another kind or seed may be training from the same states.
+        with used_together(training.folder) as remove_training, used_together(validating.folder) as remove_validating:
             for part in (training, validating):
-                shutil.rmtree(part.folder, ignore_errors=True)
+                part.compute()
+            for layer in group:
+                if layer in wanted:
+                    train_head(encoder, layer, recipe, training, validating, folder, dtype)
+                    shown.update()
+            if len(group) <= encoder.layers and all(head_path(folder, layer).is_file() for layer in group):
+                remove_training()
+                remove_validating()
     shown.close()
     return [head_path(folder, layer) for layer in layers]
 

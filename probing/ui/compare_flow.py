@@ -26,6 +26,9 @@ PARTS = {
     "erased": "lost, and among the first 100 at no layer",
 }
 
+#: What a relation's row shows before its details.
+_FIRST = ("label", "kept", "lost", "gained", "base_value", "value", "difference", "p_value")
+
 
 def draw_flow(view: View, pair: Pair) -> None:
     """Transitions and fates as a flow; every part opens its facts, by a click and by a link."""
@@ -115,6 +118,7 @@ def _by_relation(view: View, pair: Pair) -> None:
         return
     shown = ["relation", "label", "n", "kept", "gained", "lost", "never", "base_value", "value", "difference", "low", "high", "p_value"]
     shown += ["relocated", "suppressed", "displaced", "erased"]
+    number = st.column_config.NumberColumn
     with st.expander(f"{pair.model['model']}, relation by relation", icon=":material/category:"):
         st.caption(
             f"{escape(set_name(pair.model['probe_set']))}; p-values are each on their own. Select a row to open the facts that were lost."
@@ -128,10 +132,12 @@ def _by_relation(view: View, pair: Pair) -> None:
         parts.table_with_download(
             table[shown], stamp=pair.stamp(view, f"transitions by relation, rank ≤ {k}"), name="relation-transitions", key=key,
             on_select=picked, selection_mode="single-row",
+            column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
             column_config={
                 "label": st.column_config.TextColumn("relation", pinned=True), "relation": "id",
-                **{name: st.column_config.NumberColumn(name.replace("_", " "), format="percent")
-                   for name in ("base_value", "value", "difference", "low", "high")},
-                "p_value": st.column_config.NumberColumn("p", format="%.2g"),
+                "base_value": number("base", format="percent", width=70, help=f"P@{k} of {pair.base['model']} at the last layer."),
+                "value": number("model", format="percent", width=70, help=f"P@{k} of {pair.model['model']} at the last layer."),
+                **{name: number(format="percent", width=85) for name in ("difference", "low", "high")},
+                "p_value": number("p", format="%.2g", width=80),
             },
         )  # fmt: skip

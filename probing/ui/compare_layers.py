@@ -43,10 +43,11 @@ def draw_weights(view: View, pair: Pair) -> None:
     if len(tasks):
         st.markdown("What the models were fine-tuned for, beside what guessing would give:")
         parts.table_with_download(
-            tasks, stamp=_stamp(view, pair, together, "task metrics"), name="tasks",
+            tasks, stamp=_stamp(view, pair, together, "task metrics"), name="tasks", height="content",
+            column_order=["model", "metric", "value", "chance", "chance_name", "n", "objective", "base"],
             column_config={
                 "value": st.column_config.NumberColumn(format="%.3f"), "chance": st.column_config.NumberColumn(format="%.3f"),
-                "chance_name": "chance is",
+                "chance_name": "chance is", "model": st.column_config.TextColumn(pinned=True),
             },
         )  # fmt: skip
 
@@ -97,5 +98,8 @@ def draw_early_exit(view: View, pair: Pair) -> None:
     shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
     parts.table_with_download(
         shown, stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
-        column_config={**percent, "n": "facts scored", "p_value": st.column_config.NumberColumn("p", format="%.2g")},
+        column_config={
+            **percent, "n": st.column_config.NumberColumn("facts", help="Facts that were scored."),
+            "p_value": st.column_config.NumberColumn("p", format="%.2g"), "model": st.column_config.TextColumn(pinned=True),
+        },
     )  # fmt: skip

@@ -5,15 +5,20 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.ui import fact_parts, home, navigation, parts, selection
+from probing.ui import columns, fact_parts, home, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
 from probing.ui.text import count, escape
 
 ROWS = 50
 _SHOWN = {
-    "subject": "subject", "label": "relation", "object": "answer", "first_layer": "first known", "last_layer": "last known",
+    "subject": "subject", "object": "answer", "label": "relation", "first_layer": "first known", "last_layer": "last known",
     "best_rank": "best rank", "last_rank": "last rank", "exposure": "exposure", "prompt": "prompt",
+}  # fmt: skip
+_HEADINGS = {
+    "first known": st.column_config.NumberColumn("first", help="The first layer that knows it."),
+    "last known": st.column_config.NumberColumn("last", help="The last layer that knows it."),
+    "prompt": st.column_config.TextColumn(width="large"),
 }  # fmt: skip
 _ORDER_WORDS = {
     "layers known": "known at most layers first", "fact": "by name", "first layer": "known earliest first",
@@ -148,7 +153,7 @@ def listing(view: View) -> str:
     st.dataframe(
         table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
         placeholder=parts.EMPTY,
-        column_config={"prompt": st.column_config.TextColumn(width="large")},
+        column_config=columns.fitted(table, _HEADINGS),
     )  # fmt: skip
     with st.expander("Download", icon=":material/download:"):
         st.download_button(

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures import theme
-from probing.ui import fact_list, facts_behind, parts, selection
+from probing.ui import columns, fact_list, facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
 from probing.ui.reported import report
@@ -18,7 +18,8 @@ DEFINITIONS = {
     "facts, corrected for their number (Benjamini and Hochberg).",
 }
 _MOST_LINKS = 8
-_SHARE = {"format": "percent"}
+#: What a relation's row shows before its details.
+_FIRST = ("label", "last", "best_inner", "best_layer", "drop", "caption", "authors", "strict")
 
 
 def draw_models(view: View) -> None:
@@ -42,13 +43,14 @@ def draw_models(view: View) -> None:
         if rows := st.session_state[key].selection.rows:
             selection.update(model=models[rows[0]])
 
-    shares = {
-        f"P@{k}": st.column_config.NumberColumn(f"forgotten, k = {k}", format="percent", help="Share of the relations that are forgotten.")
-        for k in selection.RANKS
-    }
+    number = st.column_config.NumberColumn
+    headings = {"model": st.column_config.TextColumn(pinned=True), "relations": number(help="Relations that were compared.")}
+    for k in selection.RANKS:
+        headings[f"P@{k}"] = number(f"k = {k}", format="percent", help=f"Share of the relations that are forgotten at rank ≤ {k}.")
+        headings[f"n P@{k}"] = number(f"n, k = {k}", help=f"Number of the relations that are forgotten at rank ≤ {k}.")
     st.dataframe(
         wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=parts.EMPTY,
-        column_config={**shares, **{f"n P@{k}": st.column_config.NumberColumn(f"number, k = {k}") for k in selection.RANKS}},
+        column_config=columns.fitted(wide, headings), column_order=[*(name for name in wide if name != "relations"), "relations"],
     )  # fmt: skip
     st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")
     stamp = view.stamp(
@@ -104,16 +106,21 @@ def draw_relations(view: View) -> None:
             row = shown.iloc[rows[0]]
             facts_behind.go(view, relation=str(row["relation"]), at_layer=int(row["best_layer"]), at_rank=chosen.k)
 
-    st.caption("Select a row to open the facts that its best inner layer knows. A click on a column's head sorts.")
+    number = st.column_config.NumberColumn
+    st.caption(
+        "Select a row to open the facts that its best inner layer knows. A click on a column's head sorts; details follow to the right."
+    )
     parts.table_with_download(
         shown, stamp=view.stamp(f"forgotten relations, rank ≤ {chosen.k}, {chosen.model} {chosen.head}, {set_name(chosen.probe_set)}, "
         f"{view.filter_words()}", (run["run_id"],)),
         name="relation-forgetting", key=key, on_select=picked, selection_mode="single-row",
+        column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
         column_config={
-            **{name: st.column_config.NumberColumn(name.replace("_", " "), format="percent") for name in ("last", "best_inner", "drop")},
-            **{name: st.column_config.NumberColumn(name.replace("_", " "), format="%.2g") for name in ("p_authors", "p_strict")},
-            "relation": st.column_config.TextColumn("id"), "label": st.column_config.TextColumn("relation", pinned=True),
-            "best_layer": "best layer", "held_out": "held out", "family_size": st.column_config.NumberColumn(
+            "last": number(format="percent", width=70, help="Known at the last layer."),
+            "best_inner": number("inner", format="percent", width=70, help="Known at the best inner layer."),
+            "best_layer": number("at layer", help="The best inner layer."), "drop": number(format="percent", width=75),
+            **{name: number(name.replace("_", " "), format="%.2g", width=80) for name in ("p_authors", "p_strict")},
+            "relation": "id", "label": st.column_config.TextColumn("relation", pinned=True), "family_size": number(
                 "tests", help="Size of the family that the strict p-values are corrected for."),
         },
     )  # fmt: skip

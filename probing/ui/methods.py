@@ -9,6 +9,7 @@ from probing.core.metrics import METRICS, Metric
 from probing.core.registry import read_registry
 from probing.ui import parts
 from probing.ui.chosen_runs import set_name
+from probing.ui.columns import fitted
 from probing.ui.page import View
 from probing.ui.text import escape
 
@@ -124,7 +125,8 @@ def licences() -> pd.DataFrame:
 def provenance(view: View) -> None:
     """Where data and models come from, and the runs in the store."""
     st.markdown("### Where models and data come from")
-    st.dataframe(licences(), hide_index=True, placeholder=parts.EMPTY)
+    table = licences()
+    st.dataframe(table, hide_index=True, placeholder=parts.EMPTY, column_config=fitted(table))
     st.caption(
         "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
         "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."

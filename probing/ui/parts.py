@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from probing.ui import exports
+from probing.ui import columns, exports
 from probing.ui.drawings import Drawing, for_file, stamped
 from probing.ui.exports import Stamp
 from probing.ui.text import escape
@@ -58,7 +58,8 @@ def figure(
     if caption:
         st.caption(caption)
     with st.expander("Table and downloads", icon=":material/table:"):
-        st.dataframe(table.head(MOST_ROWS), hide_index=True, placeholder=EMPTY)
+        top = table.head(MOST_ROWS)
+        st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=columns.fitted(top), column_order=columns.telling(top))
         if len(table) > MOST_ROWS:
             st.caption(f"The first {MOST_ROWS:,} of {len(table):,} rows; the CSV file has all.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -73,9 +74,21 @@ def figure(
             st.segmented_control("The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image")
 
 
-def table_with_download(table: pd.DataFrame, *, stamp: Stamp, name: str, **options) -> None:
-    """Shows a table that has no figure, with its CSV."""
-    st.dataframe(table.head(MOST_ROWS), hide_index=True, placeholder=EMPTY, **options)
+def table_with_download(
+    table: pd.DataFrame, *, stamp: Stamp, name: str, shown: pd.DataFrame | None = None, column_config: dict | None = None, **options
+) -> None:
+    """Shows a table that has no figure, with its CSV.
+
+    Args:
+        table: what the CSV has, whole.
+        stamp: filters and fingerprint; below the table and in the file.
+        name: key of the parts and name of the file, unique on the page.
+        shown: what stands on the page instead of ``table`` where that is worded for the page.
+        column_config: headings and formats; columns get the width of their words.
+        **options: others of ``st.dataframe``, ``column_order`` above all.
+    """
+    top = (table if shown is None else shown).head(MOST_ROWS)
+    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=columns.fitted(top, column_config), **options)
     st.download_button(
         "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
         key=f"{name}.csv", on_click="ignore", icon=":material/download:",

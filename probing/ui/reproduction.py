@@ -6,7 +6,7 @@ import streamlit as st
 from probing.core.published import Published, read_published
 from probing.core.registry import read_registry
 from probing.reports.evidence import BASE
-from probing.reports.reproduction import Family, Gathered, Reproduction, families, lay_beside
+from probing.reports.reproduction import NOT_PUBLISHED, Family, Gathered, Reproduction, families, lay_beside
 from probing.store.database import Database
 from probing.ui import parts, selection
 from probing.ui.chosen_runs import HEADS, set_name
@@ -15,6 +15,8 @@ from probing.ui.text import count, escape
 
 #: The paper's own base: with any other, numbers are compared with another model's.
 PAPERS_BASE = "bert-base-uncased"
+#: What a cell that was not published says on the page; the CSV has the words.
+NONE = "none"
 
 
 @st.cache_data(max_entries=1, show_spinner=False)
@@ -82,15 +84,23 @@ def _table_1(view: View, ours: Reproduction) -> None:
     st.markdown("### Table 1: the facts")
     gathered, table = ours.gathered, ours.table_1.assign(ours=ours.table_1["ours"].map(set_name))
     base = gathered.runs[gathered.runs["objective"] == BASE]
+    number = st.column_config.NumberColumn
     parts.table_with_download(
         table, stamp=stamp(view, gathered, "Table 1", base), name="table-1",
+        column_order=["probe_set", "part", "published_facts", "probed", "read", "published_relations", "relations", "comparable"],
         column_config={
-            "probe_set": "probe set", "published_relations": "published relations", "published_facts": "published facts",
-            "ours": "facts from", "comparable": "beside each other?", "relations": "relations here", "left_out": "left out, by reason",
+            "probe_set": st.column_config.TextColumn("probe set", pinned=True),
+            "published_facts": number("published", help="Facts, as published."),
+            "probed": number("ours", help="Facts that were probed here."), "read": number("read", help="Probed or left out."),
+            "published_relations": number("relations", help="Relations, as published."), "relations": "relations here",
+            "ours": "facts from", "comparable": "beside each other?", "left_out": "left out, by reason",
         },
     )  # fmt: skip
+    left = table[table["left_out"].ne("") & table["left_out"].ne("none")]
+    if len(left):
+        st.caption("Left out: " + "; ".join(f"{escape(row.probe_set)} {escape(row.left_out)}" for row in left.itertuples()) + ".")
     st.caption(
-        f"Facts of {escape(gathered.family.base)}: read = probed + left out. A fact is left out where its answer is not one token of the "
+        f"Facts of {escape(gathered.family.base)}: read = ours + left out. A fact is left out where its answer is not one token of the "
         "vocabulary, so a small vocabulary asks fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences stand in their "
         "place and are not the same facts**, so those cells are not comparable. The paper gives no number of relations for them."
     )
@@ -98,20 +108,26 @@ def _table_1(view: View, ours: Reproduction) -> None:
 
 def _table_2(view: View, ours: Reproduction) -> None:
     st.markdown("### Table 2: forgotten T-REx relations")
+    number = st.column_config.NumberColumn
     parts.table_with_download(
-        ours.table_2, stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten), name="table-2", height="content",
+        ours.table_2, shown=briefly(ours.table_2), stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten), name="table-2",
+        height="content",
+        column_order=[
+            "row", "k", "published", "authors", "published_count", "authors_count", "caption_count", "strict_count", "relations", "model",
+        ],
         column_config={
-            "row": "", "model": "here", "k": "P@k", "published_count": "of 42",
-            "authors": st.column_config.NumberColumn("ours, authors", format="%.2f", help="Counted as the published cells are."),
-            "authors_count": "of 42, ours", "caption_count": "caption", "strict_count": "strict",
-            "relations": "relations here",
+            "row": st.column_config.TextColumn("", pinned=True), "model": "here", "k": "P@k",
+            "authors": number("ours", format="%.2f", help="“Authors”: counted as the published cells are."),
+            "published_count": number("of 42", help="Published number of forgotten relations."),
+            "authors_count": number("ours of 42", help="“Authors”: counted as the published cells are."),
+            "caption_count": "caption", "strict_count": "strict", "relations": number("relations", help="T-REx relations here."),
         },
     )  # fmt: skip
     st.caption(
-        "Only **authors** is laid beside the published cells: best inner layer above the last and an unpaired t-test p ≤ 0.05, divided by "
-        "42 as in the authors' code, which counts one key too many. *Caption*: any inner layer's mean above the last's. *Strict*: exact "
-        "McNemar of every inner layer against the last, Benjamini-Hochberg over relations × layers, a drop of at least 2 points. Both are "
-        "numbers of relations; “relations here” is how many there are."
+        "Only **authors** (“ours”) is laid beside the published cells: best inner layer above the last and an unpaired t-test p ≤ 0.05, "
+        "divided by 42 as in the authors' code, which counts one key too many. *Caption*: any inner layer's mean above the last's. "
+        "*Strict*: exact McNemar of every inner layer against the last, Benjamini-Hochberg over relations × layers, a drop of at least 2 "
+        "points. Both are numbers of relations; “relations” is how many there are here. “none”: **not published**, which is not 0."
     )
 
 
@@ -120,16 +136,31 @@ def _table_3(view: View, ours: Reproduction) -> None:
     gathered, table = ours.gathered, ours.table_3.assign(ours=ours.table_3["ours"].map(set_name))
     decimals = st.column_config.NumberColumn
     parts.table_with_download(
-        table, stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3", height="content",
+        table, shown=briefly(table), stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3",
+        height="content", column_order=["row", "probe_set", "published", "ours_micro", "ours_macro", "facts", "comparable"],
         column_config={
-            "row": "", "model": "model here", "probe_set": "probe set", "published": "published last / total",
+            "row": st.column_config.TextColumn("", pinned=True), "model": "model here", "probe_set": "probe set",
+            "published": st.column_config.TextColumn("published", help="Last layer / all layers, as published."),
+            "ours_micro": st.column_config.TextColumn("ours", help="Last layer / all layers, over facts."),
+            "ours_macro": st.column_config.TextColumn("ours, macro", help="Last layer / all layers, the mean over relations."),
             "ours": "facts from", "comparable": "beside each other?",
             "last_micro": decimals("last, micro", format="%.1f"), "total_micro": decimals("total, micro", format="%.1f"),
             "last_macro": decimals("last, macro", format="%.1f"), "total_macro": decimals("total, macro", format="%.1f"),
         },
     )  # fmt: skip
     st.caption(
-        "*Micro* is over facts, *macro* the mean over relations. The authors' code pools facts for Figure 1, so the published table is "
-        "**probably micro**; it does not say. NER-CoNLL was **not published** here, which is not 0. Cells marked “other sentences” are our "
-        "own clozes and not LAMA's facts: the published number stands beside them, but the two do not compare."
+        "Cells are last layer / all layers. “Ours” is *micro*, over facts; *macro* is the mean over relations. The authors' code pools "
+        "facts for Figure 1, so the published table is **probably micro**; it does not say. “none”: NER-CoNLL was **not published** here, "
+        "which is not 0. Cells marked “other sentences” are our own clozes and not LAMA's facts: the published number stands beside them, "
+        "but the two do not compare."
     )
+
+
+def briefly(table: pd.DataFrame) -> pd.DataFrame:
+    """Table 2 or 3 as a telephone shows it side by side: short words for what is not published, and our two shares as one text."""
+    shown = table.assign(published=table["published"].replace(NOT_PUBLISHED, NONE))
+    for average in ("micro", "macro"):
+        if f"last_{average}" in table.columns:
+            pairs = zip(table[f"last_{average}"], table[f"total_{average}"], strict=True)
+            shown[f"ours_{average}"] = [f"{last:.1f} / {total:.1f}" if pd.notna([last, total]).all() else None for last, total in pairs]
+    return shown

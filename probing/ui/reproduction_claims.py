@@ -35,7 +35,11 @@ def cards(view: View, ours: Reproduction) -> None:
         f"not, **{counts[UNTESTED]}** cannot be tested. Verdicts are computed by the rule on each card. The paper states no tolerances, so "
         "those are ours. A verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models."
     )
-    parts.table_with_download(table, stamp=stamp(view, gathered, "claims"), name="claims")
+    # Numbers and rule are too long for a row; each card below has them.
+    parts.table_with_download(
+        table, stamp=stamp(view, gathered, "claims"), name="claims", height="content", column_order=["verdict", "claim"],
+        column_config={"claim": st.column_config.TextColumn(width=690)},
+    )  # fmt: skip
     for claim in claims:
         _card(view, gathered, claim, judged[claim.name])
 

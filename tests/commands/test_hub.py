@@ -217,6 +217,8 @@ def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, sh
     [
         ({"model": "bert-base-uncased"}, "its row says model 'bert-base-uncased', its configuration 'tiny-bert'"),
         ({"config": "{"}, "not JSON"),
+        ({"left_out": "{"}, "expected numbers by reason"),
+        ({"n_read": 4}, "which does not add up"),
         ({"config": "[1]", "run_id": "080a9ed428559ef6"}, "does not say which facts"),
     ],
 )
@@ -231,7 +233,7 @@ def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, s
     assert not (other / "runs").exists()
 
 
-@pytest.mark.parametrize("recipe", ["{", "[1]", "3"])
+@pytest.mark.parametrize("recipe", ["{", "[1]", "3", "{}"])
 def test_a_head_without_a_readable_recipe_is_refused_by_name(recipe, run, at, shared):
     other = at(shared / "other")
     folder = shared / "heads"
@@ -242,6 +244,21 @@ def test_a_head_without_a_readable_recipe_is_refused_by_name(recipe, run, at, sh
     save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
     rewrite(folder, path.relative_to(folder).as_posix())
     with pytest.raises(HubError, match=r"layer-00.*no recipe"):
+        run("pull", "--from-folder", folder)
+    assert not (other / "heads").exists()
+
+
+@pytest.mark.parametrize("validation", ["x", "[]", "[[0]]", "7"])
+def test_a_head_without_readable_validation_losses_is_refused_by_name(validation, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "heads"
+    path = sorted(folder.rglob("full-seed0/*.safetensors"))[0]
+    said = vars(read_identity(path)) | {"validation": validation}
+    tensors = load_file(path)
+    path.unlink()
+    save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=r"layer-00.*no validation losses"):
         run("pull", "--from-folder", folder)
     assert not (other / "heads").exists()
 
@@ -263,6 +280,7 @@ def _changed_head(folder: Path, change) -> Path:
         (lambda tensors: {name: tensor * float("nan") for name, tensor in tensors.items()}, "layer-01.*not finite"),
         (lambda tensors: {name: tensor[: len(tensor) // 2].clone() for name, tensor in tensors.items()}, "2 different shapes"),
         (lambda tensors: dict(list(tensors.items())[1:]), "2 different shapes"),
+        (lambda tensors: {name: tensor.int() for name, tensor in tensors.items()}, "layer-01.*is in int32, expected float32 or float16"),
     ],
 )
 def test_heads_that_no_training_made_are_refused_though_their_sums_are_right(change, said, run, at, shared):
@@ -302,6 +320,26 @@ def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(ru
     shutil.copyfile(path, own)
     run("probe", "--model", made.model, "--facts", made.facts, "--head", "lens")
     assert own.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "said"),
+    [
+        ("facts", lambda rows: [row | {"prompt": "A lie is [MASK]."} for row in rows], "was asked as 'A lie is"),
+        ("facts", lambda rows: rows[1:], "1 facts are in only one of"),
+        ("predictions", lambda rows: [rows[1], *rows[1:]], "1 predictions of .* are of a fact and layer that it has already"),
+        ("predictions", lambda rows: [row | {"fact_id": row["fact_id"][::-1]} for row in rows], "facts are in only one of"),
+    ],
+)
+def test_facts_and_predictions_that_do_not_fit_each_other_are_refused(table, change, said, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob(f"{table}-*.parquet"))[0]
+    write_table(table, change(read_table(path, table).to_pylist()), path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=said):
+        run("pull", "--from-folder", folder)
+    assert not (other / "runs").exists()
 
 
 def test_a_manifest_that_lists_nothing_is_refused_in_one_line(run, at, shared):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from probing.core.whole_files import copy_whole, no_room, one_at_a_time, place_folder, whole_file, write_whole
+from probing.core.whole_files import copy_whole, no_room, one_at_a_time, place_folder, used_together, whole_file, write_whole
 
 
 def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):
@@ -27,6 +27,24 @@ def test_what_a_killed_process_left_an_hour_ago_is_tidied_by_whoever_writes_besi
     with whole_file(tmp_path / "c.npy") as temporary:
         temporary.write_text("whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["c.npy", working.name, other.name])
+
+
+def test_a_folder_that_several_use_is_removed_by_the_last_one_that_is_done_with_it(tmp_path):
+    kept = write_whole(tmp_path / "states" / "window", "1")
+    with used_together(kept.parent) as second:
+        with used_together(kept.parent) as first:
+            first()
+            assert kept.is_file()
+        second()
+        assert not kept.parent.exists()
+
+
+def test_where_no_locks_are_kept_a_folder_is_removed_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("fcntl.flock", lambda *_: _raise(OSError(errno.ENOLCK, "no locks")))
+    kept = write_whole(tmp_path / "states" / "window", "1")
+    with used_together(kept.parent) as remove:
+        remove()
+    assert not kept.parent.exists()
 
 
 def _raise(error):
@@ -88,3 +106,12 @@ def test_one_at_a_time_is_one_at_a_time(tmp_path):
     for thread in threads:
         thread.join()
     assert most == [1] * 80
+
+
+def test_a_file_may_be_read_by_whom_the_user_lets_read_whatever_a_library_thinks(tmp_path):
+    ordinary = tmp_path / "ordinary"
+    ordinary.touch()
+    with whole_file(tmp_path / "shared") as temporary:
+        temporary.unlink()
+        temporary.touch(mode=0o600)
+    assert (tmp_path / "shared").stat().st_mode == ordinary.stat().st_mode

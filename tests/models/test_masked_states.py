@@ -1,5 +1,6 @@
 """States at masked positions: the encoder's own, whole whatever was killed or damaged, and within their budget."""
 
+import contextlib
 import logging
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from probing.core.errors import HeadError
+from probing.core.whole_files import used_together
 from probing.models import masked_states as module
 from probing.models import masked_text as text_module
 from probing.models.head_files import head_path
@@ -195,6 +197,20 @@ def test_heads_of_layer_groups_are_the_bytes_of_heads_of_all_layers_and_leave_no
     one = train_heads(*arguments, tmp_path / "one", tmp_path / "c", layers=[2], states_budget=states_bytes(1, 250, bert.hidden))
     assert one == [head_path(tmp_path / "one", 2)]
     assert one[0].read_bytes() == whole[2].read_bytes()
+
+
+def test_states_that_another_kind_trains_from_stay_until_it_is_done(bert, tmp_path):
+    budget, cache = states_bytes(2, 250, bert.hidden), tmp_path / "cache"
+    train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", cache, layers=[0], states_budget=budget)
+    in_use = {path.parent for path in cache.rglob("*.states")}
+    assert len(in_use) == 2, "layer 1 is of the same pass and still to be trained"
+    with contextlib.ExitStack() as other:
+        done = [other.enter_context(used_together(folder)) for folder in in_use]
+        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", cache, states_budget=budget)
+        assert {path.parent for path in cache.rglob("*.states")} == in_use
+        for remove in done:
+            remove()
+    assert not list(cache.rglob("*.states"))
 
 
 def test_layers_trained_one_by_one_share_the_passes_of_their_groups(bert, tmp_path, monkeypatch):

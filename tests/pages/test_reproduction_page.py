@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from probing.core.published import read_published
 from probing.reports.claims import RULES
+from probing.ui.columns import text_width
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.store.planted import PlantedRun, plant_runs, planted_rank
 
@@ -75,11 +77,11 @@ def test_every_published_cell_of_table_3_stands_as_published_and_ner_is_not_zero
     found = table(as_it_opens, "last_micro").set_index(["row", "probe_set"])["published"]
     assert found["BERT", "T-REx"] == "29 / 34"
     assert found["MLM-MSMARCO", "SQuAD"] == "7 / 12"
-    assert set(found["NER-CoNLL"]) == {"not published"}
+    assert set(found["NER-CoNLL"]) == {"none"}
     for model in PAPER.models:
         for one in PAPER.probe_sets:
             cell = PAPER.knowledge(model.name, one.name)
-            assert found[model.name, one.name] == (f"{cell[0]:g} / {cell[1]:g}" if cell else "not published")
+            assert found[model.name, one.name] == (f"{cell[0]:g} / {cell[1]:g}" if cell else "none")
 
 
 def test_our_cells_of_table_3_are_counted_from_the_planted_ranks(as_it_opens):
@@ -92,6 +94,51 @@ def test_our_cells_of_table_3_are_counted_from_the_planted_ranks(as_it_opens):
         assert cell["facts"] == 10
     assert found.loc[("MLM-SQuAD", "T-REx"), "last_micro"] != found.loc[("MLM-SQuAD", "T-REx"), "last_micro"]  # empty, not 0
     assert found.loc[("MLM-SQuAD", "T-REx"), "comparable"] == "not probed"
+
+
+def test_our_last_layer_and_all_layers_stand_as_one_text_beside_the_published(as_it_opens):
+    found = table(as_it_opens, "last_micro")
+    there = found[found["last_micro"].notna()]
+    assert len(there) and found.loc[found["last_micro"].isna(), ["ours_micro", "ours_macro"]].isna().all(axis=None)
+    for average in ("micro", "macro"):
+        words = [f"{last:.1f} / {total:.1f}" for last, total in zip(there[f"last_{average}"], there[f"total_{average}"], strict=True)]
+        assert list(there[f"ours_{average}"]) == words
+
+
+def shown_columns(app: AppTest, column: str) -> dict[str, dict]:
+    """The columns of the table that has this one, in the order in which they stand."""
+    (frame,) = [frame for frame in app.dataframe if column in frame.value.columns]
+    config = json.loads(frame.proto.columns)
+    return {name: config[name] for name in frame.proto.column_order}
+
+
+@pytest.mark.parametrize(
+    ("one", "first", "ours"),
+    [
+        ("left_out", ["probe_set", "part", "published_facts", "probed"], "32095"),
+        ("caption_count", ["row", "k", "published", "authors"], "0.45"),
+        ("last_micro", ["row", "probe_set", "published", "ours_micro"], "24.5 / 28.5"),
+    ],
+    ids=["Table 1", "Table 2", "Table 3"],
+)
+def test_a_telephone_shows_published_and_ours_beside_each_other_and_1280_pixels_the_whole_table(as_it_opens, one, first, ours):
+    columns, padding = shown_columns(as_it_opens, one), 8
+    widths = {name: config.get("width") or max(50, text_width(config["label"]) + 2 * padding) for name, config in columns.items()}
+    assert list(columns)[:4] == first and columns[first[0]]["pinned"]
+    # A window of 390 pixels has 356 for a table, one of 1280 has 818.
+    assert sum(widths[name] for name in first[:3]) + padding + text_width(ours) <= 356
+    assert sum(widths.values()) <= 818
+
+
+def test_the_csv_of_a_table_has_every_column_and_the_words_of_the_report(open_page, monkeypatch):
+    asked = []
+    monkeypatch.setattr(st, "download_button", lambda label, data, name, *_, **options: asked.append((name, data)))
+    open_page()
+    csv = {name: data().decode() for name, data in asked if "table-" in name}
+    (two,) = [text for name, text in csv.items() if "table-2" in name]
+    (three,) = [text for name, text in csv.items() if "table-3" in name]
+    assert "not published" in two and "not published" in three
+    assert "last_micro,total_micro,last_macro,total_macro,facts" in three and "ours_micro" not in three
 
 
 def test_our_own_sentences_are_marked_as_not_comparable(as_it_opens):
@@ -108,7 +155,7 @@ def test_only_the_authors_definition_stands_beside_table_2(as_it_opens):
     assert ours["authors"] == pytest.approx(ours["authors_count"] / 4)  # as in their code: one more than the 3 relations
     # The four lost facts are all of P19's: an inner layer is better there, which the caption counts.
     assert ours["caption_count"] >= 1 and ours["relations"] == 3
-    assert found.loc[("control", 1), "published"] == "not published"
+    assert found.loc[("control", 1), "published"] == "none"
 
 
 def test_table_1_says_what_was_read_probed_and_left_out(as_it_opens):
