@@ -67,7 +67,7 @@ def executor(
         raise typer.BadParameter(f"got --workers {workers} with --address {address}: a cluster that is there has its own; leave one out")
     if slurm and who != Who.slurm:
         raise typer.BadParameter(f"got --slurm {slurm[0]} with --executor {who}; its options are for --executor slurm")
-    if strange := [option for option in slurm or () if not option.partition("=")[0] or not option.partition("=")[2]]:
+    if strange := [option for option in slurm or () if not all(option.partition("="))]:
         raise typer.BadParameter(f"got --slurm {strange[0]}; expected KEY=VALUE, such as partition=gpu")
     cards = int(device.startswith("cuda"))
     if who == Who.ray:

@@ -37,30 +37,24 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield temporary
         # safetensors makes files that nobody else may read; those of a cache that several share are as the user's other files.
         temporary.chmod(mode)
-        _keep(temporary, path)
+        sync(temporary)
+        temporary.replace(path)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def copy_whole(source: Path, target: Path) -> Path:
-    """Copies a file; ``target`` holds either what it held or all of the new bytes, also after a power cut."""
-    temporary = _temporary(target)
-    try:
+    """Copies a file in the way of ``whole_file``."""
+    with whole_file(target) as temporary:
         shutil.copyfile(source, temporary)
-        _keep(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
     return target
 
 
 def write_whole(target: Path, text: str) -> Path:
-    """Writes a text file in the way of ``copy_whole``."""
-    temporary = _temporary(target)
-    try:
+    """Writes a text file in the way of ``whole_file``."""
+    with whole_file(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
-        _keep(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
     return target
 
 
@@ -130,14 +124,3 @@ def no_room(error: BaseException) -> str | None:
             return f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command again"
         cause = cause.__cause__ or cause.__context__
     return None
-
-
-def _temporary(target: Path) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target.with_name(f".{target.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-
-
-def _keep(temporary: Path, target: Path) -> None:
-    sync(temporary)
-    temporary.replace(target)
-    sync(target.parent)

@@ -233,45 +233,28 @@ def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, s
     assert not (other / "runs").exists()
 
 
-@pytest.mark.parametrize("recipe", ["{", "[1]", "3", "{}"])
-def test_a_head_without_a_readable_recipe_is_refused_by_name(recipe, run, at, shared):
-    other = at(shared / "other")
-    folder = shared / "heads"
-    path = sorted(folder.rglob("full-seed0/*.safetensors"))[0]
-    said = vars(read_identity(path)) | {"recipe": recipe}
-    tensors = load_file(path)
-    path.unlink()
-    save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
-    rewrite(folder, path.relative_to(folder).as_posix())
-    with pytest.raises(HubError, match=r"layer-00.*no recipe"):
-        run("pull", "--from-folder", folder)
-    assert not (other / "heads").exists()
-
-
-@pytest.mark.parametrize("validation", ["x", "[]", "[[0]]", "7"])
-def test_a_head_without_readable_validation_losses_is_refused_by_name(validation, run, at, shared):
-    other = at(shared / "other")
-    folder = shared / "heads"
-    path = sorted(folder.rglob("full-seed0/*.safetensors"))[0]
-    said = vars(read_identity(path)) | {"validation": validation}
-    tensors = load_file(path)
-    path.unlink()
-    save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
-    rewrite(folder, path.relative_to(folder).as_posix())
-    with pytest.raises(HubError, match=r"layer-00.*no validation losses"):
-        run("pull", "--from-folder", folder)
-    assert not (other / "heads").exists()
-
-
-def _changed_head(folder: Path, change) -> Path:
-    """A head whose weights are others, with sums that are right again."""
-    path = sorted(folder.rglob("full-seed0/*.safetensors"))[1]
+def changed_head(folder: Path, number: int, change=dict, **said: str) -> None:
+    """Changes the weights of a head, or what it says of itself; all sums are right again."""
+    path = sorted(folder.rglob("full-seed0/*.safetensors"))[number]
     tensors = change(load_file(path))
-    said = vars(read_identity(path)) | {"crc32": sum_of({name: tensor.numpy() for name, tensor in tensors.items()})}
+    own = {"crc32": sum_of({name: tensor.numpy() for name, tensor in tensors.items()})}
+    identity = vars(read_identity(path)) | own | said
     path.unlink()
-    save_file(tensors, path, metadata={IDENTITY: json.dumps(said)})
+    save_file(tensors, path, metadata={IDENTITY: json.dumps(identity)})
     rewrite(folder, path.relative_to(folder).as_posix())
-    return path
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [("recipe", text, r"layer-00.*no recipe") for text in ("{", "[1]", "3", "{}")]
+    + [("validation", text, r"layer-00.*no validation losses") for text in ("x", "[]", "[[0]]", "7")],
+)
+def test_a_head_without_a_readable_recipe_or_losses_is_refused_by_name(field, text, said, run, at, shared):
+    other = at(shared / "other")
+    changed_head(shared / "heads", 0, **{field: text})
+    with pytest.raises(HubError, match=said):
+        run("pull", "--from-folder", shared / "heads")
+    assert not (other / "heads").exists()
 
 
 @pytest.mark.parametrize(
@@ -285,7 +268,7 @@ def _changed_head(folder: Path, change) -> Path:
 )
 def test_heads_that_no_training_made_are_refused_though_their_sums_are_right(change, said, run, at, shared):
     other = at(shared / "other")
-    _changed_head(shared / "heads", change)
+    changed_head(shared / "heads", 1, change)
     with pytest.raises(HubError, match=said):
         run("pull", "--from-folder", shared / "heads")
     assert not (other / "heads").exists()
