@@ -1,0 +1,164 @@
+"""What version 0.2 wrote can still be read, continued, shared and linked to, with the same numbers."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import PAGES, ROOT, words
+
+KEPT = Path(__file__).parent / "fixtures" / "v0_2"
+BASE, TUNED, CONTROL = "tiny-bert", "tiny-bert-qa-squad-1", "tiny-bert-control"
+REPORTS = json.loads((KEPT / "reports.json").read_text(encoding="utf-8"))
+LINKS = json.loads((KEPT / "links.json").read_text(encoding="utf-8"))
+#: What names a row of a report.
+NAMES = ("base", "model", "head", "seed", "probe_set", "k", "average", "layer", "definition")
+Ranks = dict[tuple[str, int], int]
+
+
+def use(cache: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Makes ``cache`` the program's; there is no snapshot, and paths are relative to the fixture, as in its commands."""
+    patch.setenv("PROBING_CACHE", str(cache))
+    patch.setenv("PROBING_SNAPSHOT", str(cache.parent / "no-snapshot"))
+    patch.chdir(KEPT)
+    return cache
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads_as_before() -> Iterator[None]:
+    """``--threads`` is for the whole process."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Iterator[Path]:
+    """A copy of 0.2's cache, not to be changed; its database is built once."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield use(shutil.copytree(KEPT / "cache", tmp_path_factory.mktemp("v0_2") / "cache"), patch)
+
+
+@pytest.fixture
+def own_store(tmp_path, monkeypatch) -> Path:
+    """A copy of 0.2's cache that a test may change."""
+    return use(shutil.copytree(KEPT / "cache", tmp_path / "cache"), monkeypatch)
+
+
+@pytest.fixture
+def empty_store(tmp_path, monkeypatch) -> Path:
+    return use(tmp_path / "cache", monkeypatch)
+
+
+def rows(path: Path) -> list[dict]:
+    return pq.read_table(path).to_pylist()
+
+
+def gold_ranks(predictions: Path) -> Ranks:
+    return {(row["fact_id"], row["layer"]): row["gold_rank"] for row in rows(predictions)}
+
+
+def stored_ranks(model: str, head: str) -> Ranks:
+    """The ranks of T-REx answers that 0.2 stored."""
+    wanted = (model, head, "trex", 0)
+    found = [row for path in (KEPT / "cache" / "runs").glob("runs-*.parquet") for row in rows(path)]
+    (run_id,) = [row["run_id"] for row in found if (row["model"], row["head"], row["probe_set"], row["seed"]) == wanted]
+    return gold_ranks(KEPT / "cache" / "runs" / f"predictions-{run_id}.parquet")
+
+
+def by_name(report: list[dict]) -> dict[tuple, dict]:
+    named = {tuple(row.get(name) for name in NAMES): row for row in report}
+    assert len(named) == len(report), "two rows have one name"
+    return named
+
+
+def assert_same_numbers(now: list[dict], then: list[dict]) -> None:
+    """Every row of 0.2's report is there with what 0.2 printed; further keys are allowed, further rows are not."""
+    found, expected = by_name(now), by_name(then)
+    assert found.keys() == expected.keys()
+    for name, row in expected.items():
+        got = {key: found[name][key] for key in row}
+        assert got == {key: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value for key, value in row.items()}, name
+
+
+@pytest.mark.parametrize("what", REPORTS)
+def test_the_store_builds_and_its_reports_have_the_numbers_of_0_2(run, store, what):
+    assert_same_numbers(json.loads(run("report", what, "--json").stdout), REPORTS[what])
+
+
+@pytest.mark.parametrize(
+    ("model", "head", "seed", "layers"), [(BASE, "tied", 0, 3), (BASE, "full", 0, 3), (TUNED, "tied", 0, 3), (BASE, "tied", 1, 1)]
+)
+def test_trained_heads_open_and_fit_their_model(store, model, head, seed, layers):
+    from probing.models.catalogue import heads_folder, open_encoder
+    from probing.models.head_files import load_heads
+
+    encoder = open_encoder(model, device="cpu")
+    wanted = list(range(3))[-layers:]
+    folder = heads_folder(model, encoder, head, store, seed, wanted)
+    assert folder is not None
+    assert len(load_heads(folder, encoder, head, wanted)) == layers
+
+
+@pytest.mark.parametrize(("model", "head"), [(BASE, "lens"), (BASE, "tied"), (BASE, "full"), (TUNED, "tied"), (CONTROL, "lens")])
+def test_models_and_heads_give_the_ranks_that_0_2_stored(run, store, tmp_path, model, head):
+    run("probe", "--model", model, "--facts", "facts/lama", "--head", head, "--threads", 1, "--device", "cpu", "--out", tmp_path / "runs")
+    (predictions,) = (tmp_path / "runs").glob("predictions-*.parquet")
+    assert gold_ranks(predictions) == stored_ranks(model, head)
+
+
+def test_a_half_finished_probe_is_resumed_or_computed_again(run, own_store):
+    half = json.loads((KEPT / "half_finished_probe.json").read_text(encoding="utf-8"))
+    left = own_store / "shards" / half["run_id"]
+    before = {path.name: path.read_bytes() for path in left.iterdir()}
+    known = set((own_store / "runs").glob("predictions-*.parquet"))
+    run(*half["command"])
+    (made,) = set((own_store / "runs").glob("predictions-*.parquet")) - known
+    ranks = {(fact, layer): rank for fact, by_layer in half["gold_rank_by_layer"].items() for layer, rank in enumerate(by_layer)}
+    assert gold_ranks(made) == ranks
+    # A version that gives the run another fingerprint leaves what it cannot use as it was.
+    resumed = made.stem == f"predictions-{half['run_id']}"
+    assert not left.exists() if resumed else before == {path.name: path.read_bytes() for path in left.iterdir()}
+
+
+def test_shared_heads_can_be_pulled_into_an_empty_cache_and_asked(run, empty_store):
+    run("pull", "--from-folder", "shared/heads")
+    shutil.copytree(KEPT / "cache" / "models", empty_store / "models")
+    answer = json.loads(run("ask", "Anna was born in [MASK].", "--model", BASE, "--head", "tied", "--json").stdout)
+    assert [layer["layer"] for layer in answer["layers"]] == [0, 1, 2]
+
+
+def test_shared_predictions_can_be_pulled_into_an_empty_cache_and_reported(run, empty_store):
+    run("pull", "--from-folder", "shared/predictions")
+    for what in ("precision", "total", "forgotten"):
+        assert_same_numbers(json.loads(run("report", what, "--json").stdout), [row for row in REPORTS[what] if row["model"] == CONTROL])
+
+
+def selected(app: AppTest, page: str, field: str) -> object:
+    """What the widget of a field shows."""
+    (widget,) = [one for one in (*app.main, *app.sidebar) if getattr(one, "key", None) == f"{page}.{field}"]
+    return widget.value
+
+
+@pytest.mark.parametrize("number", range(len(LINKS)), ids=[link["link"].partition("?")[0] or "Home" for link in LINKS])
+def test_a_link_of_0_2_opens_its_page_and_selects_what_it_says(store, number):
+    path, _, query = LINKS[number]["link"].partition("?")
+    page = next(name for name, file in PAGES.items() if Path(file).stem.partition("_")[2] == path)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    if path:
+        app.switch_page(PAGES[page])
+    for name, values in parse_qs(query).items():
+        app.query_params[name] = values
+    app.run()
+    assert not app.exception and not app.warning and not app.error
+    assert not [note.value for note in app.info if "link_off" in note.icon], "a value was left aside"
+    assert {field: selected(app, page, field) for field in LINKS[number]["selects"]} == LINKS[number]["selects"]
+    assert app.get("plotly_chart") or page == "methods"
+    shown = words(app).replace("\\", "") + "".join(table.value.to_csv() for table in app.dataframe)
+    assert all(text in shown for text in LINKS[number]["shows"])
