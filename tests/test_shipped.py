@@ -8,6 +8,7 @@ import pytest
 
 from probing.core.facts import PROBE_SETS
 from probing.core.registry import REPOSITORY
+from probing.reports.precision import precision
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
@@ -34,6 +35,17 @@ def database(tmp_path_factory):
     build_database([SNAPSHOT], folder)
     with open_database(folder) as db:
         yield db
+
+
+def test_older_runs_keep_the_swapped_ranks_of_lenders_without_the_answer(database):
+    runs = shipped_runs()
+    (run,) = (row for row in runs if (row["model"], row["head"], row["probe_set"], row["seed"]) == ("nesia-mini", "tied", "trex", 0))
+    (last,) = precision(database, [run["run_id"]], (1,)).query(f"layer == {run['layers'] - 1}").itertuples()
+    # Of 32,095 facts 4,345 borrowed from a subject with their answer; with these the share would be 9.1 per cent.
+    assert last.swapped_n == 32_095 - 4_345
+    assert last.swapped == pytest.approx(0.0362, abs=0.0001)
+    compact = [row["run_id"] for row in runs if row["model"] != "nesia-mini"]
+    assert precision(database, compact[:4], (1,))["swapped"].isna().all()
 
 
 def test_the_snapshot_has_every_model_with_every_probe_set():

@@ -65,7 +65,7 @@ def gate(
         typer.echo(f"- {'holds' if condition.holds else 'does not hold'}: {condition.name}: {condition.measured}")
     typer.echo(f"\nMacro shares in per cent, {head} heads, {len(everything[last])} relations with evidence, runs {', '.join(ids)}:\n")
     typer.echo(
-        "| layer | P@1 | P@10 | other subject P@1 | rank 1 among answers | " + " | ".join(f"P@1 {name}" for name in EXPOSURES) + " |"
+        "| layer | P@1 | P@10 | swapped subject P@1 | rank 1 among answers | " + " | ".join(f"P@1 {name}" for name in EXPOSURES) + " |"
     )
     typer.echo("|---" * (5 + len(EXPOSURES)) + "|")
     for layer, rows in sorted(everything.items()):

@@ -16,7 +16,7 @@ COLUMNS = {
     "layer": "0 is the embeddings, then the transformer layers",
     "gold_rank": "rank of the right answer in the whole vocabulary, from 1; ties take the worst place",
     "answer_rank": "rank of the right answer among the answers of its relation, from 1",
-    "other_rank": "rank of the same answer when another subject of the relation is asked; empty where none can be asked",
+    "other_rank": "rank of the same answer with a swapped subject (`lenders`, where it is there, names it); empty where there is none",
     "gold_logp": "natural logarithm of the right answer's probability",
     "top_ids": "vocabulary ids of the best tokens, best first; `vocabulary` has the tokens",
     "top_logp": "natural logarithms of their probabilities",

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
+import pyarrow as pa
+
 from probing.commands.hub_heads import link_or_copy
 from probing.core.errors import HubError, StoreError
 from probing.core.facts import Fact, fill
@@ -45,11 +47,15 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
 
 
 def _gather_one(row: dict, path: Path, target: Path) -> None:
+    from probing.store.swapped_ranks import names_lenders
+
     folder, run_id = path.parent, row["run_id"]
     predictions = folder / f"predictions-{run_id}.parquet"
     config = json.loads(row["config"])
     vocabulary = folder / f"vocabulary-{row['tokenizer']}.parquet"
     needed = [predictions, folder / f"facts-{config['facts_sha256'][:16]}.parquet", vocabulary, folder / "relations.parquet"]
+    if names_lenders(row["config"]):
+        needed.append(folder / _lenders_name(row))
     if missing := [file for file in needed if not file.is_file()]:
         raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
     if problem := _incomplete(row, predictions, needed[1]):
@@ -79,7 +85,26 @@ def _incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
     asked = set(read_table(facts, "facts").column("fact_id").to_pylist())
     if other := set(table.column("fact_id").unique().to_pylist()) ^ asked:
         return f"{len(other):,} facts are in only one of {predictions.name} and {facts.name}"
-    return None
+    return _wrong_lenders(row, table, facts, predictions.with_name(_lenders_name(row)))
+
+
+def _lenders_name(row: dict) -> str:
+    return f"lenders-{row['run_id']}.parquet"
+
+
+def _wrong_lenders(row: dict, predictions: pa.Table, facts: Path, lenders: Path) -> str | None:
+    """What is wrong with a run's lenders, where its configuration names them; None if nothing."""
+    from probing.store.parquet import read_table
+    from probing.store.swapped_ranks import lender_problem, names_lenders, stored_facts
+
+    if not names_lenders(row["config"]):
+        return None
+    stored = read_table(lenders, "lenders").to_pylist()
+    if strange := {one["run_id"] for one in stored} - {row["run_id"]}:
+        return f"{lenders.name} holds lenders of run {min(strange)}"
+    swapped = predictions.filter(predictions.column("other_rank").is_valid()).column("fact_id").unique().to_pylist()
+    known = list(stored_facts(read_table(facts, "facts")).values())
+    return lender_problem(known, {one["fact_id"]: one["lender_id"] for one in stored}, swapped)
 
 
 def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
@@ -87,6 +112,7 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
     from probing.store.check import fingerprint_problem
     from probing.store.parquet import read_table
     from probing.store.sources import table_of
+    from probing.store.swapped_ranks import names_lenders
 
     there = {Path(file.path).name for file in manifest.content}
     runs, predicted = [], set()
@@ -103,20 +129,22 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
             raise HubError(f"{name} of {title} {problem}; nothing was taken")
         if table == "runs":
             runs += [(name, row) for row in rows.to_pylist()]
-        elif table == "predictions":
+        elif table in ("predictions", "lenders"):
             predicted.add(name)
     for name, row in runs:
         wanted = f"predictions-{row['run_id']}.parquet"
         problem = fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row)
         if problem is None:
             needed = [wanted, f"facts-{json.loads(row['config'])['facts_sha256'][:16]}.parquet", f"vocabulary-{row['tokenizer']}.parquet"]
+            needed += [_lenders_name(row)] if names_lenders(row["config"]) else []
             if missing := [file for file in needed if file not in there]:
                 problem = f"{missing[0]} is not there"
         if problem is None:
             problem = _incomplete(row, folder / DATA / wanted, folder / DATA / needed[1])
         if problem is not None or name != f"runs-{row['run_id']}.parquet":
             raise HubError(f"{name} of {title} is no whole run: {problem or 'its name is not that of its run'}; nothing was taken")
-    if strays := predicted - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
+    named = {_lenders_name(row) for _, row in runs if names_lenders(row["config"])}
+    if strays := predicted - named - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
         raise HubError(f"{min(strays)} of {title} belongs to no run there; nothing was taken")
 
 

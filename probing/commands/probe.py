@@ -29,6 +29,7 @@ from probing.core.fact_sources import read_facts
 from probing.core.facts import Fact, FactSet
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.shipped import FACTS_FOLDER
+from probing.core.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.core.templates import Relation, read_lama_relations, read_relations
 from probing.core.whole_files import copy_whole
 from probing.jobs.claim import claimed
@@ -54,7 +55,7 @@ def probe(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
     shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses the one it computes and the one it writes.", min=1)] = 2048,
-    compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no other subject.")] = False,
+    compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no swapped subject.")] = False,
     who: WhoOption = Who.local,
     workers: WorkersOption = None,
     address: AddressOption = None,
@@ -115,6 +116,7 @@ def probe(
             shard=shard,
             code_version=__version__,
             compact=compact,
+            lenders="" if compact else WITHOUT_THE_ANSWER,
         )
         run = _Run(encoder, heads, kept, answers, config, target, layers, model, base, folder, workers_of)
         # One process a run: the second waits, and then finds it done.
@@ -163,6 +165,8 @@ def _store(run: _Run) -> None:
     tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
     # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
     _whole("facts", run.target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
+    if config.lenders:
+        _whole("lenders", run.target / f"lenders-{run_id}.parquet", _lender_rows(run_id, facts))
     vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
     _whole("vocabulary", run.target / f"vocabulary-{tokenizer}.parquet", vocabulary)
     work = cache_folder() / "shards"
@@ -171,7 +175,7 @@ def _store(run: _Run) -> None:
         _ask(run, facts, [run.answers[n] for n in order], work)
         columns = gather_shards(facts, config, work, layers)
         write_table("predictions", prediction_columns(run_id, facts, columns, layers, config.compact), predictions)
-    row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact"}) | {
+    row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact", "lenders"}) | {
         "run_id": run_id,
         "role": "primary" if config.seed == 0 else "replicate",
         "layers": encoder.layers + 1,
@@ -233,6 +237,13 @@ def _same_row(path: Path, row: dict) -> bool:
         return False
     (stored,) = found.to_pylist()
     return all(stored[key] == value for key, value in row.items())
+
+
+def _lender_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
+    """Whose prompt each fact borrows; without those that nobody can lend to."""
+    ids = [fact.fact_id for fact in facts]
+    pairs = zip(ids, lenders(facts), strict=True)
+    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 
 def _fact_row(fact, template_set: str) -> dict:

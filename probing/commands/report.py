@@ -13,9 +13,9 @@ from probing.core.forgetting import DEFINITIONS
 from probing.core.knowledge import AVERAGES
 from probing.core.places import database_folder, result_folders
 
-#: Report -> the keys of an object in JSON, which are the columns on the terminal and in LaTeX too.
+#: Report -> the columns on the terminal and in LaTeX, which are the keys of an object in JSON unless ``_OBJECTS`` names others.
 KEYS = {
-    "precision": ("model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value"),
+    "precision": ("model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "swapped"),
     "total": ("model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total"),
     "forgotten": ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names"),
     "transitions": (
@@ -23,9 +23,15 @@ KEYS = {
         "displaced", "erased",
     ),
 }  # fmt: skip
-#: Further columns of CSV.
+#: Report -> the keys in JSON and first columns of CSV where they are more.
+_OBJECTS = {
+    "precision": (
+        "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
+    ),
+}  # fmt: skip
+#: Further columns of CSV; ``other`` is what ``swapped`` was called up to version 0.2.
 _MORE = {
-    "precision": ("low", "high", "majority", "other"),
+    "precision": ("other",),
     "total": ("last_low", "last_high", "total_low", "total_high", "intermediate_share", "seeds", "seed_union"),
     "forgotten": ("probe_set",),
     "transitions": ("n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "relocated_known_there"),
@@ -145,22 +151,30 @@ def table_of(
 def written(table, what: str, form: str) -> str:
     """A report's frame as ``text``, ``csv``, ``latex`` or ``json``."""
     several = "probe_set" not in KEYS[what] and table["probe_set"].nunique() > 1
+    columns = _OBJECTS.get(what, KEYS[what]) if form in ("json", "csv") else KEYS[what]
     if form == "json":
         if several:
             raise typer.BadParameter(f"an object of {what} does not say its probe set; name one with --probe-set")
-        objects = [{key: _plain(value) for key, value in row.items()} for row in table[list(KEYS[what])].to_dict("records")]
+        objects = [{key: _plain(value) for key, value in row.items()} for row in _with_null(table[list(columns)]).to_dict("records")]
         return json.dumps(objects, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    shown = table[[*KEYS[what], *(_MORE[what] if form == "csv" else ("probe_set",) if several else ())]]
+    if what == "precision":
+        table = table.assign(other=table["swapped"])
+    shown = table[[*columns, *(_MORE[what] if form == "csv" else ("probe_set",) if several else ())]]
     if "names" in shown:
         shown = shown.assign(names=[" ".join(names) for names in shown["names"]])
     if form == "csv":
         return shown.to_csv(index=False)
-    rows = [[_rounded(value) for value in row] for row in shown.itertuples(index=False)]
+    rows = [[_rounded(value) for value in row] for row in _with_null(shown).itertuples(index=False)]
     if form == "latex":
         return _latex(list(shown.columns), rows)
     widths = [max(len(name), *(len(row[n]) for row in rows)) if rows else len(name) for n, name in enumerate(shown.columns)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (shown.columns, *rows)]
     return "\n".join(lines if rows else [*lines, "no rows: nothing that is stored answers this"]) + "\n"
+
+
+def _with_null(table):
+    """The frame with None where nothing was measured."""
+    return table.astype(object).where(table.notna(), None)
 
 
 def _plain(value: Any) -> Any:

@@ -38,7 +38,7 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
         facts: in the order of the arrays.
         columns: of ``models.probing.probe``, (layers, facts) each.
         layers: the number of each layer in the arrays.
-        compact: round as ``stored_logp`` and ``stored_rank`` say, leave out the other subject's rank, and write fact by fact
+        compact: round as ``stored_logp`` and ``stored_rank`` say, leave out the swapped rank, and write fact by fact
             instead of layer by layer: a third of the size.
 
     Returns:

@@ -39,7 +39,7 @@ class Condition:
 
 
 def p_at(counts: Sequence[LayerCounts], field: str) -> Estimate:
-    """Macro share of facts counted by ``field``; the other-subject share is over the facts that have another subject."""
+    """Macro share of facts counted by ``field``; the swapped subject's share is over the facts that have one."""
     size = "other_n" if field == "other_1" else "n"
     return macro([RelationCounts(c.relation, getattr(c, size), getattr(c, field)) for c in counts])
 
@@ -60,7 +60,8 @@ def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[L
         by_exposure: the same by exposure; ``held out`` must be among them for the last condition.
     """
     own, other, ten = p_at(last, "hits_1"), p_at(last, "other_1"), p_at(last, "hits_10")
-    own_value, other_value, ten_value = own.value or 0.0, other.value or 0.0, ten.value or 0.0
+    own_value, ten_value = own.value or 0.0, ten.value or 0.0
+    points = None if other.value is None else own_value - other.value
     above = sum(c.answer_hits > c.majority_hits for c in last)
 
     def pooled(names: Sequence[str]) -> Estimate:
@@ -70,9 +71,11 @@ def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[L
     seen, held = pooled(("stated", "evidence")), pooled(("held out",))
     found = [
         Condition(
-            "P@1 with the right subject minus P@1 with another subject is at least 5 points",
-            f"{100 * own_value:.1f} - {100 * other_value:.1f} = {100 * (own_value - other_value):.1f} points",
-            own_value - other_value >= MIN_SUBJECT_POINTS,
+            "P@1 with the right subject minus P@1 with the swapped subject is at least 5 points",
+            "the swapped subject is not measured"
+            if points is None
+            else f"{100 * own_value:.1f} - {100 * (own_value - points):.1f} = {100 * points:.1f} points",
+            points is not None and points >= MIN_SUBJECT_POINTS,
         ),
         Condition("P@10 is at least 30 %", f"{100 * ten_value:.1f} %", ten_value >= MIN_P_AT_10),
         Condition(

@@ -182,17 +182,18 @@ _ALL = (
         "ours; LAMA's Freq baseline (Petroni et al. 2019) counts in the training text instead",
     ),
     Metric(
-        "other_subject",
-        "another subject",
+        "swapped_subject",
+        "swapped subject",
         "share of facts",
         0.0,
         1.0,
         "neither",
-        "Baseline of P@k: the share of facts whose right answer has rank <= k when another subject of the same "
-        "relation is asked. "
-        "What of P@k lies above it comes from the subject.",
+        "Baseline of P@k: the share of facts whose right answer has rank <= k when the same question is put about another subject "
+        "of the relation, one whose recorded answers do not hold it. "
+        "What of P@k lies above it comes from the subject: a model that knows everything has a baseline near 0. "
+        "The share is of the facts that find such a subject; their number stands beside it.",
         _TIES,
-        "no value where a probe set has no templates, or a relation no second subject",
+        "no value where a probe set has no templates, where no other subject lacks the answer, or in compact runs, which do not measure it",
         "ours; not in the paper",
     ),
     Metric(

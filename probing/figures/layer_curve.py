@@ -18,11 +18,11 @@ def layer_curve(
     """Lines of a metric over the layers.
 
     Colour tells models apart; where there is only one model it tells probe sets apart, and with one of each, heads. The
-    marker's shape is the probe set, its filling the head. Dashed: majority answer; dotted: another subject.
+    marker's shape is the probe set, its filling the head. Dashed: majority answer; dotted: the swapped subject.
 
     Args:
         points: one row per run and layer: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the
-            baselines ``majority`` and ``other``, each empty where it is not defined.
+            baselines ``majority`` and ``swapped``, each empty where it is not defined.
         title: what the vertical axis shows.
         unit: ``"share"`` is drawn in per cent; anything else as it is.
         colours: model -> colour, of all models in the store.
@@ -85,7 +85,7 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, *, first
         fill="toself", fillcolor=theme.faint(colour, 0.16), line={"width": 0}, mode="lines", hoverinfo="skip",
         showlegend=False, legendgroup=group, name=f"{name}: 95 % interval", **where,
     )  # fmt: skip
-    for column, dash, words in (("majority", "dash", "majority answer"), ("other", "dot", "another subject")):
+    for column, dash, words in (("majority", "dash", "majority answer"), ("swapped", "dot", "swapped subject")):
         if column in line and line[column].notna().any():
             figure.add_scatter(
                 **common, y=line[column] * scale, mode="lines", line={"dash": dash, "color": colour, "width": 1.5},

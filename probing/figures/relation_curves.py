@@ -11,10 +11,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
 
 
 def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
-    """One line a relation with its 95 % band; dashed the majority answer, dotted another subject.
+    """One line a relation with its 95 % band; dashed the majority answer, dotted the swapped subject.
 
     Args:
-        points: ``relation, label, layer, n, value, low, high, majority, other``, shares; baselines are empty where they are not
+        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; baselines are empty where they are not
             defined. Relations beyond ``MOST_LINES`` are not drawn.
         k: the rank up to which a fact counts as known.
     """
@@ -39,7 +39,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, said: set[
         fillcolor=theme.faint(colour, 0.14), line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False, legendgroup=relation,
         name=f"{label}: 95 % interval",
     )  # fmt: skip
-    for column, dash, words in (("majority", "dash", "majority answer"), ("other", "dot", "another subject")):
+    for column, dash, words in (("majority", "dash", "majority answer"), ("swapped", "dot", "swapped subject")):
         if column not in line or line[column].isna().all():
             continue
         figure.add_scatter(

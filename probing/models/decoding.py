@@ -24,7 +24,7 @@ class Readout:
     Attributes:
         gold_rank: (facts,) rank of the right answer in the vocabulary, from 1.
         answer_rank: (facts,) its rank among the relation's answers.
-        guest_rank: (facts,) rank, at this fact's prompt, of the answer of the fact that borrows the prompt.
+        guest_rank: (guests,) rank, at the fact's prompt, of the answer of each fact that borrows the prompt; fact by fact.
         gold_logp: (facts,) natural log-probability of the right answer.
         top_ids: (facts, k) best tokens, by score, then id.
         top_logp: (facts, k) their log-probabilities.
@@ -119,7 +119,7 @@ def read_out(
     head: DecodingHead,
     states: np.ndarray,
     gold: Sequence[int],
-    guests: Sequence[int],
+    guests: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
     top_k: int,
     device: torch.device,
@@ -131,7 +131,7 @@ def read_out(
         head: the layer's head.
         states: (facts, hidden) hidden states at the mask.
         gold: token id of each right answer.
-        guests: token id whose rank at this prompt is wanted for another fact.
+        guests: for each fact the token ids whose ranks at its prompt are wanted for other facts.
         answers: for each fact the token ids of its relation's answers, its own among them.
         top_k: how many best tokens to keep.
         device: where to compute.
@@ -150,13 +150,12 @@ def read_out(
             # One that is not a number, or endless, makes its row's sum so too.
             if not torch.isfinite(norm).all():
                 raise ModelError("a head gave logits that are not numbers; its training has diverged")
-            right, guest = torch.tensor([gold[rows], guests[rows]], device=device)
-            own = logits.gather(1, right[:, None])
+            own = logits.gather(1, torch.tensor(gold[rows], device=device)[:, None])
             values, ids = best_tokens(logits, top_k)
             columns = (
                 _at_least(logits, own),
                 _ranks_among(logits, own, answers[rows]),
-                ranks_of(logits, guest),
+                _guest_ranks(logits, guests[rows]),
                 (own - norm)[:, 0],
                 ids,
                 values - norm,
@@ -171,6 +170,30 @@ def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """How many scores of each row reach that row's ``wanted``, (rows, 1)."""
     # In 32 bits: torch adds booleans up in 64 more slowly, and no vocabulary has so many tokens.
     return (scores >= wanted).sum(1, dtype=torch.int32)
+
+
+def _guest_ranks(logits: torch.Tensor, guests: Sequence[Sequence[int]]) -> torch.Tensor:
+    """(guests,) ranks of the tokens asked for at each row, row by row; a token that several ask for is ranked once."""
+    asking = np.repeat(np.arange(len(guests)), [len(tokens) for tokens in guests])
+    tokens = np.array([token for some in guests for token in some], dtype=np.int64)
+    different, where = np.unique(asking * logits.shape[1] + tokens, return_inverse=True)
+    rows, ids = np.divmod(different, logits.shape[1])
+    # How many tokens of the same row come before.
+    turn = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    ranks = torch.empty(len(rows), dtype=torch.int32)
+    for number in range(turn.max(initial=-1) + 1):
+        some = np.flatnonzero(turn == number)
+        at = torch.from_numpy(rows[some]).to(logits.device)
+        wanted = logits[at, torch.from_numpy(ids[some]).to(logits.device)][:, None]
+        # Picking rows copies them, which takes longer than ranking some in vain.
+        if 2 * len(some) > len(logits):
+            every = logits[:, :1].clone()
+            every[at] = wanted
+            found = _at_least(logits, every)[at]
+        else:
+            found = _at_least(logits[at], wanted)
+        ranks[torch.from_numpy(some)] = found.cpu()
+    return ranks[torch.from_numpy(where)]
 
 
 def _ranks_among(logits: torch.Tensor, own: torch.Tensor, answers: Sequence[Sequence[int]]) -> torch.Tensor:

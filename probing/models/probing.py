@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts import Fact
+from probing.core.swapped import lenders
 from probing.models.decoding import LogitsRoom, read_out
 from probing.models.encoders import Encoder
 from probing.models.heads import DecodingHead
@@ -22,6 +23,8 @@ from probing.models.side_threads import WritingBehind, read_ahead
 from probing.models.states import cached_states, tokenize
 
 log = logging.getLogger(__name__)
+#: The encoder's part of the time that a fact takes; its layers' read-outs take the rest. For the progress bar alone.
+ENCODING = 0.75
 COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "top_logp")
 
 
@@ -47,6 +50,8 @@ class RunConfig(BaseModel):
     shard: int
     code_version: str
     compact: bool = False
+    #: Which prompts facts borrow for the swapped subject; empty in compact runs, and in runs up to version 0.2.
+    lenders: str = ""
 
     def canonical(self) -> str:
         """Canonical JSON: sorted keys, no spaces; an option that came later is left out where it has its default."""
@@ -64,32 +69,6 @@ def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
     for fact, answer in zip(facts, answers, strict=True):
         digest.update(json.dumps([fact.fact_id, fact.prompt, answer], ensure_ascii=False).encode())
     return digest.hexdigest()
-
-
-def lenders(facts: Sequence[Fact]) -> list[int]:
-    """For each fact the number of the fact whose prompt it borrows: another subject in the same relation's template.
-
-    Within a relation and template the facts stand in the order of their ids, which are hashes, those of one subject
-    side by side; each borrows from the one as many places on as the largest subject has facts, counted in a circle. So
-    every prompt is lent once, and no fact borrows from its own subject unless that has more than half of the facts;
-    ``is_lent`` tells these.
-    """
-    subjects: dict[tuple[str, str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number in sorted(range(len(facts)), key=lambda n: facts[n].fact_id):
-        fact = facts[number]
-        subjects[fact.probe_set, fact.relation, fact.template][fact.subject].append(number)
-    lender = [0] * len(facts)
-    for group in subjects.values():
-        circle = [number for numbers in group.values() for number in numbers]
-        step = max(len(numbers) for numbers in group.values())
-        for place, number in enumerate(circle):
-            lender[number] = circle[(place + step) % len(circle)]
-    return lender
-
-
-def is_lent(borrower: Fact, owner: Fact) -> bool:
-    """Whether the owner's prompt asks the borrower's question about another subject."""
-    return "[X]" in borrower.template and borrower.subject != owner.subject
 
 
 def shard_numbers(n_facts: int, shard: int) -> range:
@@ -138,7 +117,7 @@ def probe_shards(
     chosen = list(there if numbers is None else numbers)
     if strange := [number for number in chosen if number not in there]:
         raise ModelError(f"{encoder.name}: got shard {strange[0]}, expected 0 to {there[-1]}: there are {len(facts)} facts")
-    guest_of = {prompt: fact for fact, prompt in enumerate(lenders(facts))}
+    guests_of = _guests(facts, config)
     among = _answers_of_relations(facts, answers)
     room = LogitsRoom()
 
@@ -155,24 +134,25 @@ def probe_shards(
         if finished is not None:
             finished(number, path)
 
-    bar = tqdm(total=len(chosen), unit="shard", desc=f"probe {config.model} {config.head} {config.probe_set}")
+    sizes = [min((number + 1) * config.shard, len(facts)) - number * config.shard for number in chosen]
+    bar = tqdm(total=sum(sizes), unit="fact", desc=f"probe {config.model} {config.head} {config.probe_set}")
     with bar, WritingBehind() as writing:
-        for number, found in zip(chosen, read_ahead(chosen, block), strict=True):
-            part = None
+        for number, size, found in zip(chosen, sizes, read_ahead(chosen, block), strict=True):
+            part, done = None, _Done(bar, size)
             if found is not None:
                 some, rows = found
                 prompts = [facts[n].prompt for n in some]
                 kept = _states_path(states_cache, encoder, config, prompts)
-                states = cached_states(prompts, encoder, kept, rows, writing.later)
-                gold, guests = [answers[n] for n in some], [answers[guest_of[n]] for n in some]
+                states = cached_states(prompts, encoder, kept, rows, writing.later, done.passed)
+                gold, guests = [answers[n] for n in some], [[answers[guest] for guest in guests_of[n]] for n in some]
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
-                readings = [
-                    read_out(head, states[layer], gold, guests, right, config.top_k, encoder.device, room)
-                    for layer, head in zip(wanted, heads, strict=True)
-                ]
+                readings = []
+                for layer, head in zip(wanted, heads, strict=True):
+                    readings.append(read_out(head, states[layer], gold, guests, right, config.top_k, encoder.device, room))
+                    done.to(ENCODING + (1 - ENCODING) * len(readings) / len(heads))
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
             writing.later(keep, number, part)
-            bar.update()
+            done.to(1)
     return [shard_path(work, config, number) for number in chosen]
 
 
@@ -181,7 +161,7 @@ def gather_shards(facts: Sequence[Fact], config: RunConfig, work: Path, layers: 
 
     Returns:
         gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
-        ``other_rank`` is 0 where no other subject can be asked.
+        ``other_rank`` is the rank with the swapped subject, 0 where there is none.
 
     Raises:
         ModelError: naming the first shard that is missing or cannot be read.
@@ -194,10 +174,8 @@ def gather_shards(facts: Sequence[Fact], config: RunConfig, work: Path, layers: 
             raise ModelError(f"shard {path} is missing or torn; expected every shard of run {config.run_id}; probe it again")
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
-    guest, lender = result.pop("guest_rank"), lenders(facts)
-    result["other_rank"] = guest[:, lender]
-    alone = [n for n, fact in enumerate(facts) if not is_lent(fact, facts[lender[n]])]
-    result["other_rank"][:, alone] = 0
+    result["other_rank"] = np.zeros_like(result["gold_rank"])
+    result["other_rank"][:, [guest for guests in _guests(facts, config) for guest in guests]] = result.pop("guest_rank")
     return result
 
 
@@ -231,6 +209,35 @@ def probe(
     """
     probe_shards(encoder, heads, facts, answers, config, work, states_cache, layers)
     return gather_shards(facts, config, work, list(range(encoder.layers + 1) if layers is None else layers))
+
+
+class _Done:
+    """How much of a shard is done, shown in whole facts."""
+
+    def __init__(self, bar: tqdm, size: int) -> None:
+        self._bar, self._size, self._shown, self._encoded = bar, size, 0, 0
+
+    def passed(self, count: int) -> None:
+        """So many more prompts have been through the encoder."""
+        self._encoded += count
+        self.to(ENCODING * self._encoded / self._size)
+
+    def to(self, share: float) -> None:
+        """So much of the shard is done."""
+        whole = int(share * self._size)
+        self._bar.update(whole - self._shown)
+        self._shown = whole
+
+
+def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
+    """For each fact the numbers of the facts that borrow its prompt, in order; a compact run keeps no swapped ranks."""
+    found: list[list[int]] = [[] for _ in facts]
+    if config.compact:
+        return found
+    for borrower, lender in enumerate(lenders(facts)):
+        if lender is not None:
+            found[lender].append(borrower)
+    return found
 
 
 def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict[tuple[str, str], list[int]]:

@@ -65,7 +65,13 @@ def all_hidden_states(rows: Sequence[Sequence[int]], encoder: Encoder) -> tuple[
     return states
 
 
-def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: Encoder, tokens: int = TOKENS_A_BATCH) -> np.ndarray:
+def states_at(
+    rows: Sequence[Sequence[int]],
+    positions: Sequence[int],
+    encoder: Encoder,
+    tokens: int = TOKENS_A_BATCH,
+    passed: Callable[[int], None] | None = None,
+) -> np.ndarray:
     """Hidden states of every layer at one position of each row.
 
     Args:
@@ -73,6 +79,7 @@ def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: 
         positions: the position to read in each row.
         encoder: a frozen encoder.
         tokens: token budget of a batch.
+        passed: called after each batch with its number of rows.
 
     Returns:
         (layers, rows, hidden), float32 (float64 where the encoder is); layers counts from 0, the embeddings.
@@ -85,6 +92,8 @@ def states_at(rows: Sequence[Sequence[int]], positions: Sequence[int], encoder: 
         at = torch.tensor([positions[i] for i in batch], device=encoder.device)
         which = torch.arange(len(batch), device=encoder.device)
         result[:, batch] = torch.stack([state[which, at] for state in states]).to(kept).cpu().numpy()
+        if passed:
+            passed(len(batch))
     return result
 
 
@@ -116,6 +125,7 @@ def cached_states(
     path: Path | None,
     rows: Sequence[Sequence[int]] | None = None,
     later: Callable[..., None] | None = None,
+    passed: Callable[[int], None] | None = None,
 ) -> np.ndarray:
     """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if it was computed before.
 
@@ -125,6 +135,7 @@ def cached_states(
         path: where the states are kept, None to keep none.
         rows: the prompts' token ids, where they are known already.
         later: calls a function with its arguments when there is time to write; None writes at once.
+        passed: as ``states_at`` has it; never called where the states are read.
 
     Raises:
         ModelError: if a prompt has not exactly one mask.
@@ -133,7 +144,7 @@ def cached_states(
     if kept is not None:
         return kept
     rows = tokenize(prompts, encoder) if rows is None else rows
-    states = states_at(rows, mask_positions(rows, encoder), encoder)
+    states = states_at(rows, mask_positions(rows, encoder), encoder, TOKENS_A_BATCH, passed)
     if path is not None:
         if later is None:
             write_sealed({"states": states}, path)

@@ -1,4 +1,4 @@
-"""Many intervals at once: a page of curves has hundreds, and each of them is a bootstrap."""
+"""Many intervals at once: a page of curves has hundreds, and each of them takes thousands of draws."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 
 
 def together(make: Callable[[_One], _Other], of: Iterable[_One]) -> list[_Other]:
-    """``make`` of every one, in order; NumPy draws several bootstraps at the same time."""
+    """``make`` of every one, in order; NumPy draws for several at the same time."""
     many = list(of)
     if len(many) < 2 or _THREADS < 2:
         return [make(one) for one in many]

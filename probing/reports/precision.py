@@ -11,7 +11,7 @@ from probing.reports.selection_of_runs import IDENTITY, identities
 from probing.store import queries
 from probing.store.database import Database
 
-#: Metric -> (column with its count or sum, column of the squared sum, column of the other-subject baseline).
+#: Metric -> (column with its count or sum, column of the squared sum, column of the swapped subject's count).
 METRIC_COLUMNS: dict[str, tuple[str, str | None, str | None]] = {
     "p_at_1": ("hits_1", None, "other_1"),
     "p_at_10": ("hits_10", None, "other_10"),
@@ -21,7 +21,9 @@ METRIC_COLUMNS: dict[str, tuple[str, str | None, str | None]] = {
 }
 #: The majority answer is one answer: it is a baseline for being right first, not for ten tries.
 WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
-_NUMBERS = ("value", "low", "high", "majority", "other")
+_NUMBERS = ("value", "low", "high", "majority", "swapped")
+#: Beside them, how many facts have a swapped subject; empty where it is not measured, as in compact runs.
+_COLUMNS = (*_NUMBERS, "swapped_n")
 
 
 def by_layer(
@@ -42,10 +44,10 @@ def by_layer(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high, majority, other: shares in [0, 1]; a value or
-        baseline that is not defined is empty.
+        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high, majority, swapped: shares in [0, 1], a value or
+        baseline that is not defined is empty; swapped_n: the facts that have a swapped subject, empty where it is not measured.
     """
-    column, squared, other = METRIC_COLUMNS[metric]
+    column, squared, swapped = METRIC_COLUMNS[metric]
     table = queries.aggregate(db, run_ids, exposures, answer_in_subject)
     majority = queries.majority(db, run_ids, exposures, answer_in_subject)
     points = []
@@ -53,15 +55,15 @@ def by_layer(
         mine = majority[majority["run_id"] == run.run_id]
         most = _share(_baseline(mine, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
-            wrong = _share(_baseline(group, "other_n", other), average) if other else None
-            points.append((run, int(layer), _counts(group, column, squared), most, wrong))
+            lent = _baseline(group, "other_n", swapped) if swapped else []
+            points.append((run, int(layer), _counts(group, column, squared), most, lent))
     estimates = together(lambda point: _estimate(point[2], average), points)
     rows = [
-        (*run, layer, got.n, got.relations, got.value, got.low, got.high, most, wrong)
-        for (run, layer, _, most, wrong), got in zip(points, estimates, strict=True)
+        (*run, layer, got.n, got.relations, got.value, got.low, got.high, most, _share(lent, average), sum(one.n for one in lent) or None)
+        for (run, layer, _, most, lent), got in zip(points, estimates, strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *_NUMBERS])
-    return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
+    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *_COLUMNS])
+    return frame.astype(dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"})
 
 
 def precision(
@@ -75,10 +77,10 @@ def precision(
     """P@k by run, layer and k.
 
     Returns:
-        run_id, model, head, seed, probe_set, layer, k, average, n, relations, value, low, high, majority, other.
+        run_id, model, head, seed, probe_set, layer, k, average, n, relations, value, low, high, majority, swapped, swapped_n.
     """
     parts = [by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject).assign(k=int(k), average=average) for k in ks]
-    columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_NUMBERS]
+    columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
     found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     return found[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)
 
@@ -89,7 +91,8 @@ def precision_by_relation(
     """P@k by run, relation and layer, with Wilson's interval.
 
     Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, layer, n, value, low, high, majority (of P@1 only), other.
+        run_id, model, head, probe_set, relation, label, cardinality, layer, n, value, low, high,
+        majority (of P@1 only), swapped, swapped_n.
     """
     found = queries.aggregate(db, run_ids, exposures, answer_in_subject)
     found = found.merge(identities(db, run_ids), on="run_id").merge(
@@ -102,8 +105,9 @@ def precision_by_relation(
     ends = {pair: wilson(*pair) for pair in set(zip(hits, found["n"], strict=True))}
     found["low"], found["high"] = ([ends[pair][end] for pair in zip(hits, found["n"], strict=True)] for end in (0, 1))
     found["majority"] = found["majority_hits"] / found["n"] if k == 1 else float("nan")
-    found["other"] = found[f"other_{k}"] / found["other_n"].where(found["other_n"] > 0)
-    columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_NUMBERS]
+    found["swapped_n"] = found["other_n"].where(found["other_n"] > 0).astype("Int64")
+    found["swapped"] = (found[f"other_{k}"] / found["swapped_n"]).astype("float64")
+    columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_COLUMNS]
     return found[columns].sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"]).reset_index(drop=True)
 
 

@@ -19,6 +19,7 @@ from probing.store.derived import STATEMENTS
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
+from probing.store.swapped_ranks import empty_unfit_ranks
 
 #: Called with what is being done, the steps done and the steps in all.
 Progress = Callable[[str, int, int], None]
@@ -109,6 +110,7 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             _load_predictions(connection, predictions, step)
             step("checking that runs are complete")
             _leave_out_incomplete(connection)
+            empty_unfit_ranks(connection)
             load_words(connection)
             for name, statement in STATEMENTS.items():
                 step(f"counting {name}")

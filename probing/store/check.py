@@ -14,6 +14,7 @@ from probing.store.database import BUILD_COMMAND, current_version
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMAS
 from probing.store.sources import SourceFile, data_version_of, find_files
+from probing.store.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 
 _Read = tuple[SourceFile, pa.Table]
 
@@ -22,9 +23,9 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     """Names every problem of the runs below the folders, and of the database made from them.
 
     Checked: every file is readable and ours; keys are unique; a run has ``n_probed * layers`` predictions of facts that are stored (a
-    replicate may have the ``n_probed`` of its last layer only), and its id is the fingerprint of its configuration; what several
-    files say of one thing agrees; predictions belong to a run; its tokenizer has a vocabulary; read = probed + left out; the
-    database is made from these very files.
+    replicate may have the ``n_probed`` of its last layer only), and its id is the fingerprint of its configuration; every swapped
+    rank has a lender that can lend, where the run names its lenders; what several files say of one thing agrees; predictions belong to
+    a run; its tokenizer has a vocabulary; read = probed + left out; the database is made from these very files.
 
     Args:
         folders: the sources in the order in which ``build_database`` gets them.
@@ -59,6 +60,7 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
             problems += _conflicts(name, read)
     problems += _copies(rows["predictions"])
     problems += _runs(rows)
+    problems += _lenders(rows)
     if database is not None:
         problems += _database(Path(database), files)
     return problems
@@ -152,6 +154,31 @@ def _runs(rows: dict[str, list[_Read]]) -> list[str]:
     unfinished = sorted(set(counts) - set(runs))
     problems += [f"run {run_id}: has predictions but no row in any runs file; run `probe` again to complete it" for run_id in unfinished]
     return problems
+
+
+def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
+    """Problems of the lenders of whole runs; what a run lacks besides is named elsewhere."""
+    runs = {run["run_id"]: run for _, table in rows["runs"] for run in table.to_pylist()}
+    lent = _together(rows, "lenders", SCHEMAS["lenders"].names)
+    asked = _together(rows, "predictions", ["run_id", "fact_id", "other_rank"])
+    strays = sorted(set(_ids(lent, "run_id")) - runs.keys() - set(_ids(asked, "run_id")))
+    problems = [f"run {run_id}: has lenders, but neither predictions nor a row in any runs file; delete them" for run_id in strays]
+    naming = sorted(run_id for run_id, run in runs.items() if names_lenders(run["config"]))
+    facts = stored_facts(_together(rows, "facts", list(StoredFact._fields))) if naming else {}
+    for run_id in naming:
+        mine, pairs = (table.filter(pc.equal(table.column("run_id"), run_id)) for table in (asked, lent))
+        ids = _ids(mine, "fact_id")
+        known = [facts[fact_id] for fact_id in ids if fact_id in facts]
+        if not len(known) == len(ids) == runs[run_id]["n_probed"]:
+            continue
+        lender_of = dict(zip(pairs.column("fact_id").to_pylist(), pairs.column("lender_id").to_pylist(), strict=True))
+        if problem := lender_problem(known, lender_of, _ids(mine.filter(mine.column("other_rank").is_valid()), "fact_id")):
+            problems.append(f"run {run_id}: {problem}; delete its files and probe it again")
+    return problems
+
+
+def _ids(table: pa.Table, column: str) -> list[str]:
+    return pc.unique(table.column(column)).to_pylist()
 
 
 def _left_out_problem(run: dict) -> str | None:

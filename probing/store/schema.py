@@ -23,6 +23,8 @@ def _ordered(schema: pa.Schema, names: str) -> pa.Schema:
 _TEXT = pa.string()
 
 #: Table name -> its columns in order. Ranks count from 1; log-probabilities are natural logarithms; layer 0 is the embeddings.
+#: ``predictions.other_rank`` is the rank with the swapped subject: of the same answer at the prompt of the fact that ``lenders`` names;
+#: runs up to version 0.2 have no ``lenders``, and compact runs no swapped subject.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
 #: ``tasks`` holds what a fine-tuned model reaches on its own task, beside what chance reaches (0 to 1), where that is known.
 SCHEMAS: dict[str, pa.Schema] = {
@@ -65,6 +67,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         "run_id model model_revision base objective head seed role template_set top_k probe_set layers n_read n_probed "
         "left_out tokenizer dtype device code_version created config",
     ),
+    "lenders": _schema({"run_id": _TEXT, "fact_id": _TEXT, "lender_id": _TEXT}),
     "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT}),
     "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
     "weight_drift": _schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
@@ -83,6 +86,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "facts": ("fact_id",),
     "relations": ("probe_set", "relation"),
     "runs": ("run_id",),
+    "lenders": ("run_id", "fact_id"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
     "weight_drift": ("model", "layer"),
@@ -96,6 +100,7 @@ SORT: dict[str, tuple[str, ...]] = {
     "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
     "relations": ("probe_set", "relation"),
     "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
+    "lenders": ("run_id", "fact_id"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
     "weight_drift": ("model", "layer"),

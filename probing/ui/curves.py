@@ -13,7 +13,7 @@ from probing.ui.page import View
 from probing.ui.results import Results
 
 #: Columns of the curve's table.
-_POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
+_POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "swapped", "swapped_n"]
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
 
@@ -34,7 +34,7 @@ def points(
 
     Returns:
         One row per run and layer, shares in [0, 1]: ``run_id, model, head, probe_set, layer, value, low, high, n,
-        relations, majority, other``. A baseline that is not defined is empty.
+        relations, majority, swapped, swapped_n``. A baseline that is not defined is empty.
     """
     return by_layer(_results.database, [run[0] for run in runs], metric, average, exposures, in_subject)[_POINTS]
 
@@ -71,7 +71,7 @@ def draw(view: View) -> pd.DataFrame:
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
     parts.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(runs["run_id"])), name="layer-curves",
-        caption=_caption(chosen.metric), on_point=_remember,
+        caption=_caption(chosen.metric, table), on_point=_remember,
         alt=f"{metric.label} by layer for {', '.join(chosen.models)}",
     )  # fmt: skip
     return table
@@ -81,13 +81,33 @@ def _unit(unit: str) -> str:
     return "share" if unit.startswith("share") else unit
 
 
-def _caption(metric: str) -> str:
+def _caption(metric: str, table: pd.DataFrame) -> str:
     words = ["Bands are 95 % intervals."]
     if metric in WITH_MAJORITY:
         words.append("Dashed: always giving the relation's most frequent answer.")
     if METRIC_COLUMNS[metric][2]:
-        words.append("Dotted: the same facts asked about another subject of the relation; what lies above it comes from the subject.")
+        words.append(swapped_words(table))
     return " ".join([*words, f"{METRICS[metric].definition} Click a point to see its facts."])
+
+
+def swapped_words(points: pd.DataFrame, line: str = "run_id") -> str:
+    """What the dotted lines are, how many facts have one, and where there is none.
+
+    Args:
+        points: columns ``n, swapped_n`` of ``reports.precision`` beside the one that tells the lines apart.
+        line: name of that column.
+    """
+    measured = points[points["swapped_n"].notna()]
+    if measured.empty:
+        return "Swapped subject: not measured here."
+    sizes = measured.groupby(line, sort=False)[["n", "swapped_n"]].max().drop_duplicates()
+    has = ", ".join(f"{int(with_one):,} of {int(n):,}" for n, with_one in sizes.itertuples(index=False))
+    words = (
+        "Dotted: the swapped subject, the same facts asked about another subject of the relation that does not have the answer; what "
+        f"lies above it comes from the subject. {has} facts have such a subject."
+    )
+    missing = points[line].nunique() - measured[line].nunique()
+    return f"{words} Not measured for {missing} of the curves." if missing else words
 
 
 def _remember(point: list) -> None:

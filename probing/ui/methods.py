@@ -33,10 +33,13 @@ encoder never changes.
 
 **Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure says which. The paper's curves are macro.
 
-**Intervals** are 95 %: Wilson's for micro, a bootstrap of facts within each relation for macro; for MRR those of a mean (Student, normal).
+**Intervals** are 95 %: Wilson's for micro and for one relation alone; for macro from draws of each relation's share out of beta
+distributions, so that a relation without hits is no certainty; for MRR those of a mean (Student, normal).
 
-**Baselines.** *Majority answer*: always giving the relation's most frequent object. *Another subject*: the same facts, but the model is
-asked about another subject of the relation; only what lies above it comes from knowing the subject.
+**Baselines.** *Majority answer*: always giving the relation's most frequent object. *Swapped subject*: the same facts, but the model is
+asked about another subject of the relation, one whose recorded answers do not hold the right answer. Only what lies above it comes from
+knowing the subject. A fact for which there is no such subject has no such baseline; reports give the number of those that have one.
+Runs up to version 0.2 also borrowed from subjects with the same answer; these ranks are left out. Compact runs do not measure it.
 
 **Exposure** says how a fact stands to a model's training text, where that text is known: *stated* in so many words in training templates,
 *evidence* (some sentence holds subject and answer), *held out* on purpose, or *unseen*. *Unknown* for all other models. A fine-tuned

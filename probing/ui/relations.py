@@ -7,6 +7,7 @@ from probing.figures.relation_curves import MOST_LINES, relation_curves
 from probing.figures.relation_map import ORDERS, relation_map, row_facts
 from probing.ui import fact_list, facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
+from probing.ui.curves import swapped_words
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
@@ -111,8 +112,8 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
     parts.figure(
         drawing(relation_curves, mine, k=view.chosen.k), table=mine,
         stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (fact_list.run_of(view)["run_id"],)), name="relation-curves",
-        caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. Dotted, where stored: the "
-        "same facts asked about another subject. Click a point to open its facts.",
+        caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. "
+        f"{swapped_words(mine, 'relation')} Click a point to open its facts.",
         alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",
         on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k),
     )  # fmt: skip

@@ -190,6 +190,58 @@ def rewrite(folder: Path, path: str) -> None:
     (folder / MANIFEST).write_text(json.dumps(content))
 
 
+@pytest.fixture()
+def lent(run, at, made, tmp_path):
+    """Pushed predictions of facts with a template, so that subjects can be swapped."""
+    folder = tmp_path / "lama"
+    (folder / "TREx").mkdir(parents=True)
+    pairs = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")]
+    (folder / "TREx" / "P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in pairs))
+    (folder / "relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
+    at(tmp_path / "here")
+    run("probe", "--model", made.model, "--head", "lens", "--facts", folder)
+    run("push", "predictions", "--model", "tiny-bert", "--to-folder", tmp_path / "lent", "--licence", "MIT")
+    return tmp_path / "lent"
+
+
+def test_lenders_come_with_their_run(run, at, lent, tmp_path):
+    other = at(tmp_path / "other")
+    run("pull", "--from-folder", lent)
+    (path,) = (other / "runs").glob("lenders-*.parquet")
+    assert path.read_bytes() == (tmp_path / "here" / "runs" / path.name).read_bytes()
+    assert read_table(path, "lenders").num_rows == 3
+    assert "ok  runs and database" in run("check").output
+
+
+@pytest.mark.parametrize("fault", ["missing", "has the answer", "another run's", "of no run"])
+def test_lenders_that_cannot_lend_are_refused(fault, run, at, lent, tmp_path):
+    (path,) = lent.rglob("lenders-*.parquet")
+    rows = read_table(path, "lenders").to_pylist()
+    content = json.loads((lent / MANIFEST).read_text())
+    if fault == "missing":
+        content["files"] = [file for file in content["files"] if not file["path"].endswith(path.name)]
+        path.unlink()
+    elif fault == "of no run":
+        stray = write_table("lenders", rows, path.with_name("lenders-0000.parquet"))
+        content["files"].append({"path": f"data/{stray.name}", "sha256": file_sha256(stray), "size": stray.stat().st_size})
+    else:
+        changed = {"lender_id": rows[0]["fact_id"]} if fault == "has the answer" else {"run_id": "0" * 16}
+        write_table("lenders", [rows[0] | changed, *rows[1:]], path)
+    (lent / MANIFEST).write_text(json.dumps(content))
+    if path.is_file():
+        rewrite(lent, f"data/{path.name}")
+    words = {
+        "missing": "is not there",
+        "has the answer": "borrow a prompt",
+        "another run's": "holds lenders of run 0000",
+        "of no run": "no run",
+    }
+    other = at(tmp_path / "other")
+    with pytest.raises(HubError, match=words[fault]):
+        run("pull", "--from-folder", lent)
+    assert not (other / "runs").exists()
+
+
 def test_a_head_in_anothers_place_is_refused_though_its_sum_is_right(run, at, shared):
     other = at(shared / "other")
     folder = shared / "heads"

@@ -73,26 +73,43 @@ def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(r
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_another_subjects_rank_is_the_rank_at_that_subjects_prompt(run, cache, tiny_model, tmp_path):
+def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, tiny_model, tmp_path):
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)
-    triples = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")]
+    triples = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome"), ("Europe", "Paris")]
     folder.joinpath("P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in triples))
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
     run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "lens", "--float64")
     _, frame = predictions(cache / "runs")
-    facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas()
-    order = facts.sort_values("fact_id").reset_index(drop=True)
+    facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
+    lent = read_table(next((cache / "runs").glob("lenders-*.parquet")), "lenders").to_pandas().set_index("fact_id")["lender_id"]
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     model = AutoModelForMaskedLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
     last = frame[frame["layer"] == 2].set_index("fact_id")
-    for place, fact in order.iterrows():
-        lender = order.loc[(place + 1) % len(order)]
+    assert set(lent.index) == set(facts.index)
+    for fact_id, fact in facts.iterrows():
+        lender = facts.loc[lent[fact_id]]
+        assert lender["object"] != fact["object"]
         ids = tokenizer(lender["prompt"], return_tensors="pt")
         with torch.no_grad():
             logits = model(**ids).logits[0, ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)].numpy()
         gold = tokenizer.convert_tokens_to_ids(fact["object"].lower())
-        assert last.loc[fact["fact_id"], "other_rank"] == int(np.sum(logits >= logits[gold]))
+        assert last.loc[fact_id, "other_rank"] == int(np.sum(logits >= logits[gold]))
+    # The database keeps these ranks, and lenders that were lost are stored again.
+    assert "ok  runs and database" in run("check").output
+    next((cache / "runs").glob("lenders-*.parquet")).unlink()
+    assert "no lender" in run("check", code=1).output
+    assert "is there already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "lens", "--float64").output
+    assert "ok  runs and database" in run("check").output
+
+
+def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_model, facts_file):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--compact")
+    _, frame = predictions(cache / "runs")
+    assert frame["other_rank"].isna().all()
+    assert not list((cache / "runs").glob("lenders-*"))
+    (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
+    assert "lenders" not in json.loads(row["config"])
 
 
 def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, facts_file):

@@ -16,7 +16,7 @@ from tests.reports.planted_forgetting import BASE, EXPOSURE, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 
 KEYS = {
-    "precision": "model head seed probe_set k average layer n value",
+    "precision": "model head seed probe_set k average layer n value low high majority swapped swapped_n",
     "total": "model head seed probe_set k average n last_layer total",
     "forgotten": "model head seed k definition relations forgotten share names",
     "transitions": "base model head seed probe_set k kept gained lost never p_value relocated suppressed displaced erased",
@@ -38,6 +38,27 @@ def test_without_options_every_cell_is_there_with_exactly_the_keys(folders, run,
     rows = json.loads(run("report", what, "--json").stdout)
     assert len(rows) == ROWS[what]
     assert all(list(row) == KEYS[what].split() for row in rows)
+
+
+def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measured(folders, run):
+    plant_runs(folders / "snapshot" / "more", [PlantedRun(model="other-bert")])
+    one = ("report", "precision", "--k", "1", "--average", "macro")
+    rows = json.loads(run(*one, "--json").stdout)
+    assert all(row["low"] <= row["value"] <= row["high"] and 0 <= row["majority"] <= 1 for row in rows)
+    # The planted facts of the pair all have the same answer, and questions have no subject: nobody can lend.
+    assert {(row["model"], row["probe_set"], row["swapped_n"]) for row in rows} == {
+        ("other-bert", "trex", 10), (BASE.model, "trex", None), (MODEL.model, "trex", None), (BASE.model, "questions", None),
+    }  # fmt: skip
+    assert all((row["swapped"] is None) == (row["swapped_n"] is None) for row in rows)
+    assert all(row["majority"] is None for row in json.loads(run("report", "precision", "--k", "10", "--json").stdout))
+    table = list(csv.DictReader(io.StringIO(run(*one, "--csv").stdout)))
+    assert list(table[0]) == [*KEYS["precision"].split(), "other"]
+    assert [row["swapped"] for row in table] == [row["other"] for row in table]
+    assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
+    lines = run(*one).stdout.splitlines()
+    assert lines[0].split() == [*KEYS["precision"].split()[:9], "swapped"]
+    assert {len(line.split()) for line in lines} == {10} and max(map(len, lines)) < 120
+    assert any(line.endswith(" -") for line in lines)
 
 
 def test_json_holds_the_planted_transitions(folders, run):

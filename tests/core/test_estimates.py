@@ -4,6 +4,7 @@ import math
 import random
 import statistics
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -79,12 +80,55 @@ def test_the_order_of_relations_changes_nothing(estimate):
     assert estimate(COUNTS[::-1]) == estimate(COUNTS)
 
 
-def test_macro_bootstrap_equals_drawing_the_facts_one_by_one():
+def coverage(sizes, shares, times=300):
+    """How often the interval of ``macro`` holds the true mean of the relations' shares."""
+    rng, held = np.random.default_rng(7), 0
+    for _ in range(times):
+        hits = rng.binomial(sizes, shares)
+        found = macro([RelationCounts(f"P{n}", int(size), int(hit)) for n, (size, hit) in enumerate(zip(sizes, hits, strict=True))])
+        held += found.low <= np.mean(shares) <= found.high
+    return held / times
+
+
+#: A dozen relations of 8 to 1000 facts, of which hardly anything to two thirds is known.
+UNEVEN = ([8, 12, 20, 35, 60, 90, 150, 250, 400, 600, 900, 1000], [0.01, 0.2, 0.05, 0.6, 0.02, 0.3, 0.0, 0.1, 0.4, 0.01, 0.15, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shares"),
+    [([20] * 5, [0.01] * 5), ([20] * 5, [0.99] * 5), ([20] * 5, [0.5] * 5), ([20] * 41, [0.01] * 41), ([500] * 41, [0.01] * 41), UNEVEN],
+    ids=["few rare", "few frequent", "few", "many rare", "as T-REx", "uneven"],
+)
+def test_about_95_of_100_macro_intervals_hold_the_truth(sizes, shares):
+    assert 0.92 <= coverage(sizes, shares) <= 0.99
+
+
+def test_macro_of_no_hits_or_of_hits_only_is_no_certainty():
+    none = macro([RelationCounts(f"P{n}", 20, 0) for n in range(41)])
+    every = macro([RelationCounts(f"P{n}", 20, 20) for n in range(41)])
+    assert (none.value, none.low, every.value, every.high) == (0, 0, 1, 1)
+    # As of 820 facts together, of which Wilson allows 0.5 per cent.
+    assert none.high == pytest.approx(slow_wilson(0, 820)[1], rel=0.5) and 1 - every.low == pytest.approx(none.high, rel=0.2)
+
+
+def test_the_macro_interval_holds_its_value_and_is_that_of_facts_drawn_again_where_there_are_many():
     rng = random.Random(5)
-    facts = [[1] * c.hits + [0] * (c.n - c.hits) for c in COUNTS]
-    means = sorted(statistics.fmean(statistics.fmean(rng.choices(values, k=len(values))) for values in facts) for _ in range(4000))
-    found = macro(COUNTS, draws=4000)
-    assert (found.low, found.high) == pytest.approx((means[100], means[3900]), abs=0.01)
+    many = [RelationCounts("P19", 300, 40), RelationCounts("P36", 250, 150), RelationCounts("P103", 400, 30)]
+    facts = [[1] * c.hits + [0] * (c.n - c.hits) for c in many]
+    means = sorted(statistics.fmean(statistics.fmean(rng.choices(values, k=len(values))) for values in facts) for _ in range(1000))
+    found = macro(many)
+    assert (found.low, found.high) == pytest.approx((means[25], means[975]), abs=0.004)
+    for counts in (
+        COUNTS,
+        [RelationCounts("P1", 1, 0), RelationCounts("P2", 1, 1)],
+        [RelationCounts("P1", 1, 1), RelationCounts("P2", 900, 0)],
+    ):
+        one = macro(counts)
+        assert 0 <= one.low <= one.value <= one.high <= 1
+
+
+def test_one_relation_alone_has_wilsons_interval_also_as_macro():
+    assert macro([RelationCounts("P19", 20, 0), RelationCounts("P36", 0, 0)]) == micro([RelationCounts("P19", 20, 0)])
 
 
 def test_equal_seeds_give_equal_intervals_and_other_seeds_do_not():

@@ -1,5 +1,7 @@
 """The gate: four conditions whose sums can be done by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from probing.core.estimates import RelationCounts, micro
@@ -37,6 +39,11 @@ def test_each_condition_fails_by_itself():
     assert not conditions([counts(f"P{n}", hits_10=29, hits_1=20) for n in range(15)], parts)[1].holds
     assert not conditions(last[:14], parts)[2].holds
     assert not conditions(last, {"stated": last, "held out": [counts(hits_1=40)]})[3].holds
+
+
+def test_a_model_whose_swapped_subject_is_not_measured_does_not_pass():
+    (first, *_) = conditions([replace(counts(), other_n=0, other_1=0)], {})
+    assert not first.holds and first.measured == "the swapped subject is not measured"
 
 
 def test_a_model_without_held_out_facts_does_not_pass():

@@ -28,7 +28,7 @@ def curve_points(models=("nesia-mini",), sets=("trex",), heads=("tied",), layers
         {
             "run_id": f"{model}-{head}-{probe_set}", "model": model, "head": head, "probe_set": probe_set, "layer": layer,
             "value": layer / 10,
-            "low": layer / 10 - 0.01, "high": layer / 10 + 0.01, "n": 50, "relations": 3, "majority": 0.24, "other": layer / 20,
+            "low": layer / 10 - 0.01, "high": layer / 10 + 0.01, "n": 50, "relations": 3, "majority": 0.24, "swapped": layer / 20,
         }
         for model in models for head in heads for probe_set in sets for layer in range(layers)
     ]  # fmt: skip
@@ -61,7 +61,7 @@ def test_a_mean_reciprocal_rank_is_no_percentage():
 def test_baselines_are_dashed_and_dotted_and_left_out_where_not_defined():
     dashes = {trace.line.dash for trace in curve(curve_points()).data}
     assert {"dash", "dot"} <= dashes
-    bare_points = curve_points().assign(majority=float("nan"), other=float("nan"))
+    bare_points = curve_points().assign(majority=float("nan"), swapped=float("nan"))
     assert not {"dash", "dot"} & {trace.line.dash for trace in curve(bare_points).data}
 
 

@@ -19,7 +19,7 @@ PLANTED = {
 def points(**more) -> pd.DataFrame:
     rows = [
         {"relation": relation, "label": label, "cardinality": kind, "layer": layer, "n": 50, "value": value, "low": value / 2,
-         "high": (1 + value) / 2, "majority": 0.2, "other": 0.1}
+         "high": (1 + value) / 2, "majority": 0.2, "swapped": 0.1}
         for relation, (label, kind, values) in PLANTED.items() for layer, value in enumerate(values)
     ]  # fmt: skip
     return pd.DataFrame(rows).assign(**more)
@@ -75,12 +75,12 @@ def test_curves_show_n_in_the_legend_and_the_baselines_once():
     figure = relation_curves(points(), k=1)
     named = [trace.name for trace in figure.data if trace.showlegend is not False]
     assert {"capital (n = 50)", "born in (n = 50)", "shares border (n = 50)"} <= set(named)
-    assert named.count("majority answer") == named.count("another subject") == 1
+    assert named.count("majority answer") == named.count("swapped subject") == 1
     assert {trace.line.dash for trace in figure.data} >= {"dash", "dot"}
 
 
 def test_a_baseline_that_is_not_stored_is_not_drawn():
-    figure = relation_curves(points(other=float("nan")), k=10)
+    figure = relation_curves(points(swapped=float("nan")), k=10)
     assert "dot" not in {trace.line.dash for trace in figure.data}
 
 

@@ -67,23 +67,25 @@ def test_read_out_agrees_with_slow_plain_python(monkeypatch):
     relations = [sorted(rng.choice(30, 6, replace=False).tolist()) for _ in range(3)]
     answers = [relations[n % 3] for n in range(40)]
     gold = [int(rng.choice(among)) for among in answers]
-    guests = rng.integers(0, 30, 40).tolist()
+    # From none to five a prompt, some of them equal.
+    guests = [rng.integers(0, 30, n % 6).tolist() + [int(rng.integers(30))] * (n % 2) for n in range(40)]
     read = read_out(PlainHead(30), scores, gold, guests, answers, 5, torch.device("cpu"))
     for n, row in enumerate(scores.tolist()):
         assert read.gold_rank[n] == slow_rank(row, gold[n])
         assert read.answer_rank[n] == slow_rank(row, gold[n], answers[n])
-        assert read.guest_rank[n] == slow_rank(row, guests[n])
         assert read.gold_logp[n] == pytest.approx(slow_log_probability(row, gold[n]), abs=1e-5)
         assert read.top_ids[n].tolist() == slow_best(row, 5)
         wanted = [slow_log_probability(row, token) for token in slow_best(row, 5)]
         assert read.top_logp[n].tolist() == pytest.approx(wanted, abs=1e-5)
-    assert read.gold_rank.dtype == read.answer_rank.dtype == read.top_ids.dtype == np.uint32
+    assert read.guest_rank.tolist() == [slow_rank(scores[n].tolist(), token) for n, tokens in enumerate(guests) for token in tokens]
+    assert read.gold_rank.dtype == read.guest_rank.dtype == read.answer_rank.dtype == read.top_ids.dtype == np.uint32
     assert read.gold_logp.dtype == read.top_logp.dtype == np.float32
 
 
 def test_a_relation_with_one_answer_has_it_first_among_its_answers():
-    read = read_out(PlainHead(9), np.zeros((1, 9), dtype=np.float32), [4], [4], [[4]], 1, torch.device("cpu"))
+    read = read_out(PlainHead(9), np.zeros((1, 9), dtype=np.float32), [4], [[]], [[4]], 1, torch.device("cpu"))
     assert (read.gold_rank[0], read.answer_rank[0]) == (9, 1)
+    assert read.guest_rank.shape == (0,)
 
 
 def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of, monkeypatch):
@@ -99,7 +101,7 @@ def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of, monkeypat
     states = np.random.default_rng(0).normal(size=(facts, encoder.hidden)).astype(np.float32)
     room = decoding.LogitsRoom()
     for _ in range(2):
-        read = read_out(encoder.head, states, [5] * facts, [6] * facts, [[5, 6]] * facts, 3, encoder.device, room)
+        read = read_out(encoder.head, states, [5] * facts, [[6]] * facts, [[5, 6]] * facts, 3, encoder.device, room)
     assert len(read.gold_rank) == facts
     vocabulary = encoder.head.vocabulary.out_features
     assert [shape for shape, _ in seen] == ([(decoding.ROWS, vocabulary)] * 3 + [(5, vocabulary)]) * 2
@@ -124,4 +126,4 @@ def test_logits_that_are_not_numbers_are_an_error(strange):
     states = np.zeros((3, 4), dtype=np.float32)
     states[1, 2] = strange
     with pytest.raises(ModelError, match="not numbers"):
-        read_out(PlainHead(4), states, [0] * 3, [0] * 3, [[0]] * 3, 1, torch.device("cpu"))
+        read_out(PlainHead(4), states, [0] * 3, [[0]] * 3, [[0]] * 3, 1, torch.device("cpu"))

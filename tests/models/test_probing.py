@@ -7,6 +7,7 @@ from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import ModelError
 from probing.core.facts import Fact, fill
+from probing.core.swapped import lenders
 from probing.models import probing as probing_module
 from probing.models.answers import answer_ids
 from probing.models.head_files import load_heads
@@ -14,14 +15,13 @@ from probing.models.probing import (
     RunConfig,
     facts_sha256,
     gather_shards,
-    is_lent,
-    lenders,
     probe,
     probe_shards,
     shard_numbers,
     shard_path,
     thread_count,
 )
+from tests.models.test_decoding import PlainHead
 
 LANDS = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome", "England": "London", "Spain": "Madrid"}
 CAPITAL = "The capital of [X] is [Y]."
@@ -130,59 +130,82 @@ def test_rank_among_answers_is_the_place_among_the_relations_objects(bert, asked
             assert result["answer_rank"][layer, n] == wanted
 
 
-def test_other_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, encoder_of, asked):
+def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, encoder_of, asked):
     encoder = encoder_of("bert", torch.float64)
     result = asked(encoder, shard=3, dtype="float64")
     answers, lender = answer_ids(FACTS, encoder), lenders(FACTS)
     for n, one in enumerate(FACTS):
-        owner = FACTS[lender[n]]
-        if one.relation in ("P101", "P999"):
-            assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers + 1), "there is no other subject"
-        elif owner.subject != one.subject:
-            scores = single_logits(folder_of("bert"), encoder, owner.prompt, torch.float64)
+        if lender[n] is None:
+            assert one.relation in ("P101", "P999"), "only there is no other subject"
+            assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers + 1)
+        else:
+            scores = single_logits(folder_of("bert"), encoder, FACTS[lender[n]].prompt, torch.float64)
             assert result["other_rank"][-1, n] == slow_rank(scores, answers[n])
 
 
-def test_a_subject_with_most_of_the_facts_is_not_asked_against_itself(bert, asked):
-    facts = [fact("P19", "Rocky", city, BORN) for city in ("Paris", "Rome", "Boston")] + [fact("P19", "Balboa", "London", BORN)]
-    result, lender = asked(bert, facts=facts), lenders(facts)
-    for n, one in enumerate(facts):
-        assert (result["other_rank"][0, n] == 0) == (facts[lender[n]].subject == one.subject)
-    # Four facts, three of one subject: only two can change places with another subject.
-    assert int((result["other_rank"][0] == 0).sum()) == 2
+def test_a_prompt_may_be_lent_to_several_facts_and_to_none(folder_of, encoder_of, asked):
+    encoder = encoder_of("bert", torch.float64)
+    facts = [fact("P19", name, "Rome", BORN) for name in ("France", "Spain", "Rocky")] + [fact("P19", "Balboa", "London", BORN)]
+    assert lenders(facts)[:3] == [3, 3, 3]
+    result = asked(encoder, facts=facts, shard=2, dtype="float64")
+    scores = single_logits(folder_of("bert"), encoder, facts[3].prompt, torch.float64)
+    wanted = slow_rank(scores, answer_ids(facts, encoder)[0])
+    assert result["other_rank"][-1, :3].tolist() == [wanted] * 3
 
 
-def test_lenders_are_a_permutation_that_stays_within_relation_and_template():
-    lender = lenders(FACTS)
-    assert sorted(lender) == list(range(len(FACTS)))
-    assert all(FACTS[here].relation == FACTS[there].relation for here, there in enumerate(lender))
-    assert all(FACTS[here].template == FACTS[there].template for here, there in enumerate(lender))
+def test_a_model_that_knows_everything_is_never_right_with_the_swapped_subject(bert, tmp_path, monkeypatch):
+    # Several subjects share answers, one has two; the model puts all answers of a subject first.
+    cities = ("Paris", "Paris", "Paris", "Rome", "Rome", "Berlin", "London", "Madrid")
+    names = ("France", "Germany", "Italy", "England", "Spain", "Rocky", "Balboa", "Philadelphia")
+    facts = [fact("P19", *pair, BORN) for pair in (*zip(names, cities, strict=True), ("France", "Boston"), ("Rocky", "Rome"))]
+    answers, vocabulary = answer_ids(facts, bert), len(bert.tokenizer)
+    known = {one.prompt: [answers[n] for n, two in enumerate(facts) if two.subject == one.subject] for one in facts}
+
+    def perfect(prompts, *_):
+        scores = np.zeros((bert.layers + 1, len(prompts), vocabulary), dtype=np.float32)
+        for n, prompt in enumerate(prompts):
+            scores[:, n, known[prompt]] = np.arange(9, 9 - len(known[prompt]), -1)
+        return scores
+
+    monkeypatch.setattr(probing_module, "cached_states", perfect)
+    heads = [PlainHead(vocabulary)] * (bert.layers + 1)
+    result = probe(bert, heads, facts, answers, config_for(bert, facts, answers), tmp_path, None)
+    assert result["gold_rank"].max() == 2
+    assert (result["other_rank"] > 0).all(), "every fact has a swapped subject here"
+    assert (result["other_rank"] > 10).all()
 
 
-def test_nobody_borrows_from_the_own_subject_where_that_can_be_helped():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        # No subject has more than half of the facts.
-        sizes = rng.integers(1, 5, 6).tolist()
-        facts = [fact("P37", f"land {s}", f"city {s} {n}", CAPITAL) for s, size in enumerate(sizes) for n in range(size)]
-        if 2 * max(sizes) > len(facts):
-            continue
-        lender = lenders(facts)
-        assert sorted(lender) == list(range(len(facts)))
-        assert all(is_lent(one, facts[lender[n]]) for n, one in enumerate(facts))
+def test_a_compact_run_measures_no_swapped_subject(bert, asked):
+    assert not asked(bert, compact=True)["other_rank"].any()
 
 
-def test_lenders_do_not_depend_on_the_order_of_the_facts():
-    def borrowed(facts):
-        return {facts[here].fact_id: facts[there].fact_id for here, there in enumerate(lenders(facts))}
+def test_the_progress_bar_counts_facts_and_moves_within_a_shard(bert, asked, monkeypatch):
+    shown = []
 
-    assert borrowed(FACTS) == borrowed(FACTS[::-1])
+    class Bar:
+        def __init__(self, total, unit, desc):
+            shown.append((total, unit))
 
+        def __enter__(self):
+            return self
 
-def test_a_prompt_without_a_template_is_not_asked_about_others():
-    owner = fact("P36", "France", "Paris", CAPITAL)
-    assert is_lent(fact("P36", "Italy", "Rome", CAPITAL), owner)
-    assert not is_lent(Fact("squad", "squad", "x", "Rome", "It is [MASK].", "It is [MASK]."), owner)
+        def __exit__(self, *_):
+            pass
+
+        def update(self, count):
+            shown.append(count)
+
+    monkeypatch.setattr(probing_module, "tqdm", Bar)
+    # Two lengths of prompts are two batches of the encoder.
+    monkeypatch.setattr("probing.models.states.ENOUGH_TOKENS", 1)
+    asked(bert, shard=100)
+    moves = [count for count in shown[1:] if count]
+    assert shown[0] == (len(FACTS), "fact")
+    assert all(count > 0 for count in moves) and sum(moves) == len(FACTS)
+    assert len(moves) >= 4
+    shown.clear()
+    asked(bert, shard=100)
+    assert [count for count in shown[1:] if count] == [len(FACTS)], "what is there already is shown at once"
 
 
 @pytest.mark.parametrize("die_at", [1, 2, 3])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.facts import Fact, fill
+from probing.core.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 
@@ -62,7 +63,8 @@ class PlantedRun:
     """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.
 
     ``facts`` takes the place of the probe set's own, ``top`` gives the id of the token that is put first where the right answer is
-    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration.
+    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; ``older`` runs
+    do not say who lends for the swapped subject, as up to version 0.2.
     """
 
     model: str = "nesia-mini"
@@ -79,6 +81,7 @@ class PlantedRun:
     top: Callable[[int, int], int] | None = None
     last_only: bool = False
     made: tuple[tuple[str, str], ...] = ()
+    older: bool = False
 
     @property
     def asked(self) -> list[Fact]:
@@ -95,6 +98,8 @@ class PlantedRun:
             "seed": self.seed,
             "template_set": self.template_set,
         } | dict(self.made)
+        if not self.older:
+            parts["lenders"] = WITHOUT_THE_ANSWER
         return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
     @property
@@ -153,6 +158,13 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     return rows
 
 
+def lender_rows(run: PlantedRun) -> list[dict[str, str]]:
+    """The rows of ``lenders`` of a run."""
+    ids = [fact.fact_id for fact in run.asked]
+    pairs = zip(ids, lenders(run.asked), strict=True)
+    return [{"run_id": run.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+
+
 def run_row(run: PlantedRun) -> dict[str, Any]:
     """The row of ``runs``: one fact was left out."""
     n = len(run.asked)
@@ -181,6 +193,8 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
     folder.mkdir(parents=True, exist_ok=True)
     for run in runs:
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
+        if not run.older:
+            write_table("lenders", lender_rows(run), folder / run.run_id / f"lenders-{run.run_id}.parquet")
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
         facts = list(dict.fromkeys(fact for run in runs if run.probe_set == probe_set for fact in run.asked))

@@ -1,0 +1,128 @@
+"""The swapped subject: a fact's question put about another subject, whose recorded answers do not hold the asked one.
+
+What of P@k is left under the swapped subject does not come from the subject. A lender with the same answer would book
+knowledge as chance, so a fact that finds no other has no such baseline.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+#: What a run's configuration says of its lenders where they are those of ``lenders``; older runs say nothing.
+WITHOUT_THE_ANSWER = "without the answer"
+
+_Question = tuple[str, str, str]
+
+
+class Asked(Protocol):
+    """What of a fact decides who lends to it; ``core.facts.Fact`` and rows of the table ``facts`` have it."""
+
+    @property
+    def fact_id(self) -> str: ...
+    @property
+    def probe_set(self) -> str: ...
+    @property
+    def relation(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+    @property
+    def object(self) -> str: ...
+    @property
+    def template(self) -> str: ...
+
+
+class Answers:
+    """Which subjects have an answer: recorded in the given facts for one relation of one probe set, compared without case."""
+
+    def __init__(self, facts: Iterable[Asked]) -> None:
+        self._subjects: dict[_Question, set[str]] = defaultdict(set)
+        for fact in facts:
+            self._subjects[_question(fact)].add(fact.subject)
+
+    def subjects_with(self, fact: Asked) -> set[str]:
+        """The subjects that have the fact's answer in its relation, its own among them."""
+        return self._subjects[_question(fact)]
+
+
+def can_lend(borrower: Asked, lender: Asked, answers: Answers) -> bool:
+    """Whether the lender's prompt asks the borrower's question about another subject that does not have its answer."""
+    same = _text(borrower) == _text(lender) and "[X]" in borrower.template
+    return same and lender.subject not in answers.subjects_with(borrower)
+
+
+def lenders(facts: Sequence[Asked]) -> list[int | None]:
+    """For each fact the number of the fact whose prompt it borrows; None where no subject can lend.
+
+    The facts of a relation and template stand in a circle: by answer, the most frequent first, and within an answer in the
+    order of their ids, which are hashes. Each answer's facts borrow in turn from the prompts that can lend to it, beginning as many
+    places on as the most frequent answer has facts. Where no answer has more than half of the facts and no subject
+    several answers, every prompt is so lent once. The order of ``facts`` changes nothing.
+    """
+    found: list[int | None] = [None] * len(facts)
+    answers = Answers(facts)
+    for group in _groups(facts):
+        _lend(facts, group, answers, found)
+    return found
+
+
+def lenders_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
+    """The lenders of runs whose configuration does not name them; many have the asked answer themselves.
+
+    Within a relation and template the facts stand in the order of their ids, those of one subject side by side; each borrows
+    from the one as many places on as the largest subject has facts, in a circle. None where that is the fact's own subject.
+    """
+    found: list[int | None] = [None] * len(facts)
+    for group in _groups(facts):
+        subjects = _parted(group, lambda number: facts[number].subject)
+        circle = [number for numbers in subjects for number in numbers]
+        step = max(len(numbers) for numbers in subjects)
+        for place, number in enumerate(circle):
+            lender = circle[(place + step) % len(circle)]
+            if facts[lender].subject != facts[number].subject:
+                found[number] = lender
+    return found
+
+
+def _lend(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:
+    """Gives the facts of one relation and template their lenders."""
+    # A stable sort: of equally frequent answers the one with the first id comes first.
+    parts = sorted(_parted(group, lambda number: _question(facts[number])), key=len, reverse=True)
+    circle = np.array([number for numbers in parts for number in numbers])
+    names = {name: number for number, name in enumerate(dict.fromkeys(facts[number].subject for number in group))}
+    subjects = np.array([names[facts[number].subject] for number in circle])
+    first, step = 0, len(parts[0])
+    for part in parts:
+        able = np.ones(len(names), dtype=bool)
+        able[[names[name] for name in answers.subjects_with(facts[part[0]]) if name in names]] = False
+        places = np.flatnonzero(able[subjects])
+        if len(places):
+            start = np.searchsorted(places, (first + step) % len(circle))
+            turns = (start + np.arange(len(part))) % len(places)
+            for number, lender in zip(part, circle[places[turns]].tolist(), strict=True):
+                found[number] = lender
+        first += len(part)
+
+
+def _groups(facts: Sequence[Asked]) -> list[list[int]]:
+    """The numbers of the facts of each relation and template that can be put about another subject, by fact id."""
+    ids = [fact.fact_id for fact in facts]
+    able = [number for number in sorted(range(len(facts)), key=ids.__getitem__) if "[X]" in facts[number].template]
+    return _parted(able, lambda number: _text(facts[number]))
+
+
+def _parted(numbers: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
+    """The numbers with equal keys together, in the order of the first of each."""
+    parts: dict[Hashable, list[int]] = defaultdict(list)
+    for number in numbers:
+        parts[key(number)].append(number)
+    return list(parts.values())
+
+
+def _question(fact: Asked) -> _Question:
+    return fact.probe_set, fact.relation, fact.object.casefold()
+
+
+def _text(fact: Asked) -> tuple[str, str, str]:
+    return fact.probe_set, fact.relation, fact.template

@@ -1,0 +1,103 @@
+"""Which swapped ranks are no baseline, because the subject whose prompt was borrowed has the asked answer itself."""
+
+import json
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from probing.core.swapped import Answers, Asked, can_lend, lenders_up_to_version_0_2
+
+_log = logging.getLogger(__name__)
+
+
+class StoredFact(NamedTuple):
+    """What of a row of ``facts`` decides who lends to it."""
+
+    fact_id: str
+    probe_set: str
+    relation: str
+    subject: str
+    object: str
+    template: str
+
+
+def names_lenders(config: str) -> bool:
+    """Whether a run's configuration says that its lenders are stored; of runs up to version 0.2 it says nothing."""
+    try:
+        content = json.loads(config)
+    except ValueError:
+        return False
+    return isinstance(content, dict) and bool(content.get("lenders"))
+
+
+def stored_facts(facts: pa.Table) -> dict[str, StoredFact]:
+    """The rows of the table ``facts`` by their ids."""
+    columns = [facts.column(name).fill_null("").to_pylist() for name in StoredFact._fields]
+    return {row[0]: StoredFact(*row) for row in zip(*columns, strict=True)}
+
+
+def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped: Collection[str]) -> str | None:
+    """What is wrong with the lenders of a run that names them; None if nothing.
+
+    Args:
+        facts: all facts of the run.
+        lender_of: fact id -> id of the fact whose prompt it borrows.
+        swapped: ids of the facts that have a swapped rank.
+    """
+    if missing := set(swapped) - lender_of.keys():
+        return f"{len(missing)} facts have a rank with a swapped subject, but no lender"
+    if strange := (lender_of.keys() | set(lender_of.values())) - {fact.fact_id for fact in facts}:
+        return f"its lenders name {len(strange)} facts that it was not asked"
+    if wrong := lender_of.keys() & set(unfit(facts, lender_of)):
+        return f"{len(wrong)} facts borrow a prompt of another relation or template, or of a subject that has their answer"
+    return None
+
+
+def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[str]:
+    """Ids of the facts whose swapped rank is no baseline: nobody lends, or somebody who has the asked answer.
+
+    Args:
+        facts: all facts of a run.
+        lender_of: fact id -> id of the fact whose prompt it borrows; None: as in runs up to version 0.2.
+    """
+    lending: list[Asked | None]
+    if lender_of is None:
+        lending = [None if number is None else facts[number] for number in lenders_up_to_version_0_2(facts)]
+    else:
+        by_id = {fact.fact_id: fact for fact in facts}
+        lending = [by_id.get(lender_of.get(fact.fact_id, "")) for fact in facts]
+    answers = Answers(facts)
+    pairs = zip(facts, lending, strict=True)
+    return [fact.fact_id for fact, lender in pairs if lender is None or not can_lend(fact, lender, answers)]
+
+
+def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
+    """Empties ``predictions.other_rank`` where it is no baseline; all stored tables are loaded before."""
+    runs = connection.execute(
+        "SELECT run_id, config FROM runs WHERE run_id IN (SELECT run_id FROM predictions WHERE other_rank IS NOT NULL) ORDER BY run_id"
+    ).fetchall()
+    if not runs:
+        return
+    facts = stored_facts(connection.sql("SELECT * FROM facts").to_arrow_table())
+    older: dict[tuple[str, ...], list[str]] = {}
+    emptied = 0
+    for run_id, config in runs:
+        ids = connection.execute("SELECT DISTINCT fact_id FROM predictions WHERE run_id = ? ORDER BY fact_id", [run_id]).fetchall()
+        asked = tuple(fact_id for (fact_id,) in ids)
+        if names_lenders(config):
+            named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
+            refused = unfit([facts[fact_id] for fact_id in asked], dict(named))
+        else:
+            # Equal facts have equal lenders in all of these runs.
+            refused = older[asked] = older.get(asked) or unfit([facts[fact_id] for fact_id in asked], None)
+        (changed,) = connection.execute(
+            "UPDATE predictions SET other_rank = NULL "
+            "WHERE run_id = ? AND other_rank IS NOT NULL AND fact_id IN (SELECT unnest(?::VARCHAR[]))",
+            [run_id, refused],
+        ).fetchall()[0]
+        emptied += changed
+    if emptied:
+        _log.info("%d swapped ranks of %d runs are left out: the lending subject has the asked answer too", emptied, len(runs))
