@@ -62,7 +62,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: 
         chosen: whether the user named the base, so that one that cannot be opened is an error.
 
     Raises:
-        ModelError: if the two share no weights by name and shape, or the base is not the one that was fine-tuned.
+        ModelError: if the two share no layer's weights by name and shape, or the base is not the one that was fine-tuned.
     """
     from probing.models.catalogue import open_base
     from probing.models.weight_drift import weight_drift
@@ -79,9 +79,10 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: 
         raise ModelError(f"{got}; name the folder of the base as it was then (--base)")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)
-    if not rows:
+    # Embeddings are called alike in several architectures; layers are not.
+    if not any(row["layer"] > 0 for row in rows):
         raise ModelError(
-            f"{encoder.name} and {family} share no weights by name and shape, so {family} is not its base; name another (--base)"
+            f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; name another (--base)"
         )
     farthest = max(rows, key=lambda row: row["drift"])
     if farthest["drift"] >= STRANGE_DRIFT:

@@ -100,7 +100,9 @@ def test_heads_say_their_configuration_and_are_refused_for_another(bert_copy, be
     assert heads_folder(bert.name, bert, "tied", cache) == folder and len(load_heads(folder, bert, "tied")) == bert.layers + 1
     other = load_encoder(set_config(bert_copy, hidden_act="relu"), device="cpu")
     found = heads_folder(str(bert_copy), other, "tied", cache)
-    with pytest.raises(HeadError, match=rf"belongs to configuration {bert.configuration[:12]}.*expected {other.configuration[:12]}.*train-heads"):
+    with pytest.raises(
+        HeadError, match=rf"belongs to configuration {bert.configuration[:12]}.*expected {other.configuration[:12]}.*train-heads"
+    ):
         load_heads(found, other, "tied")
     # Those of the other configuration lie apart, and both are found from then on.
     apart = trained_heads_folder(other, "tied", 0, cache)
@@ -144,7 +146,8 @@ def test_casing_is_what_the_tokenizer_does(encoder_of):
 @pytest.mark.parametrize(
     ("source", "name"),
     [("/x/sst2-run/checkpoint-50", "sst2-run/checkpoint-50"), ("/x/sst2-run/checkpoint-50/", "sst2-run/checkpoint-50"),
-     ("/x/sst2-run/../other-run/checkpoint-50", "other-run/checkpoint-50"), ("/x/checkpoint-best", "checkpoint-best"), ("org/model", "model"),
+     ("/x/sst2-run/../other-run/checkpoint-50", "other-run/checkpoint-50"), ("/x/checkpoint-best", "checkpoint-best"),
+     ("org/model", "model"),
      ("/checkpoint-7", "checkpoint-7")],
 )  # fmt: skip
 def test_a_trainers_checkpoint_has_the_name_of_its_training(source, name):
@@ -194,4 +197,4 @@ def test_the_folder_of_a_model_is_not_replaced_by_a_cached_model_of_the_same_nam
     mine = shutil.copytree(folder_of("bert"), tmp_path / "mine")
     assert find_entry(str(mine)).source == str(mine)
     assert open_encoder(str(mine)).body.config.model_type == "bert"
-    assert tiny_models.LAYERS == open_encoder("mine").layers and open_encoder("mine").body.config.model_type == "roberta"
+    assert open_encoder("mine").layers == tiny_models.LAYERS and open_encoder("mine").body.config.model_type == "roberta"
