@@ -1,18 +1,21 @@
 """``probing ask``: one cloze sentence, every layer's answer."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from probing.core.errors import PromptError
 from probing.core.places import cache_folder
 
+if TYPE_CHECKING:
+    from probing.models.live import LiveModel
+
 
 def ask(
     prompt: Annotated[str, typer.Argument(help="A sentence with one [MASK].")],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
+    head: Annotated[str | None, typer.Option(help="full, tied or lens; none: tied or, where none are trained, lens.")] = None,
     top: Annotated[int, typer.Option(help="Tokens a layer.", min=1)] = 10,
     watch: Annotated[list[str] | None, typer.Option(help="A word to follow through the layers; repeatable.")] = None,
     mask: Annotated[int | None, typer.Option(help="Which of several masks to read, from 0.")] = None,
@@ -21,11 +24,10 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask every layer to fill the mask of a sentence."""
-    from probing.models.catalogue import open_live
     from probing.models.live import SeveralMasks
 
     try:
-        answer = open_live(model, head, cache_folder(), device, base).ask(prompt, top, tuple(watch or ()), mask)
+        answer = _open(model, head, device, base).ask(prompt, top, tuple(watch or ()), mask)
     except SeveralMasks as error:
         raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
     if as_json:
@@ -45,3 +47,22 @@ def ask(
         watched = "".join(f"   [{w.token}: rank {w.rank:,}, {100 * w.probability:.2f}%]" for w in layer.watched)
         name = "embeddings" if layer.layer == 0 else f"layer {layer.layer}"
         typer.echo(f"{name:>10}  {tokens}{watched}")
+
+
+def _open(model: str, head: str | None, device: str, base: str | None) -> "LiveModel":
+    """The model with the heads asked for; without a wish the tied ones or, said on stderr, the logit lens, which every model has."""
+    from probing.models.catalogue import heads_folder, open_encoder
+    from probing.models.head_files import train_command
+    from probing.models.live import load_live
+
+    encoder = open_encoder(model, base, device)
+    kind = head or "tied"
+    folder = None if kind == "lens" else heads_folder(model, encoder, kind, cache_folder())
+    if folder is None and head is None:
+        kind = "lens"
+        typer.echo(
+            f"no tied heads are known for {encoder.name}, so every layer is read through its pre-trained head, the logit lens "
+            f"(--head lens); train heads with: {train_command(encoder, 'tied')}",
+            err=True,
+        )
+    return load_live(encoder, kind, folder)

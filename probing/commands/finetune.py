@@ -10,6 +10,7 @@ import typer
 
 from probing.core.errors import FactsError, ModelError
 from probing.core.places import cache_folder
+from probing.core.registry import name_in_files, name_of_model
 from probing.core.whole_files import one_at_a_time
 
 
@@ -54,12 +55,13 @@ def finetune(
     """Fine-tune an encoder and score it on its task beside chance; resumable, the task's head is dropped at the end."""
     from probing.commands.finetune_task import prepare
     from probing.models.catalogue import FINETUNING, find_entry
+    from probing.models.encoders import weights_identity
     from probing.models.finetuning import DEFAULTS, FinetuneRecipe
     from probing.models.finetuning import finetune as train
 
     entry = find_entry(model)
     label, fetched = LABELS[objective.value]
-    name = out.name if out else f"{entry.name}-{objective.value}"
+    name = name_of_model(out) if out else name_in_files(f"{entry.name}-{objective.value}")
     target = out or cache_folder() / "models" / name
     done = target / FINETUNING
     if device not in ("auto", "cpu"):
@@ -67,10 +69,13 @@ def finetune(
     if target.exists() and not target.is_dir():
         raise ModelError(f"{target} is no folder; name another with --out")
     # Checkpoints have one name: a second process waits, and then finds the model there.
-    with one_at_a_time(cache_folder() / "locks" / f"finetune-{name}.lock"):
+    in_files = name_in_files(name)
+    with one_at_a_time(cache_folder() / "locks" / f"finetune-{in_files}.lock"):
         if done.is_file():
             asked = {"base": entry.name, "objective": label, "seed": seed, "steps": steps, "tokens": tokens, "batch": batch, "rate": rate}
             asked |= {"pieces": pieces, "freeze-embeddings": freeze or None, "difference": difference or None}
+            if Path(entry.location).is_dir():
+                asked["base weights"] = weights_identity(entry.location)[:12]
             _refuse_another(done, asked)
             typer.echo(f"{name} is there already: {target}")
             return
@@ -89,7 +94,7 @@ def finetune(
             **settings,
         )  # fmt: skip
         typer.echo(f"{name}: {len(task.rows):,} training rows, scored on {task.test_words}")
-        work = cache_folder() / "finetune" / name
+        work = cache_folder() / "finetune" / in_files
         done_training = train(task.model, task.tokenizer, task.rows, task.kind, recipe, work, device)
         # A folder that looks like a model is one: it gets its name when all is in it.
         half = target.with_name(f".{target.name}.part")
@@ -103,11 +108,13 @@ def finetune(
         ]  # fmt: skip
         from probing.store.parquet import write_table
 
-        write_table("tasks", rows, half / f"tasks-{name}.parquet")
+        write_table("tasks", rows, half / f"tasks-{in_files}.parquet")
+        # The registry knows where its own models are; a folder of the user's is found again by its path.
+        folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
         record = {
-            "base": entry.name, "objective": label, "recipe": recipe.model_dump(), "steps": done_training.steps,
-            "training_rows": len(task.rows), "history": done_training.history, "stored_as_difference": difference,
-            "scores": [vars(score) for score in scores],
+            "base": entry.name, "base_folder": folder_of_base, "objective": label, "recipe": recipe.model_dump(),
+            "steps": done_training.steps, "training_rows": len(task.rows), "history": done_training.history,
+            "stored_as_difference": difference, "scores": [vars(score) for score in scores],
         }  # fmt: skip
         (half / FINETUNING).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         # Whatever lies there has no note of finetune and is no finished model.
@@ -126,6 +133,7 @@ def _refuse_another(done: Path, asked: dict) -> None:
     recipe = made["recipe"]
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
+    there["base weights"] = recipe["base_weights"][:12]
     there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
     other = [f"{option} {there[option]}, asked is {value}" for option, value in asked.items() if value not in (None, there[option])]
     if other:

@@ -2,7 +2,7 @@
 
 import copy
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -132,8 +132,17 @@ def prepare(objective: str, entry: ModelEntry, data: Path, lama: Path | None, se
         test_rows = parts[1][:2000]
         score = partial(task_evaluation.score_masked, model, before, tokenizer, test_rows, share)
         words = f"{len(test_rows):,} blocks of held-out text"
-    digest = hashlib.sha256(repr([(row.ids, row.labels) for row in rows]).encode()).hexdigest()
-    return Task(model, before, tokenizer, kind, rows, digest, weights_identity(where, revision), words, score)
+    return Task(model, before, tokenizer, kind, rows, rows_sha256(rows), weights_identity(where, revision), words, score)
+
+
+def rows_sha256(rows: Iterable[Any]) -> str:
+    """sha256 over ids and labels of training rows, as Python writes a list of them; row by row, for the whole list takes gigabytes."""
+    digest, before = hashlib.sha256(b"["), ""
+    for row in rows:
+        digest.update(f"{before}{(row.ids, row.labels)!r}".encode())
+        before = ", "
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _check_parts(data: Path, train: Sequence[Any], test: Sequence[Any]) -> None:

@@ -89,7 +89,9 @@ def head_job(
         "base": base,
         "device": opened.encoder.device.type,
         "threads": torch.get_num_threads(),
+        "name": opened.encoder.name,
         "weights": opened.encoder.identity,
+        "configuration": opened.encoder.configuration,
         "recipe": opened.recipe.model_dump(),
         "texts": [str(path.absolute()) if path else None for path in texts],
         "folder": str(opened.folder.absolute()),
@@ -98,7 +100,7 @@ def head_job(
     }
     groups = [list(layers[start : start + layers_a_shard]) for start in range(0, len(layers), layers_a_shard)]
     shards = [Shard(f"layers-{group[0]:02d}-{group[-1]:02d}", {"layers": group}) for group in groups]
-    decides = [opened.encoder.identity, opened.recipe.canonical(), str(opened.folder.absolute()), opened.half]
+    decides = [opened.encoder.identity, opened.encoder.configuration, opened.recipe.canonical(), str(opened.folder.absolute()), opened.half]
     folder = cache_folder() / "jobs" / f"heads-{hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]}"
     return Job(folder, OPENER, setup, shards, environment, opened)
 
@@ -117,11 +119,12 @@ def open_training(setup: Mapping[str, Any]) -> HeadWork:
 
     torch.set_num_threads(setup["threads"])
     train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))
-    encoder = open_encoder(setup["model"], setup["base"], setup["device"])
+    encoder = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
     recipe = HeadRecipe(**setup["recipe"])
     here = {
         "version": (__version__, setup["version"]),
         "weights": (encoder.identity, setup["weights"]),
+        "configuration": (encoder.configuration, setup["configuration"]),
         "text": (text_sha256(train, valid), recipe.text_sha256),
     }
     for what, (got, expected) in here.items():

@@ -55,12 +55,12 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
     Raises:
         HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
     """
-    from probing.models.catalogue import heads_folder, trained_heads_folder
-    from probing.models.head_files import head_path, load_heads, read_identity, validation_losses
+    from probing.models.catalogue import heads_folder, heads_of
+    from probing.models.head_files import head_path, load_heads, read_identity, train_command, validation_losses
 
     found = []
     for kind in kinds or ("full", "tied"):
-        seeds = {0} | {_seed(path) for path in trained_heads_folder(encoder, kind, 0, cache_folder()).parent.glob(f"{kind}-seed*")}
+        seeds = {0} | {_seed(path) for root in heads_of(encoder, cache_folder()) for path in root.glob(f"{kind}-seed*")}
         for seed in sorted(seeds):
             layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
             folder = heads_folder(model, encoder, kind, cache_folder(), seed, layers)
@@ -73,7 +73,7 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
             recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
     if missing := [kind for kind in kinds or ("tied",) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
-        command = f"python -m probing train-heads --model {model} --head {missing[0]}"
+        command = train_command(encoder, missing[0])
         raise HeadError(f"no {missing[0]} heads of {encoder.name} are there for every layer; train them with: {command}")
     return found
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from probing.commands.hub_heads import link_or_copy
 from probing.core.errors import HubError, StoreError
 from probing.core.facts import Fact, fill
-from probing.core.registry import file_sha256
+from probing.core.registry import file_sha256, name_in_files
 from probing.core.shared_manifest import SharedManifest
 from probing.core.whole_files import copy_whole
 
@@ -52,7 +52,7 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
     folder, run_id = path.parent, row["run_id"]
     predictions = folder / f"predictions-{run_id}.parquet"
     config = json.loads(row["config"])
-    vocabulary = folder / f"vocabulary-{row['tokenizer']}.parquet"
+    vocabulary = folder / f"vocabulary-{name_in_files(row['tokenizer'])}.parquet"
     needed = [predictions, folder / f"facts-{config['facts_sha256'][:16]}.parquet", vocabulary, folder / "relations.parquet"]
     if names_lenders(row["config"]):
         needed.append(folder / _lenders_name(row))
@@ -60,7 +60,7 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
         raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
     if problem := _incomplete(row, predictions, needed[1]):
         raise StoreError(f"run {run_id}: {problem}; run `probe` again to complete it")
-    beside = [folder / f"{table}-{row['model']}.parquet" for table in ("exposure", "tasks", "weight_drift")]
+    beside = [folder / f"{table}-{name_in_files(row['model'])}.parquet" for table in ("exposure", "tasks", "weight_drift")]
     for file in [*needed, path, *(file for file in beside if file.is_file())]:
         # Every folder has one file of relations, each with other rows.
         name = f"relations-{file_sha256(file)[:16]}.parquet" if file.name == "relations.parquet" else file.name
@@ -135,7 +135,11 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
         wanted = f"predictions-{row['run_id']}.parquet"
         problem = fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row)
         if problem is None:
-            needed = [wanted, f"facts-{json.loads(row['config'])['facts_sha256'][:16]}.parquet", f"vocabulary-{row['tokenizer']}.parquet"]
+            needed = [
+                wanted,
+                f"facts-{json.loads(row['config'])['facts_sha256'][:16]}.parquet",
+                f"vocabulary-{name_in_files(row['tokenizer'])}.parquet",
+            ]
             needed += [_lenders_name(row)] if names_lenders(row["config"]) else []
             if missing := [file for file in needed if file not in there]:
                 problem = f"{missing[0]} is not there"

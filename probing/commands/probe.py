@@ -23,15 +23,16 @@ from probing.commands.executors import (
     same_path,
     set_threads,
 )
+from probing.commands.model_records import copy_beside, drift_from_base, refuse_taken_name
 from probing.commands.shard_work import ProbeWork, probe_job, write_asked
 from probing.core.errors import FactsError, HeadError, ProbingError
 from probing.core.fact_sources import read_facts
 from probing.core.facts import Fact, FactSet
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.registry import name_in_files
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.core.templates import Relation, read_lama_relations, read_relations
-from probing.core.whole_files import copy_whole
 from probing.jobs.claim import claimed
 from probing.jobs.coordinator import Executor, run_job
 
@@ -52,6 +53,7 @@ def probe(
     top: Annotated[int, typer.Option(help="Best tokens to keep for each fact and layer.", min=1)] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the heads; from 1 on a replicate, of the last layer only.", min=0)] = 0,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
+    name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
     shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses the one it computes and the one it writes.", min=1)] = 2048,
@@ -69,10 +71,11 @@ def probe(
     import torch
 
     from probing.models.answers import askable
-    from probing.models.catalogue import find_entry, heads_folder, open_encoder
-    from probing.models.head_files import heads_fingerprint, load_heads
+    from probing.models.catalogue import base_entry, find_entry, heads_folder, open_encoder
+    from probing.models.head_files import heads_fingerprint, load_heads, no_heads
     from probing.models.probing import RunConfig, facts_sha256
     from probing.store.build import build_database
+    from probing.store.parquet import write_table
 
     if head == "lens" and seed:
         raise HeadError(f"got seed {seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
@@ -80,16 +83,18 @@ def probe(
     sets = read_facts(facts, relations, templates)
     target = out or runs_folder()
     used = set_threads(threads)
-    encoder = open_encoder(model, base, device, torch.float64 if double else torch.float32)
-    entry = find_entry(model, base)
+    encoder = open_encoder(model, base, device, torch.float64 if double else torch.float32, name)
+    refuse_taken_name(encoder, [target] if out else result_folders())
+    entry = find_entry(model, base, name)
     layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
     folder = None if head == "lens" else heads_folder(model, encoder, head, cache_folder(), seed, layers)
     if folder is None and seed:
-        command = f"python -m probing train-heads --model {model} --head {head} --seed {seed}"
-        raise HeadError(f"no {head} heads of seed {seed} are known for {encoder.name}; train them with: {command}")
+        raise no_heads(encoder, head, seed)
     heads = load_heads(folder, encoder, head, layers)
     # By name, as the base's own runs are called, also where a folder was named.
-    family = find_entry(entry.base).name if entry.base else encoder.base if encoder.base != encoder.name else ""
+    origin = base_entry(entry)
+    family = origin.name if origin else ""
+    drift = drift_from_base(encoder, entry, family, chosen=base is not None) if origin else []
     workers_of = executor(who, used, encoder.device.type, workers, address, slurm)
     for found in sets:
         kept, answers = askable(found, encoder)
@@ -117,17 +122,17 @@ def probe(
             code_version=__version__,
             compact=compact,
             lenders="" if compact else WITHOUT_THE_ANSWER,
+            configuration=encoder.configuration,
+            casing=encoder.casing,
         )
         run = _Run(encoder, heads, kept, answers, config, target, layers, model, base, folder, workers_of)
         # One process a run: the second waits, and then finds it done.
         with claimed(cache_folder() / "shards" / config.run_id, typer.echo):
             _store(run)
         _write_relations(relations, facts, target)
-        for beside in (f"exposure-{encoder.name}.parquet", f"tasks-{encoder.name}.parquet"):
-            if (Path(entry.location) / beside).is_file():
-                copy_whole(Path(entry.location) / beside, target / beside)
-    if family and seed == 0:
-        _write_drift(encoder, entry.base or family, family, target)
+        copy_beside(model, entry, target)
+    if drift and seed == 0:
+        write_table("weight_drift", drift, target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
     if out is None:
         build_database(result_folders(), database_folder())
 
@@ -168,14 +173,15 @@ def _store(run: _Run) -> None:
     if config.lenders:
         _whole("lenders", run.target / f"lenders-{run_id}.parquet", _lender_rows(run_id, facts))
     vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
-    _whole("vocabulary", run.target / f"vocabulary-{tokenizer}.parquet", vocabulary)
+    _whole("vocabulary", run.target / f"vocabulary-{name_in_files(tokenizer)}.parquet", vocabulary)
     work = cache_folder() / "shards"
     done = _rows("predictions", predictions) == len(layers) * len(facts)
     if not done:
         _ask(run, facts, [run.answers[n] for n in order], work)
         columns = gather_shards(facts, config, work, layers)
         write_table("predictions", prediction_columns(run_id, facts, columns, layers, config.compact), predictions)
-    row = config.model_dump(exclude={"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact", "lenders"}) | {
+    unlisted = {"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
+    row = config.model_dump(exclude=unlisted) | {
         "run_id": run_id,
         "role": "primary" if config.seed == 0 else "replicate",
         "layers": encoder.layers + 1,
@@ -259,25 +265,6 @@ def _fact_row(fact, template_set: str) -> dict:
         "answer_in_subject": fact.answer_in_subject,
         "pred": fact.pred,
     }
-
-
-def _write_drift(encoder, source: str, family: str, target: Path) -> None:
-    """How far each layer's weights are from the base's; left out where the base is not at hand or of another shape."""
-    from probing.models.catalogue import open_encoder
-    from probing.models.weight_drift import weight_drift
-    from probing.store.parquet import write_table
-
-    try:
-        base = open_encoder(source, None, "cpu")
-    except ProbingError as error:
-        typer.echo(f"  no weight drift is stored: {error}")
-        return
-    rows = weight_drift(dict(base.body.named_parameters()), dict(encoder.body.to("cpu").named_parameters()))
-    if not rows:
-        typer.echo(f"  no weight drift is stored: {encoder.name} and its base {family} share no weights by name")
-        return
-    named = [{"model": encoder.name, "base": family} | row for row in rows]
-    write_table("weight_drift", named, target / f"weight_drift-{encoder.name}.parquet")
 
 
 def _write_relations(ours: dict[str, Relation], source: str, target: Path) -> None:

@@ -98,6 +98,7 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWork:
     here = {
         "version": (__version__, config.code_version),
         "weights": (encoder.identity, config.weights),
+        "configuration": (encoder.configuration, config.configuration),
         "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.head_recipe),
         "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"]),
     }

@@ -30,6 +30,7 @@ def train_heads(
     valid: Annotated[Path | None, typer.Option(help="Validation text; none takes the fetched WikiText-2.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the heads; none puts them where probe and ask look.")] = None,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
+    name: Annotated[str | None, typer.Option(help="How the heads call the model; none: its registry name or its folder's.")] = None,
     positions: Annotated[int, typer.Option(help="Masked positions to learn from; 0 takes the whole text.", min=0)] = 30_000,
     epochs: Annotated[int, typer.Option(help="Passes over them.", min=1)] = 3,
     batch: Annotated[int, typer.Option(help="Positions a step, where the text is read in sentences.", min=1)] = 256,
@@ -64,7 +65,7 @@ def train_heads(
 
     used = set_threads(threads)
     train_text, valid_text = head_text(text, valid)
-    encoder = open_encoder(model, base, device)
+    encoder = open_encoder(model, base, device, name=name)
     recipe = HeadRecipe(
         kind=head,
         text_sha256=text_sha256(train_text, valid_text),

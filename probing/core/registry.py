@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ class ModelEntry(BaseModel):
         paper: where it is described.
         shipped: whether it lies in the repository.
         note: one sentence for the reader.
+        base_folder: where the base lay when ``finetune`` read it, if it was a folder of the user's.
+        base_weights: identity of the base's weights at that time; empty where it was not recorded.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,6 +44,8 @@ class ModelEntry(BaseModel):
     paper: str = ""
     shipped: bool = False
     note: str = ""
+    base_folder: str = ""
+    base_weights: str = ""
 
     @property
     def location(self) -> str:
@@ -184,6 +189,21 @@ def read_registry(path: Path | None = None) -> Registry:
         return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise RegistryError(f"{path} is not a registry: {error}") from error
+
+
+def name_of_model(source: str | Path) -> str:
+    """How results call a model that the registry does not have: the last part of its folder or hub id.
+
+    Trainer calls the checkpoints of every training alike, so a checkpoint has its training's name, too: ``PARENT/checkpoint-N``.
+    """
+    # A link keeps its own name.
+    *_, parent, name = ["", "", *Path(os.path.abspath(Path(source).expanduser())).parts]  # noqa: PTH100
+    return f"{parent}/{name}" if re.fullmatch(r"checkpoint-\d+", name) and parent.strip("/") else name
+
+
+def name_in_files(model: str) -> str:
+    """A model's name as part of a file's name."""
+    return model.replace("/", "--")
 
 
 def file_sha256(path: Path) -> str:

@@ -1,6 +1,7 @@
 """From a name in the registry, a hub id or a folder to an encoder and its heads."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,72 +9,150 @@ import torch
 
 from probing.core.errors import ModelError, RegistryError
 from probing.core.places import cache_folder
-from probing.core.registry import ModelEntry, read_registry
-from probing.models.encoders import Encoder, load_encoder
-from probing.models.head_files import head_path
+from probing.core.registry import ModelEntry, name_of_model, read_registry
+from probing.models.encoders import Encoder, joint_identity, load_encoder
+from probing.models.head_files import head_path, read_identity
 from probing.models.live import LiveModel, load_live
 
 #: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
 FINETUNING = "finetuning.json"
 
 
-def find_entry(model: str, base: str | None = None) -> ModelEntry:
+def find_entry(model: str, base: str | None = None, name: str | None = None) -> ModelEntry:
     """The registry's entry of that name, or one made for a local folder or hub id that is not in it.
 
+    Args:
+        model: name of the registry, folder, or hub id.
+        base: another base than the one that is known.
+        name: how results call the model; its own name by default.
+
     Raises:
-        ModelError: for a path that is no folder, or a folder whose note of ``finetune`` is torn.
+        ModelError: for a path that is no folder, a folder whose note of ``finetune`` is torn, or a name that cannot be given.
     """
     try:
-        entry = read_registry().model(model)
+        entry = _at_hand(read_registry().model(model))
     except RegistryError:
         kept = cache_folder() / "models" / model
         folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
         if not folder.is_dir() and (model.startswith((".", "/", "~")) or model.count("/") > 1):
             raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry") from None
         where = str(folder.resolve()) if folder.is_dir() else model
-        entry = ModelEntry(name=folder.name, source=where, licence="unknown", objective="unknown")
-        if (note := folder / FINETUNING).is_file():
-            try:
-                made = json.loads(note.read_text(encoding="utf-8"))
-                entry = entry.model_copy(update={"base": made["base"], "objective": made["objective"]})
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise ModelError(f"{note} is not what finetune writes ({error!r}); fine-tune the model again") from error
+        entry = ModelEntry(name=name_of_model(folder), source=where, licence="unknown", objective="unknown")
+        entry = entry.model_copy(update=_note_of_finetune(folder)) if folder.is_dir() else _at_hand(entry)
+    if name is not None:
+        _check_name(name, entry)
+        entry = entry.model_copy(update={"name": name})
+    return entry.model_copy(update={"base": base, "base_folder": ""}) if base else entry
+
+
+def _at_hand(entry: ModelEntry) -> ModelEntry:
+    """A copy that ``fetch --from`` brought stands in for the hub."""
     local = cache_folder() / "models" / entry.name
-    if not entry.shipped and entry.source != str(local) and (local / "config.json").is_file():
-        # A copy that `fetch --from` brought stands in for the hub.
-        entry = entry.model_copy(update={"source": str(local), "revision": ""})
-    return entry.model_copy(update={"base": base}) if base else entry
+    if entry.shipped or not (local / "config.json").is_file():
+        return entry
+    return entry.model_copy(update={"source": str(local), "revision": ""})
 
 
-def open_encoder(model: str, base: str | None = None, device: str = "auto", dtype: torch.dtype = torch.float32) -> Encoder:
+def _note_of_finetune(folder: Path) -> dict[str, str]:
+    """What ``finetune`` noted of base and objective, as fields of an entry; nothing where it made no note."""
+    note = folder / FINETUNING
+    if not note.is_file():
+        return {}
+    try:
+        made = json.loads(note.read_text(encoding="utf-8"))
+        weights = made.get("recipe", {}).get("base_weights", "")
+        found = {"base": made["base"], "objective": made["objective"], "base_folder": made.get("base_folder", ""), "base_weights": weights}
+        if not all(isinstance(value, str) for value in found.values()):
+            raise TypeError("expected texts")
+        return found
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{note} is not what finetune writes ({error!r}); fine-tune the model again") from error
+
+
+def _check_name(name: str, entry: ModelEntry) -> None:
+    """Raises a ``ModelError`` for a name that is no name, or is that of another model in the registry."""
+    if not name.strip() or not name.isprintable() or name.startswith((".", "/", "~", "-")) or "\\" in name:
+        raise ModelError(f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500")
+    known = {other.name for other in read_registry().models}
+    if name in known and entry.name != name:
+        raise ModelError(f"{name} is the name of another model of the registry; choose another --name")
+
+
+def base_entry(entry: ModelEntry) -> ModelEntry | None:
+    """The entry of a model's base, None where it has none: the folder that ``finetune`` read, while it is there, else by name.
+
+    Raises:
+        ModelError: as ``find_entry``.
+    """
+    if not entry.base:
+        return None
+    folder = Path(entry.base_folder)
+    named = find_entry(entry.base)
+    by_name = named.shipped or Path(named.source).is_dir()
+    if entry.base_folder and ((folder / "config.json").is_file() or not by_name):
+        return ModelEntry(name=entry.base, source=entry.base_folder, licence="unknown", objective="unknown")
+    return named
+
+
+def open_base(entry: ModelEntry) -> Encoder:
+    """The base of an entry that has one, on the CPU.
+
+    Raises:
+        ModelError, HeadError: if it cannot be loaded.
+    """
+    origin = base_entry(entry)
+    return open_encoder(origin.source if origin and origin.source == entry.base_folder else entry.base, None, "cpu")
+
+
+def open_encoder(
+    model: str, base: str | None = None, device: str = "auto", dtype: torch.dtype = torch.float32, name: str | None = None
+) -> Encoder:
     """Loads a model by registry name, hub id or folder, with its base's head where it has none of its own.
 
     Raises:
-        ModelError: if it cannot be loaded.
+        ModelError: if it cannot be loaded, or its base is another one than it was fine-tuned from.
         HeadError: if it has no head and no base is known.
     """
-    entry = find_entry(model, base)
-    base_entry = find_entry(entry.base) if entry.base else None
+    entry = find_entry(model, base, name)
+    origin = base_entry(entry)
+    options = {"--model": model, "--base": base, "--name": name}
     return load_encoder(
         entry.location,
         name=entry.name,
-        base=base_entry.location if base_entry else None,
-        base_name=base_entry.name if base_entry else None,
+        base=origin.location if origin else None,
+        base_name=origin.name if origin else None,
+        base_weights=entry.base_weights,
         revision=entry.revision or None,
-        base_revision=(base_entry.revision or None) if base_entry else None,
+        base_revision=(origin.revision or None) if origin else None,
         device=device,
         dtype=dtype,
+        options=" ".join(f"{option} {shlex.quote(str(value))}" for option, value in options.items() if value is not None),
     )
 
 
 def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
-    """Where ``train-heads`` puts heads of this encoder, kind and seed."""
-    return cache / "heads" / encoder.identity[:16] / f"{kind}-seed{seed}"
+    """Where ``train-heads`` puts heads of this encoder, kind and seed: by its weights, or apart if those there are another configuration's.
+
+    So the heads of version 0.2, which do not say of which configuration they are, are found where they were.
+    """
+    usual, apart = heads_of(encoder, cache)
+    found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
+    foreign = any(read_identity(path).configuration not in ("", encoder.configuration) for path in found)
+    return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
+
+
+def heads_of(encoder: Encoder, cache: Path) -> tuple[Path, Path]:
+    """The folders of all trained heads of an encoder: by its weights, and by weights and configuration."""
+    return cache / "heads" / encoder.identity[:16], cache / "heads" / joint_identity(encoder.identity, encoder.configuration)[:16]
 
 
 def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None) -> Path | None:
-    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none."""
-    candidates = [trained_heads_folder(encoder, kind, seed, cache)]
+    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none.
+
+    Heads of the same weights in another configuration are found last, and refused when they are loaded.
+    """
+    usual, apart = heads_of(encoder, cache)
+    candidates = [root / f"{kind}-seed{seed}" for root in (apart, usual)]
     if seed == 0:
         candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
     for folder in candidates:

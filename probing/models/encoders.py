@@ -3,26 +3,29 @@
 import hashlib
 import json
 import logging
+import shlex
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import HeadError, ModelError
+from probing.core.registry import name_of_model
+from probing.models.configuration import configuration_digest
 from probing.models.differences import apply_difference, is_difference
 from probing.models.heads import DecodingHead, pretrained_head
+from probing.models.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
 
 log = logging.getLogger(__name__)
+#: A mask between two special tokens.
+SHORTEST = 3
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
-#: What transformers raises for a model that is missing, of an unknown kind, torn or at odds with its config.
-LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,14 @@ class Encoder:
         head: its own pre-trained masked-LM head, or its base's.
         tokenizer: the tokenizer that fits both.
         identity: sha256 over the weights of body and head source: what heads and runs are tied to.
+        configuration: digest of what the configurations of body and head source decide; the same weights compute something else
+            under another.
         revision: hub commit, or ``local``.
         base: name of the model whose head is used, equal to ``name`` where it is its own.
         layers: L, the number of transformer layers; hidden states run from 0 (embeddings) to L.
         max_pieces: longest input in word pieces.
         device: where it runs.
+        options: how a command opens it again: ``--model`` and what belongs to it.
     """
 
     name: str
@@ -47,12 +53,20 @@ class Encoder:
     head: DecodingHead
     tokenizer: PreTrainedTokenizerBase
     identity: str
+    configuration: str
     revision: str
     base: str
     layers: int
     hidden: int
     max_pieces: int
     device: torch.device
+    options: str
+
+    @property
+    def casing(self) -> str:
+        """What the tokenizer makes of capital letters: ``cased`` keeps them, ``uncased`` does not."""
+        normalizer = self.tokenizer.backend_tokenizer.normalizer
+        return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
 
 
 def pick_device(wanted: str = "auto") -> torch.device:
@@ -79,62 +93,108 @@ def load_encoder(
     name: str | None = None,
     base: str | Path | None = None,
     base_name: str | None = None,
+    base_weights: str = "",
     revision: str | None = None,
     base_revision: str | None = None,
     device: str = "auto",
     dtype: torch.dtype = torch.float32,
+    options: str = "",
 ) -> Encoder:
     """Loads an encoder from a hub id or a local folder.
 
     Args:
         source: hub id or folder.
-        name: how results call it; the folder's or id's last part by default.
+        name: how results call it; ``name_of_model`` of the source by default.
         base: hub id or folder of the model whose head is used where ``source`` has none of its own.
         base_name: how results call the base.
+        base_weights: identity that the base's weights must have, where it was recorded.
         revision: hub commit or tag.
         base_revision: the base's.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         dtype: float32 unless asked.
+        options: how the user named model and base; by default the source.
 
     Raises:
-        ModelError: if there is no such model, its architecture is unknown, or body weights are missing.
+        ModelError: if there is no such model, it cannot be used, its architecture is unknown, or weights of its body are missing,
+            without a place or no numbers; or the base needed is not there or another one.
         HeadError: if it has no head of its own and no base is given, or its head lacks a part.
     """
     chosen = pick_device(device)
-    name = name or Path(str(source)).name
-    stored_as_difference = is_difference(source)
-    if stored_as_difference:
-        model, lacks_head, base_weights = _load_difference(Path(source), base, base_revision, dtype)
-    else:
-        model, missing = _load(source, revision, dtype)
-        lacks_head, base_weights = _lacks_head(source, model, missing), ""
-    head_source: PreTrainedModel = model
-    identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
-    if lacks_head:
-        if base is None:
-            raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
-        head_source = _load_base(base, base_revision, dtype, source, model)
-        used_base = base_name or Path(str(base)).name
-    if lacks_head or stored_as_difference:
-        identity = joint_identity(identity, base_weights or weights_identity(str(base), base_revision))
-    if base is not None and not _has_tokenizer(source):
-        tokenizer_source = base
-    tokenizer = _load_tokenizer(tokenizer_source, revision if tokenizer_source == source else base_revision)
-    _check_tokenizer(tokenizer, head_source, tokenizer_source)
-    body = getattr(model, model.base_model_prefix)
-    return Encoder(
-        name=name,
-        body=body.eval().requires_grad_(False).to(chosen),
-        head=pretrained_head(head_source).to(chosen),
-        tokenizer=tokenizer,
-        identity=identity,
-        revision="local" if Path(source).is_dir() else _commit(model) or revision or "main",
-        base=used_base,
-        layers=int(model.config.num_hidden_layers),
-        hidden=int(model.config.hidden_size),
-        max_pieces=_max_pieces(model, tokenizer),
-        device=chosen,
-    )
+    name = name or name_of_model(source)
+    with broken_files_named(source):
+        stored_as_difference = is_difference(source)
+        if stored_as_difference:
+            model, lacks_head, base_identity = _load_difference(Path(source), base, base_revision, dtype)
+        else:
+            model, missing = _load(source, revision, dtype)
+            lacks_head, base_identity = _lacks_head(source, model, missing), ""
+        head_source: PreTrainedModel = model
+        identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
+        if lacks_head:
+            if base is None:
+                raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
+            with _as_base_of(source, base):
+                head_source = _load_base(base, base_revision, dtype, source, model)
+                base_identity = base_identity or weights_identity(base, base_revision)
+            _check_base(source, base, base_identity, base_weights)
+            used_base = base_name or name_of_model(base)
+        if base_identity:
+            identity = joint_identity(identity, base_identity)
+        if base is not None and not _has_tokenizer(source):
+            tokenizer_source = base
+        tokenizer = _load_tokenizer(tokenizer_source, revision if tokenizer_source == source else base_revision)
+        _check_tokenizer(tokenizer, head_source, tokenizer_source)
+        body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
+        head = pretrained_head(head_source)
+        check_finite(source, body, head)
+        configurations = list(dict.fromkeys(configuration_digest(part.config) for part in (model, head_source)))
+        encoder = Encoder(
+            name=name,
+            body=body.to(chosen),
+            head=head.to(chosen),
+            tokenizer=tokenizer,
+            identity=identity,
+            # A base's configuration counts where its head is borrowed and differs.
+            configuration=configurations[0] if len(configurations) == 1 else joint_identity(*configurations),
+            revision="local" if Path(source).is_dir() else _commit(model) or revision or "main",
+            base=used_base,
+            layers=int(model.config.num_hidden_layers),
+            hidden=int(model.config.hidden_size),
+            max_pieces=_max_pieces(model, tokenizer),
+            device=chosen,
+            options=options or f"--model {shlex.quote(str(source))}" + (f" --base {shlex.quote(str(base))}" if base else ""),
+        )
+        _check_answers(encoder, source)
+    return encoder
+
+
+@contextmanager
+def _as_base_of(source: str | Path, base: str | Path) -> Iterator[None]:
+    """Says of a base that cannot be used whose base it is, and what to do where it lies elsewhere now."""
+    try:
+        with broken_files_named(base):
+            yield
+    except ModelError as error:
+        raise ModelError(
+            f"the base of {source}, {base}, cannot be used: {error}; where it lies elsewhere now, name its folder (--base)"
+        ) from error
+
+
+def _check_base(source: str | Path, base: str | Path, got: str, expected: str) -> None:
+    if expected and got != expected:
+        raise ModelError(
+            f"the base {base} has weights {got[:12]}, {source} was fine-tuned from {expected[:12]}; "
+            "name the folder of the base as it was then (--base)"
+        )
+
+
+def _check_answers(encoder: Encoder, source: str | Path) -> None:
+    """Reads one mask: a configuration that loads may still break the forward pass, or give what is no number."""
+    ids = torch.tensor([[encoder.tokenizer.mask_token_id]], device=encoder.device)
+    with torch.inference_mode():
+        logits = encoder.head(encoder.body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
+    if not torch.isfinite(logits).all():
+        raise ModelError(f"{source} answers a mask with values that are not numbers; its weights or its config.json are damaged")
 
 
 def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -> bool:
@@ -155,10 +215,11 @@ def _load_difference(source: Path, base: str | Path | None, revision: str | None
     """A body that is stored as a difference, whether it lacks a head of its own (one that was trained with it), and its base's identity."""
     if base is None:
         raise ModelError(f"{source} holds a difference from its base model; name that base (--base)")
-    model, missing = _load(base, revision, dtype)
-    if missing:
-        raise ModelError(f"the base {base} lacks {sorted(missing)[0]}; a difference needs its own base whole")
-    base_weights = weights_identity(base, revision)
+    with _as_base_of(source, base):
+        model, missing = _load(base, revision, dtype)
+        if missing:
+            raise ModelError(f"the base {base} lacks {sorted(missing)[0]}; a difference needs its own base whole")
+        base_weights = weights_identity(base, revision)
     changed = apply_difference(model, source, base_weights)
     return model, not changed & _head_parameters(model), base_weights
 
@@ -181,46 +242,56 @@ def _commit(model: PreTrainedModel) -> str | None:
 
 
 def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
-    try:
+    with broken_files_named(source):
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
+        check_layers(source, config)
         with _quiet():
             model, info = AutoModelForMaskedLM.from_pretrained(
                 source, revision=revision, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
             )
-    except LOADING_ERRORS as error:
-        raise ModelError(
-            f"cannot load {str(source)!r} as a masked-LM encoder: {_first_line(error)} "
-            "(expected a hub id that was fetched before, or a folder with config.json and weights)"
-        ) from error
     if info["mismatched_keys"]:
         raise ModelError(f"weights of {source} do not fit its config: {sorted(map(str, info['mismatched_keys']))[:3]}")
+    check_no_spare_weights(source, model, info["unexpected_keys"])
+    check_stored_as_floats(source, weight_files(source, revision))
     return model.eval(), set(info["missing_keys"])
 
 
 def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
-    try:
+    with broken_files_named(source, "with its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, trust_remote_code=False)
-    except LOADING_ERRORS as error:
-        raise ModelError(f"cannot load the tokenizer of {str(source)!r}: {_first_line(error)}") from error
     if not tokenizer.is_fast:
         raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
     return tokenizer
 
 
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+class _Quiet:
+    """Silences transformers while models load, in however many threads, and restores what was set before."""
+
+    def __init__(self) -> None:
+        self._lock, self._depth = threading.Lock(), 0
+        self._verbosity, self._bars = 0, False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._depth == 0:
+                self._verbosity, self._bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
+                transformers.logging.set_verbosity_error()
+                transformers.logging.disable_progress_bar()
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._depth -= 1
+                if self._depth == 0:
+                    transformers.logging.set_verbosity(self._verbosity)
+                    if self._bars:
+                        transformers.logging.enable_progress_bar()
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences transformers' report of missing weights: we read it as data and raise named errors ourselves."""
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers.logging.set_verbosity(before)
+#: Around loading: transformers' report of missing weights is read as data, and named errors are raised here.
+_quiet = _Quiet()
 
 
 def _head_parameters(model: PreTrainedModel) -> set[str]:
@@ -247,13 +318,21 @@ def _max_pieces(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> i
     positions = int(getattr(model.config, "max_position_embeddings", 512))
     if model.config.model_type == "roberta":
         positions -= 2  # RoBERTa starts counting positions after the padding id.
-    return min(positions, int(tokenizer.model_max_length))
+    longest = min(positions, int(tokenizer.model_max_length))
+    if longest < SHORTEST:
+        raise ModelError(
+            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; mend its tokenizer_config.json"
+        )
+    return longest
 
 
-def weights_identity(source: str | Path, revision: str | None = None) -> str:
-    """sha256 over the weight files (name and bytes) of a model: equal for equal weights, wherever they lie."""
+def weight_files(source: str | Path, revision: str | None = None) -> list[Path]:
+    """The weight files of a folder or of a hub id that was fetched, in order.
+
+    Raises:
+        ModelError: if there are none.
+    """
     folder = Path(source)
-    digest = hashlib.sha256()
     if folder.is_dir():
         files = sorted([*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")])
     elif folder.is_absolute():
@@ -265,7 +344,13 @@ def weights_identity(source: str | Path, revision: str | None = None) -> str:
             files = _cached_files(str(source), shards, revision)
     if not files:
         raise ModelError(f"{source} has no weight files; expected model.safetensors")
-    for path in files:
+    return files
+
+
+def weights_identity(source: str | Path, revision: str | None = None) -> str:
+    """sha256 over the weight files (name and bytes) of a model: equal for equal weights, wherever they lie."""
+    digest = hashlib.sha256()
+    for path in weight_files(source, revision):
         digest.update(path.name.encode())
         with path.open("rb") as stream:
             while block := stream.read(1 << 22):

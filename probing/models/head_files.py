@@ -31,6 +31,7 @@ class HeadIdentity:
         recipe: canonical JSON of the training recipe.
         validation: JSON list of ``[step, loss]``, step 0 being the start.
         crc32: sum of the weights' bytes, filled in when they are written; empty in files of version 0.1.
+        configuration: ``Encoder.configuration`` of the encoder; empty in files up to version 0.2, which fit any.
     """
 
     model: str
@@ -40,6 +41,7 @@ class HeadIdentity:
     recipe: str
     validation: str
     crc32: str = field(default="", compare=False)
+    configuration: str = ""
 
 
 def head_path(folder: Path, layer: int) -> Path:
@@ -53,9 +55,10 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     path = head_path(folder, identity.layer)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
+    said = {name: value for name, value in vars(identity).items() if name != "configuration" or value}
     with whole_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
-        save_file(tensors, temporary, metadata={IDENTITY: json.dumps(vars(identity), sort_keys=True)})
+        save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
     return path
 
 
@@ -112,12 +115,15 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     """
     path = head_path(folder, layer)
     identity = read_identity(path)
-    wanted = {"weights": encoder.identity, "layer": layer, "kind": kind}
+    wanted = {"weights": encoder.identity, "configuration": encoder.configuration, "layer": layer, "kind": kind}
     for key, value in wanted.items():
         got = getattr(identity, key)
-        if got != value:
-            shown = f"{str(got)[:12]} (model {identity.model})" if key == "weights" else got
-            raise HeadError(f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model")
+        if got != value and not (key == "configuration" and not got):
+            shown = f"{str(got)[:12]} (model {identity.model})" if key in ("weights", "configuration") else got
+            raise HeadError(
+                f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model: "
+                f"{train_command(encoder, kind)}"
+            )
     head = fresh_copy(encoder.head, kind)
     own, tensors = head.trainable(kind), read_weights(path)
     if set(tensors) != set(own):
@@ -132,6 +138,18 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     return head.to(encoder.device).eval()
 
 
+def train_command(encoder: Encoder, kind: str, seed: int = 0) -> str:
+    """The command that trains heads of this encoder."""
+    return f"python -m probing train-heads {encoder.options} --head {kind}" + (f" --seed {seed}" if seed else "")
+
+
+def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
+    """What to do where no heads are there: train them or, unless a replicate was asked for, read with the pre-trained one."""
+    which = f"no {kind} heads{f' of seed {seed}' if seed else ''} are known for {encoder.name}"
+    without = "" if seed else "; without any training: --head lens, the logit lens"
+    return HeadError(f"{which}; train them with: {train_command(encoder, kind, seed)}{without}")
+
+
 def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
     """A head for each layer, 0..L unless named: trained ones from ``folder``, or the pre-trained head everywhere for ``lens``."""
     layers = range(encoder.layers + 1) if layers is None else layers
@@ -140,8 +158,7 @@ def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequenc
     if kind == "lens":
         return [encoder.head] * len(layers)
     if folder is None:
-        command = f"python -m probing train-heads --model {encoder.name} --head {kind}"
-        raise HeadError(f"no {kind} heads are known for {encoder.name}; train them with: {command}")
+        raise no_heads(encoder, kind)
     recipes = {read_identity(head_path(folder, layer)).recipe for layer in layers}
     if len(recipes) != 1:
         raise HeadError(f"the heads in {folder} come from {len(recipes)} recipes, expected one; delete the folder and train them again")

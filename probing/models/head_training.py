@@ -98,7 +98,10 @@ def train_head(
     shown.close()
     step.put(at.best)
     rounded = json.dumps([[number, round(loss, 5)] for number, loss in at.curve])
-    save_head(step.head, HeadIdentity(encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded), folder, dtype)
+    identity = HeadIdentity(
+        encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded, configuration=encoder.configuration
+    )
+    save_head(step.head, identity, folder, dtype)
     partial.unlink(missing_ok=True)
     return path
 
@@ -117,19 +120,22 @@ def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtyp
     if not path.is_file():
         return False
     found = read_identity(path)
-    if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity):
+    if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity) and found.configuration in ("", encoder.configuration):
         if (stored := stored_dtype(path)) != dtype:
             got = f"{path} is stored in {stored}, asked is {dtype}".replace("torch.", "")
             raise HeadError(f"{got}; choose another folder or delete it")
         return True
-    raise HeadError(f"{path} was trained by another recipe or for other weights; choose another folder or delete it")
+    raise HeadError(
+        f"{path} was trained by another recipe or for other weights or another configuration; choose another folder or delete it"
+    )
 
 
 def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, at: Progress) -> None:
     parts = {"now": step.weights(), "best": at.best}
     parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
     arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
-    note = {"recipe": recipe.canonical(), "weights": encoder.identity, "step": at.step, "curve": at.curve}
+    note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": at.step}
+    note["curve"] = at.curve
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
 
@@ -143,7 +149,8 @@ def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) 
         log.warning("%s; the head is trained from the start", error)
         return None
     note = json.loads(arrays.pop("note").tobytes())
-    if (note["recipe"], note["weights"]) != (recipe.canonical(), encoder.identity):
+    wanted = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration}
+    if any(note.get(key) != value for key, value in wanted.items()):
         return None
     parts: dict[str, dict[str, torch.Tensor]] = defaultdict(dict)
     for key, array in arrays.items():

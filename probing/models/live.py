@@ -11,7 +11,7 @@ from tokenizers import decoders
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from probing.core.errors import PromptError
+from probing.core.errors import ModelError, PromptError
 from probing.core.facts import MASK
 from probing.models.answers import one_token_ids
 from probing.models.decoding import best_tokens, layer_logits
@@ -111,6 +111,7 @@ class LiveModel:
         Raises:
             UnknownWord: if it is several tokens or unknown.
         """
+        _refuse_no_character(word, "the word to follow")
         found = one_token_ids([f"It is {MASK}."], [word.strip()], self.encoder)[0]
         if isinstance(found, str):
             pieces = self.encoder.tokenizer.tokenize(word)
@@ -197,6 +198,8 @@ class LiveModel:
         started: float,
     ) -> Answer:
         tokenizer = self.encoder.tokenizer
+        if logp.isnan().any():
+            raise ModelError(f"{self.encoder.name} answers with values that are not numbers; its weights or heads are damaged")
         if not 1 <= top <= len(tokenizer):
             raise PromptError(f"top is {top}; expected 1 to {len(tokenizer)}")
         chosen = torch.tensor([self.watched_id(word) for word in watch], dtype=torch.long, device=logp.device)
@@ -235,10 +238,7 @@ class LiveModel:
     def _row(self, prompt: str) -> list[int]:
         if not prompt.strip():
             raise NoMask(f"the prompt is empty; type a sentence with one {MASK}")
-        try:
-            prompt.encode()
-        except UnicodeEncodeError as error:
-            raise PromptError(f"the prompt holds {prompt[error.start]!r}, which is no character; type it again") from None
+        _refuse_no_character(prompt, "the prompt")
         row = tokenize([self._common_mask(prompt)], self.encoder)[0]
         if len(row) > self.encoder.max_pieces:
             limit = self.encoder.max_pieces
@@ -259,6 +259,14 @@ class LiveModel:
         if not 0 <= mask_index < len(masks):
             raise PromptError(f"mask {mask_index} was chosen, the prompt has {len(masks)} (counted from 0)")
         return masks[mask_index]
+
+
+def _refuse_no_character(text: str, what: str) -> None:
+    """Raises a ``PromptError`` for half a character, which a broken terminal or link may bring."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PromptError(f"{what} holds {text[error.start]!r}, which is no character; type it again") from None
 
 
 @contextmanager

@@ -29,7 +29,10 @@ COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "to
 
 
 class RunConfig(BaseModel):
-    """What a run's result depends on; its fingerprint is the run's id."""
+    """What a run's result depends on; its fingerprint is the run's id.
+
+    ``configuration`` is ``Encoder.configuration``, ``casing`` what the tokenizer makes of capitals; runs up to version 0.2 have neither.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,6 +55,8 @@ class RunConfig(BaseModel):
     compact: bool = False
     #: Which prompts facts borrow for the swapped subject; empty in compact runs, and in runs up to version 0.2.
     lenders: str = ""
+    configuration: str = ""
+    casing: str = ""
 
     def canonical(self) -> str:
         """Canonical JSON: sorted keys, no spaces; an option that came later is left out where it has its default."""
@@ -142,7 +147,7 @@ def probe_shards(
             if found is not None:
                 some, rows = found
                 prompts = [facts[n].prompt for n in some]
-                kept = _states_path(states_cache, encoder, config, prompts)
+                kept = _states_path(states_cache, encoder, config, rows)
                 states = cached_states(prompts, encoder, kept, rows, writing.later, done.passed)
                 gold, guests = [answers[n] for n in some], [[answers[guest] for guest in guests_of[n]] for n in some]
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
@@ -260,12 +265,13 @@ def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None
     return part if set(part) == set(COLUMNS) and len(part["gold_rank"]) == len(layers) else None
 
 
-def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, prompts: Sequence[str]) -> Path | None:
+def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: Sequence[Sequence[int]]) -> Path | None:
     if cache is None:
         return None
     # Sums depend on precision, device, thread count and how a version makes batches, and a run's bytes not on what the cache holds.
     computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count(), config.code_version]
-    text = json.dumps([encoder.identity, computed, *prompts], ensure_ascii=False)
+    # Of token ids, not of prompts: the same words may be other tokens.
+    text = json.dumps([encoder.identity, encoder.configuration, computed, *rows])
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
 
 

@@ -39,7 +39,7 @@ def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Datab
     own, other = _config(first), _config(second)
     return (
         _alike("vocabulary", first["tokenizer"], second["tokenizer"]),
-        _casing(first, second),
+        _casing(first, second, own, other),
         _facts(first, second, own, other),
         _recipe(first, second, own, other),
         _alike("template set", first["template_set"], second["template_set"]),
@@ -69,11 +69,12 @@ def _alike(name: str, first: object, second: object) -> Check:
     return Check(name, same, f"{first}" if same else f"{first} and {second}")
 
 
-def _casing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Check:
-    """As the names say: a run records its vocabulary but not what becomes of capital letters."""
-    if first["tokenizer"] == second["tokenizer"]:
+def _casing(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
+    """As the tokenizers say; runs up to version 0.2 did not record it, so that their names must say it."""
+    recorded = own.get("casing") and other.get("casing")
+    if first["tokenizer"] == second["tokenizer"] and not recorded:
         return Check("casing", True, "one vocabulary")
-    found = [_case(run) for run in (first, second)]
+    found = [config.get("casing") or _case(run) for run, config in ((first, own), (second, other))]
     same = found[0] == found[1] != "not recorded"
     return Check("casing", same, found[0] if found[0] == found[1] else f"{found[0]} and {found[1]}")
 

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.core.places import cache_folder
-from probing.core.registry import read_registry
+from probing.core.registry import name_of_model, read_registry
 from probing.ui.chosen_runs import HEADS as HEADS
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Choice:
 def choices() -> dict[str, Choice]:
     """What the menu offers, by name.
 
-    The registry's models, folders below ``cache/models``, and the folders in ``PROBING_MODELS`` (separated like ``PATH``).
+    The registry's models, folders below ``cache/models``, the folders in ``PROBING_MODELS`` (separated like ``PATH``), and the folders
+    that ``finetune`` noted as a base of one of these.
     Nothing else can be loaded from a page, whatever a link says.
     """
     entries = {entry.name: entry for entry in read_registry().models}
@@ -52,9 +53,10 @@ def choices() -> dict[str, Choice]:
     kept = cache_folder() / "models"
     folders = sorted(kept.iterdir()) if kept.is_dir() else []
     folders += [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    folders += [Path(base) for folder in folders if (base := _note(folder).get("base_folder"))]
     local = [
-        Choice(folder.name, folder.name if folder.name in entries else str(folder), f"{folder.name} (local)")
-        for folder in folders
+        Choice(name, name if name in entries else str(folder), f"{name} (local)")
+        for name, folder in ((name_of_model(folder), folder) for folder in folders)
         if (folder / "config.json").is_file()
     ]
     hub = [Choice(name, name, f"{name} (hub)") for name, entry in entries.items() if not entry.shipped]
@@ -79,11 +81,16 @@ def base_of(choice: Choice) -> str:
     entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
     if entry is not None:
         return entry.base
-    note = Path(choice.location) / "finetuning.json"
+    return _note(Path(choice.location)).get("base", "")
+
+
+def _note(folder: Path) -> dict[str, str]:
+    """Base and its folder as ``finetune`` noted them; nothing where there is no note, or a torn one."""
     try:
-        return str(json.loads(note.read_text(encoding="utf-8")).get("base", ""))
+        made = json.loads((folder / "finetuning.json").read_text(encoding="utf-8"))
+        return {key: str(made.get(key, "")) for key in ("base", "base_folder")}
     except (OSError, ValueError, AttributeError):
-        return ""
+        return {}
 
 
 def described(choice: Choice) -> bool:

@@ -309,3 +309,14 @@ def test_a_base_that_does_not_fit_is_a_message(ask, family, tmp_path):
     app = ask("Paris is in [MASK].", live_model="stranger", live_base="other", replaced="last")
     assert not app.exception
     assert any("do not fit" in warning.value for warning in app.warning)
+
+
+@pytest.mark.parametrize("change", [lambda tensor: tensor * float("nan"), lambda tensor: (100 * tensor).int()])
+def test_a_model_whose_weights_are_not_numbers_is_named_and_not_asked(ask, tmp_path, change):
+    from safetensors.torch import load_file, save_file
+
+    path = save("bert", tmp_path / "cache" / "models" / "broken") / "model.safetensors"
+    save_file({name: change(tensor) for name, tensor in load_file(path).items()}, path, metadata={"format": "pt"})
+    app = ask("Paris is in [MASK].", live_model="broken")
+    assert not app.exception and not charts(app)
+    assert "not numbers" in app.warning[0].value or "stores bert" in app.warning[0].value

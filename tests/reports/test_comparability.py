@@ -64,6 +64,19 @@ def test_casing_is_not_guessed_where_no_name_says_it():
     assert (casing.same, casing.words) == (False, "not recorded")
 
 
+def test_casing_is_what_the_runs_recorded_of_their_tokenizers_whatever_they_are_called():
+    def casing(first, second):
+        return next(check for check in comparability(first, second) if check.name == "casing")
+
+    # Named otherwise than they are, or the same vocabulary read in two ways.
+    named = row("my-uncased-model", tokenizer="a-1", config_casing="cased"), row("other-cased", tokenizer="b-1", config_casing="cased")
+    assert (casing(*named).same, casing(*named).words) == (True, "cased")
+    found = casing(row("a", config_casing="cased"), row("b", config_casing="uncased"))
+    assert (found.same, found.words) == (False, "cased and uncased")
+    # A run of version 0.2 beside a new one of the same vocabulary.
+    assert casing(row("a"), row("b", config_casing="uncased")).same
+
+
 def test_other_heads_are_named_by_their_kinds():
     (recipe,) = (check for check in comparability(BASE, row("other", head="lens")) if check.name == "head recipe")
     assert (recipe.same, recipe.words) == (False, "tied and lens")

@@ -1,0 +1,109 @@
+"""What is stored of a model beside its predictions: its name, how far it is from its base, and the tables in its folder."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from probing.core.errors import ModelError, ProbingError
+from probing.core.registry import ModelEntry, name_in_files
+from probing.core.whole_files import copy_whole
+
+if TYPE_CHECKING:
+    from probing.models.encoders import Encoder
+
+#: From this relative change on a layer is no nearer to its base than to nothing: no fine-tuning goes so far.
+STRANGE_DRIFT = 1.0
+
+
+def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
+    """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not tell the two apart.
+
+    Another model has other weights, or the same ones under another configuration; runs up to version 0.2 do not say which.
+    """
+    from probing.store.parquet import read_table
+
+    for path in sorted(path for folder in folders if folder.is_dir() for path in folder.rglob("runs-*.parquet")):
+        try:
+            rows = read_table(path, "runs").to_pylist()
+        except ProbingError:
+            continue  # A damaged file is named by those who need it: the run itself, `build` and `check`.
+        for row in rows:
+            config = _configuration(row["config"])
+            recorded = config.get("configuration") or encoder.configuration
+            if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.identity, encoder.configuration):
+                continue
+            what = "weights" if config.get("weights") != encoder.identity else "settings in its config.json"
+            run_id = row["run_id"]
+            raise ModelError(
+                f"run {run_id} in {path.parent} is of a model called {encoder.name} with other {what}; give this model another name "
+                f"with --name, or delete the files of the other's runs, such as runs-{run_id}.parquet and predictions-{run_id}.parquet"
+            )
+
+
+def _configuration(text: str) -> dict:
+    """A run's configuration; nothing where it is damaged, which `check` names."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: bool) -> list[dict]:
+    """Rows of ``weight_drift``: how far each layer's weights are from the base's; none where the base is not at hand.
+
+    Args:
+        encoder: the fine-tuned model.
+        entry: where it says what its base is.
+        family: how results call the base.
+        chosen: whether the user named the base, so that one that cannot be opened is an error.
+
+    Raises:
+        ModelError: if the two share no layer's weights by name and shape, or the base is not the one that was fine-tuned.
+    """
+    from probing.models.catalogue import open_base
+    from probing.models.weight_drift import weight_drift
+
+    try:
+        base = open_base(entry)
+    except ProbingError as error:
+        if chosen:
+            raise
+        typer.echo(f"  no weight drift is stored: {error}")
+        return []
+    if entry.base_weights and base.identity != entry.base_weights:
+        got = f"the base {family} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
+        raise ModelError(f"{got}; name the folder of the base as it was then (--base)")
+    tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
+    rows = weight_drift(dict(base.body.named_parameters()), tuned)
+    # Embeddings are called alike in several architectures; layers are not.
+    if not any(row["layer"] > 0 for row in rows):
+        raise ModelError(
+            f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; name another (--base)"
+        )
+    farthest = max(rows, key=lambda row: row["drift"])
+    if farthest["drift"] >= STRANGE_DRIFT:
+        typer.echo(
+            f"warning: layer {farthest['layer']} of {encoder.name} is {farthest['drift']:.2f} times the length of {family}'s weights away "
+            f"from them, as far as an unrelated model; is {family} really its base? If not, name another (--base)",
+            err=True,
+        )
+    return [{"model": encoder.name, "base": family} | row for row in rows]
+
+
+def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
+    """Puts exposure and task scores in a model's folder beside its runs, under the name that the runs have."""
+    from probing.models.catalogue import find_entry
+    from probing.store.parquet import read_table, write_table
+
+    own = find_entry(model).name
+    for table in ("exposure", "tasks"):
+        source = Path(entry.location) / f"{table}-{name_in_files(own)}.parquet"
+        placed = target / f"{table}-{name_in_files(entry.name)}.parquet"
+        if source.is_file() and own == entry.name:
+            copy_whole(source, placed)
+        elif source.is_file():
+            write_table(table, [row | {"model": entry.name} for row in read_table(source, table).to_pylist()], placed)

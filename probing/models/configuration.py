@@ -1,0 +1,33 @@
+"""Which part of a model's configuration decides what it computes, as one digest.
+
+The rule: every setting counts, unless it is listed here as one that cannot change what a frozen encoder computes. A setting at the
+default of its architecture is left out, so that a short ``config.json`` and the same one written out in full are equal.
+"""
+
+import hashlib
+import json
+
+from transformers import PretrainedConfig
+
+#: Settings that cannot change what a frozen encoder computes: where it comes from, how it is stored, what a task's head or a
+#: generator would do, and what is returned besides the hidden states.
+WITHOUT_EFFECT = frozenset({
+    "_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "architectures", "auto_map", "dtype", "torch_dtype",
+    "id2label", "label2id", "num_labels", "problem_type", "finetuning_task", "task_specific_params", "classifier_activation",
+    "classifier_bias", "classifier_pooling", "summary_activation", "summary_type", "summary_use_proj", "use_cache", "return_dict",
+    "output_attentions", "output_hidden_states", "torchscript", "gradient_checkpointing", "language", "model_name",
+})  # fmt: skip
+#: Parts of names that only training reads.
+ONLY_IN_TRAINING = ("dropout", "initializer")
+
+
+def configuration_digest(config: PretrainedConfig) -> str:
+    """sha256 over the settings that decide what an encoder computes, wherever it lies and whatever it is called."""
+    defaults = type(config)().to_dict()
+    deciding = {
+        name: value
+        for name, value in config.to_dict().items()
+        if name not in WITHOUT_EFFECT and not any(part in name for part in ONLY_IN_TRAINING)
+        if name == "model_type" or name not in defaults or value != defaults[name]
+    }
+    return hashlib.sha256(json.dumps(deciding, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()

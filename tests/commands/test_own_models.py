@@ -1,0 +1,238 @@
+"""Models of the user's own: their names, their bases, and what happens where something is wrong with them."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from probing.commands.finetune_task import rows_sha256
+from probing.core.errors import HeadError, ModelError
+from probing.store.parquet import read_table
+from tests.commands.test_finetune_command import data as data
+from tests.commands.test_finetune_command import tune
+
+PROMPT = "The capital of France is [MASK]."
+
+
+def change_weights(folder, change):
+    path = folder / "model.safetensors"
+    tensors = {name: change(name, tensor).contiguous() for name, tensor in load_file(path).items()}
+    save_file(tensors, path, metadata={"format": "pt"})
+    return folder
+
+
+def noisy(scale):
+    """Adds noise to every weight, as training does."""
+    generator = torch.Generator().manual_seed(3)
+    return lambda _, tensor: tensor + scale * torch.randn(tensor.shape, generator=generator)
+
+
+@pytest.fixture()
+def own(tiny_model, tmp_path):
+    """Makes a copy of the tiny model below the test's folder, with weights changed by so much."""
+
+    def made(path, scale=0.0):
+        folder = shutil.copytree(tiny_model, tmp_path / path)
+        return change_weights(folder, noisy(scale)) if scale else folder
+
+    return made
+
+
+@pytest.fixture()
+def probed(run, cache, facts_file):
+    """Probes with the lens and gives the rows of all runs."""
+
+    def rows(folder, *more):
+        run("probe", "--model", folder, "--facts", facts_file, "--head", "lens", *more)
+        return [read_table(path, "runs").to_pylist()[0] for path in sorted((cache / "runs").glob("runs-*.parquet"))]
+
+    return rows
+
+
+def test_checkpoints_of_two_trainings_are_two_models(probed, own, cache, tiny_model):
+    for number, training in enumerate(("sst2-run", "other-run"), 1):
+        rows = probed(own(f"{training}/checkpoint-50", 0.01 * number), "--base", tiny_model)
+    assert {row["model"] for row in rows} == {"sst2-run/checkpoint-50", "other-run/checkpoint-50"}
+    drifts = sorted((cache / "runs").glob("weight_drift-*.parquet"))
+    assert [path.name for path in drifts] == [
+        "weight_drift-other-run--checkpoint-50.parquet", "weight_drift-sst2-run--checkpoint-50.parquet"
+    ]  # fmt: skip
+    assert {read_table(path, "weight_drift").to_pylist()[0]["model"] for path in drifts} == {row["model"] for row in rows}
+
+
+def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_can_be_given(probed, own, cache, run, facts_file):
+    probed(own("a/mine"))
+    other = own("b/mine", 0.1)
+    before = sorted(cache.glob("runs/*"))
+    with pytest.raises(ModelError, match=r"called mine with other weights; give this model another name with --name, or delete"):
+        probed(other)
+    assert sorted(cache.glob("runs/*")) == before
+    assert {row["model"] for row in probed(other, "--name", "mine, second")} == {"mine", "mine, second"}
+    assert "is there already" in run("probe", "--model", other, "--facts", facts_file, "--head", "lens", "--name", "mine, second").output
+    assert "ok  runs and database" in run("check").output
+
+
+def test_another_configuration_is_another_run_and_asks_for_another_name(probed, own, run, facts_file):
+    folder = own("mine")
+    (first,) = probed(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
+    with pytest.raises(ModelError, match=r"with other settings in its config\.json; give this model another name"):
+        probed(folder)
+    rows = probed(folder, "--name", "mine with relu")
+    assert len({row["run_id"] for row in rows}) == 2
+    digests = {json.loads(row["config"])["configuration"] for row in rows}
+    assert len(digests) == 2 and json.loads(first["config"])["casing"] == "uncased"
+
+
+def test_runs_of_version_0_2_keep_their_ids_and_their_models_their_names(probed, own, cache, run):
+    import hashlib
+
+    from probing.models.probing import RunConfig
+    from probing.store.parquet import write_table
+
+    folder = own("mine")
+    (row,) = probed(folder)
+    config = {key: value for key, value in json.loads(row["config"]).items() if key not in ("configuration", "casing")}
+    config |= {"code_version": "0.2.0"}
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    old = RunConfig(**config)
+    assert old.canonical() == text and old.run_id == hashlib.sha256(text.encode()).hexdigest()[:16]
+    # Such a run stands beside new ones of the same weights under the same name.
+    runs = cache / "runs"
+    predictions = read_table(runs / f"predictions-{row['run_id']}.parquet", "predictions").to_pylist()
+    write_table("predictions", [line | {"run_id": old.run_id} for line in predictions], runs / f"predictions-{old.run_id}.parquet")
+    write_table("runs", [row | {"run_id": old.run_id, "config": text, "code_version": "0.2.0"}], runs / f"runs-{old.run_id}.parquet")
+    assert len(probed(folder)) == 2
+    assert "ok  runs and database" in run("check").output
+
+
+def test_an_unrelated_base_is_refused_before_anything_is_stored(probed, own, cache, tmp_path):
+    from tests.models import tiny_models
+
+    other = tiny_models.save("distilbert", tmp_path / "distil")
+    with pytest.raises(ModelError, match="share no layer's weights by name and shape"):
+        probed(other, "--base", own("base"))
+    assert not list(cache.glob("runs/*"))
+    with pytest.raises(ModelError, match="no folder"):
+        probed(other, "--base", "./nowhere")
+
+
+def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, facts_file):
+    base, near, far = own("base"), own("near", 0.01), own("far", 3.0)
+    words = ("--facts", facts_file, "--head", "lens", "--base", base)
+    assert "warning" not in run("probe", "--model", near, *words).stderr
+    assert "is base really its base?" in run("probe", "--model", far, *words).stderr
+
+
+def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypatch):
+    from probing.commands.model_records import drift_from_base
+    from probing.models.catalogue import find_entry, open_encoder
+
+    base, tuned = own("base"), own("tuned", 0.01)
+    encoder = open_encoder(str(tuned), str(base))
+    monkeypatch.setattr(encoder.body, "to", lambda *_: pytest.fail("the model was moved"))
+    assert len(drift_from_base(encoder, find_entry(str(tuned), str(base)), "base", chosen=True)) == 3
+
+
+def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so(run, cache, own):
+    folder = own("a folder/mine")
+    result = run("ask", PROMPT, "--model", folder, "--json")
+    assert json.loads(result.stdout)["head"] == "lens" and "logit lens" in result.stderr
+    assert result.stdout == run("ask", PROMPT, "--model", folder, "--json", "--head", "lens").stdout
+    assert run("ask", PROMPT, "--model", folder, "--head", "lens").stderr == ""
+    with pytest.raises(HeadError, match="--head lens"):
+        run("ask", PROMPT, "--model", folder, "--head", "tied")
+
+
+def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, own, facts_file):
+    import shlex
+
+    from probing.models.catalogue import open_encoder
+
+    body, base = own("a folder/mine", 0.01), own("base")
+    weights = {name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")}
+    save_file(weights, body / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(HeadError, match="train-heads") as raised:
+        run("probe", "--model", body, "--base", base, "--name", "mine at last", "--facts", facts_file)
+    words = shlex.split(str(raised.value).split("python -m probing ")[1].split(";")[0])
+    assert words == ["train-heads", "--model", str(body), "--base", str(base), "--name", "mine at last", "--head", "tied"]
+    assert open_encoder(words[2], words[4], name=words[6]).options in str(raised.value)
+
+
+@pytest.mark.parametrize("command", ["ask", "probe", "train-heads"])
+def test_weights_that_are_not_numbers_are_one_line(command, cache, own, facts_file):
+    from probing.commands.main import app
+
+    folder = change_weights(own("mine"), lambda _, tensor: tensor * torch.nan)
+    more = {"ask": [PROMPT], "probe": ["--facts", str(facts_file)], "train-heads": []}[command]
+    if command == "train-heads":
+        more = ["--text", str(facts_file), "--valid", str(facts_file)]
+    result = CliRunner().invoke(app, [command, *more, "--model", str(folder)])
+    assert isinstance(result.exception, ModelError) and "not numbers" in str(result.exception)
+
+
+def test_half_a_character_to_follow_is_one_line(run, cache, own):
+    with pytest.raises(Exception, match=r"the word to follow holds .* which is no character"):
+        run("ask", PROMPT, "--model", own("mine"), "--head", "lens", "--watch", "\udcc3")
+
+
+def test_a_base_given_as_a_folder_is_found_again_by_its_path(run, probed, own, cache, data):
+    base = own("elsewhere/my-base", 0.05)
+    tune(run, base, "ner-conll", data("ner-conll"))
+    name = "my-base-ner-conll"
+    assert json.loads((cache / "models" / name / "finetuning.json").read_text())["base_folder"] == str(base)
+    (row,) = probed(name)
+    assert (row["model"], row["base"]) == (name, "my-base")
+    assert (cache / "runs" / f"weight_drift-{name}.parquet").is_file()
+    assert "logit lens" in run("ask", PROMPT, "--model", name).stderr
+    from probing.ui import live_models
+
+    offered = live_models.choices()
+    assert offered[live_models.base_of(offered[name])].location == str(base)
+
+
+@pytest.mark.parametrize("objective", ["ner-conll", "mlm-squad"])
+def test_a_base_that_moved_or_changed_is_named_with_what_to_do(objective, run, probed, own, cache, data, tmp_path):
+    base = own("elsewhere/my-base", 0.05)
+    tune(run, base, objective, data(objective))
+    name = f"my-base-{objective}"
+    moved = tmp_path / "moved"
+    base.rename(moved)
+    if objective == "ner-conll":
+        with pytest.raises(ModelError, match=rf"{base}.*name its folder \(--base\)"):
+            probed(name)
+        assert not list(cache.glob("runs/*"))
+    assert len(probed(name, "--base", moved)) == 1
+    change_weights(moved, noisy(0.2)).rename(base)
+    with pytest.raises(ModelError, match=r"was fine-tuned from .*; name the folder of the base as it was then \(--base\)"):
+        probed(name)
+
+
+def test_another_base_of_the_same_name_is_not_taken_for_the_one_that_was_tuned(run, cache, own, data):
+    folder = data("ner-conll")
+    tune(run, own("a/my-base"), "ner-conll", folder)
+    with pytest.raises(ModelError, match=r"base weights .*, asked is"):
+        tune(run, own("b/my-base", 0.1), "ner-conll", folder)
+
+
+def test_scores_in_the_models_folder_come_under_the_name_that_was_given(run, probed, cache, own, data):
+    tune(run, own("my-base"), "ner-conll", data("ner-conll"))
+    probed("my-base-ner-conll", "--name", "tagger")
+    scores = read_table(cache / "runs" / "tasks-tagger.parquet", "tasks").to_pylist()
+    assert {row["model"] for row in scores} == {"tagger"}
+
+
+def test_training_rows_summed_one_by_one_have_the_sum_of_all_at_once():
+    import hashlib
+
+    for rows in (
+        [],
+        [SimpleNamespace(ids=[1, 2], labels=3)],
+        [SimpleNamespace(ids=[n, 5], labels=[None, (n, "x")]) for n in range(50)],
+    ):
+        assert rows_sha256(iter(rows)) == hashlib.sha256(repr([(row.ids, row.labels) for row in rows]).encode()).hexdigest()
