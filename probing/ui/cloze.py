@@ -9,7 +9,7 @@ from probing.core.errors import ProbingError, PromptError
 from probing.core.facts import MASK
 from probing.ui import cloze_answer, cloze_behaviours, cloze_replacement, live_models, parts, selection
 from probing.ui.page import View
-from probing.ui.text import escape, listing
+from probing.ui.text import escape, filled, listing
 
 if TYPE_CHECKING:
     from probing.models.live import Answer
@@ -40,7 +40,8 @@ def controls(view: View) -> tuple[list[live_models.Choice], str]:
     page, chosen = view.page, selection.current()
     offered = live_models.choices()
     selection.bound(
-        st.text_area, f"A sentence with a gap, written {escape(MASK)}", "prompt", page, value=chosen.prompt or EXAMPLES[0][0], height=80,
+        st.text_area, filled("A sentence with a gap, written {mask}", mask=MASK), "prompt", page,
+        value=chosen.prompt or EXAMPLES[0][0], height=80,
         max_chars=selection.MAX_TEXT,
     )  # fmt: skip
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
@@ -83,10 +84,13 @@ def _left_aside(chosen: selection.Selection, offered: dict[str, live_models.Choi
     models = [one for one in dict.fromkeys((chosen.live_model, *chosen.live_models)) if one and one not in offered]
     heads = [chosen.live_head] if chosen.live_head and chosen.live_head not in live_models.HEADS else []
     if models or heads:
-        st.info(f"Not in this menu, so left aside: {escape(listing([*models, *heads]))}", icon=":material/link_off:")
+        st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
     beside = [one for one in chosen.live_models if one in offered and one != name][MOST_MODELS - 1 :]
     if beside:
-        st.info(f"At most {MOST_MODELS} models are asked, so left aside: {escape(listing(beside))}", icon=":material/link_off:")
+        st.info(
+            filled("At most {most} models are asked, so left aside: {names}", most=MOST_MODELS, names=listing(beside)),
+            icon=":material/link_off:",
+        )
 
 
 def _take_example() -> None:
@@ -109,10 +113,10 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
         watch, refused = live_models.watchable(choice.location, head, words[:MOST_WATCHED])
         asked.append(Asked(choice, watch))
         if refused:
-            name = escape(choice.name) if len(ready) > 1 else "this model"
-            st.caption(f"Not one token of {name}, so not followed: {escape(listing(refused))}.")
+            name = choice.name if len(ready) > 1 else "this model"
+            st.caption(filled("Not one token of {name}, so not followed: {names}.", name=name, names=listing(refused)))
     if len(words) > MOST_WATCHED:
-        st.caption(f"At most {MOST_WATCHED} words are followed.")
+        st.caption(filled("At most {most} words are followed.", most=MOST_WATCHED))
     if asked:
         _ask(view, asked, head, prompt)
 
@@ -120,10 +124,12 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
 def _ready(choice: live_models.Choice, head: str) -> bool:
     """Loads a model; says what is missing if that fails."""
     if live_models.missing_shipped(choice.location):
-        parts.missing(f"The files of {escape(choice.name)} are not here.", "python -m probing pretrain && python -m probing train-heads")
+        parts.missing(
+            filled("The files of {name} are not here.", name=choice.name), "python -m probing pretrain && python -m probing train-heads"
+        )
         return False
     try:
-        with st.spinner(f"Loading {escape(choice.name)} …", show_time=True):
+        with st.spinner(filled("Loading {name} …", name=choice.name), show_time=True):
             live_models.load(choice.location, head)
     except ProbingError as error:
         parts.problem(error)
@@ -177,7 +183,8 @@ def _ask_gaps(view: View, asked: list[Asked], head: str, prompt: str, masks: int
     top = max(selection.current().top, 1)
     mask = min(selection.current().mask, masks)
     selection.bound(
-        st.segmented_control, f"The sentence has {masks} gaps", "mask", view.page, value=mask, options=[*range(1, masks + 1), 0],
+        st.segmented_control, filled("The sentence has {n} gaps", n=masks), "mask", view.page, value=mask,
+        options=[*range(1, masks + 1), 0],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
     if selection.current().behaviour:
@@ -188,11 +195,11 @@ def _ask_gaps(view: View, asked: list[Asked], head: str, prompt: str, masks: int
             answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
             cloze_replacement.draw(view, answered, head, prompt, mask - 1)
         return
-    filled = {}
+    given = {}
     for one in asked:
-        text, filled[one.choice.name] = live_models.fill(one.choice.location, head, prompt, top, one.watch)
-        st.success((f"{escape(one.choice.name)}: " if len(asked) > 1 else "") + escape(text), icon=":material/edit:")
+        text, given[one.choice.name] = live_models.fill(one.choice.location, head, prompt, top, one.watch)
+        st.success(filled("{name}: {text}", name=one.choice.name, text=text) if len(asked) > 1 else escape(text), icon=":material/edit:")
     st.caption("Each gap is filled with the last layer's best token before the next is asked.")
-    for place, tab in enumerate(st.tabs([f"Gap {number + 1}" for number in range(masks)])):
+    for place, tab in enumerate(st.tabs([filled("Gap {number}", number=number + 1) for number in range(masks)])):
         with tab:
-            cloze_answer.draw(view, {name: answers[place] for name, answers in filled.items()}, suffix=f"-{place + 1}")
+            cloze_answer.draw(view, {name: answers[place] for name, answers in given.items()}, suffix=f"-{place + 1}")

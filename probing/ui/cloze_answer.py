@@ -13,7 +13,7 @@ from probing.figures.token_grid import bare, token_grid
 from probing.ui import parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
-from probing.ui.text import escape, listing
+from probing.ui.text import escape, filled, listing
 
 if TYPE_CHECKING:
     from probing.models.live import Answer
@@ -66,10 +66,13 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
     got = list(answers.values())
     for one in got:
         best = one.layers[-1].tokens[0]
-        says = f"**{escape(one.model)}** says" if len(got) > 1 else "The last layer says"
+        says = filled("**{model}** says", model=one.model) if len(got) > 1 else filled("The last layer says")
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{says} **{escape(best.token)}** ({best.probability * 100:.1f} %).", width="content")
-            told = f"{one.device} · {one.seconds * 1000:,.0f} ms · {len(one.layers)} layers at once"
+            st.markdown(
+                filled("{says} **{token}** ({probability:.1f} %).", says=says, token=best.token, probability=best.probability * 100),
+                width="content",
+            )
+            told = filled("{device} · {ms:,.0f} ms · {n} layers at once", device=one.device, ms=one.seconds * 1000, n=len(one.layers))
             st.badge(told, icon=":material/memory:", color="gray")
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
     if not suffix:
@@ -85,7 +88,7 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
         read.setdefault(one.pieces, []).append(one.model)
     for pieces, models in read.items():
         st.code("  ".join(pieces), language=None, wrap_lines=True)
-        st.caption(f"{len(pieces)} word pieces." + (f" {escape(listing(models))}" if len(read) > 1 else ""))
+        st.caption(filled("{n} word pieces.", n=len(pieces)) + (filled(" {names}", names=listing(models)) if len(read) > 1 else ""))
 
 
 def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
@@ -100,7 +103,7 @@ def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
             tokens = tokens_of(one)
             with place:
                 if len(got) > 1:
-                    st.markdown(f"**{escape(one.model)}**")
+                    st.markdown(filled("**{model}**", model=one.model))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 parts.figure(
                     token_grid(tokens, marked=[word.token for word in one.layers[0].watched], columns=top, dark=parts.dark()),
@@ -126,7 +129,11 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
     followed, colours, dashes = named(view, table, [one.model for one in got])
     if len(followed) < len(table):
         st.caption(
-            f"More than {MOST_LINES} lines cannot be told apart: drawn are {escape(listing(list(dict.fromkeys(followed['word'])), 6))}."
+            filled(
+                "More than {most} lines cannot be told apart: drawn are {names}.",
+                most=MOST_LINES,
+                names=listing(list(dict.fromkeys(followed["word"])), 6),
+            )
         )
     by_rank = selection.current().scale == "rank"
     draw_lines = rank_lines if by_rank else probability_lines

@@ -16,7 +16,7 @@ from probing.figures.token_grid import token_grid
 from probing.ui import cloze_answer, live_models, parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import escape, filled
 
 if TYPE_CHECKING:
     from probing.models.live import Answer
@@ -49,7 +49,7 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     first = next(iter(answers.values()))
     changed = _change(view, behaviour, first)
     if changed.text is None:
-        st.info(f"This sentence cannot be changed so: {escape(changed.words)}.", icon=":material/block:")
+        st.info(filled("This sentence cannot be changed so: {words}.", words=changed.words), icon=":material/block:")
         return
     _show(view, asked, head, answers, changed)
 
@@ -87,7 +87,7 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
     if name is None:
         return behaviours.renamed(prompt, "")
     other = chosen.other_name or other_name(name)
-    selection.bound(st.text_input, f"Instead of {escape(name)}", "other_name", page, value=other, max_chars=60)
+    selection.bound(st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60)
     return behaviours.renamed(prompt, other, name)
 
 
@@ -98,8 +98,8 @@ def _show(
     first, behaviour = next(iter(answers.values())), _SHOWN[selection.current().behaviour]
     for place, title, text in zip(st.columns(2), (TYPED, behaviour), (first.prompt, changed.text), strict=True):
         with place:
-            st.markdown(f"{title}\n> {escape(text)}")
-    st.caption(f"{escape(changed.words[:1].upper() + changed.words[1:])}.")
+            st.markdown(filled("{title}\n> {text}", title=title, text=text))
+    st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
     tokens, lines = {}, []
     for choice, watch in asked:
         words = _words(choice, head, cloze_answer.best_word(first), watch, alone=len(asked) == 1)
@@ -132,7 +132,7 @@ def _grids(tokens: Mapping[str, pd.DataFrame], marked: list[str], rows: list[str
             places = st.columns(2) if len(tokens) > 1 else [st.container()]
         with places[number % 2]:
             if len(tokens) > 1:
-                st.markdown(f"**{escape(model)}**")
+                st.markdown(filled("**{model}**", model=model))
             parts.figure(
                 token_grid(table, marked=marked, columns=5, rows=rows, dark=parts.dark()), stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),

@@ -11,6 +11,7 @@ from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.results import Results
+from probing.ui.text import filled
 
 #: Columns of the curve's table.
 _POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "other"]
@@ -121,7 +122,7 @@ def facts_behind(view: View, table: pd.DataFrame) -> None:
         hits = view.results.read(
             "count_facts", run_id=run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject
         )
-        st.markdown(f"**{hits:,}** of {int(here['n']):,} facts have rank ≤ {k} at layer {layer}.")
+        st.markdown(filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer))
         navigation.link(
             "facts",
             "Show these facts",

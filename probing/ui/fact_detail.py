@@ -12,7 +12,7 @@ from probing.ui import fact_list, fact_models, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
-from probing.ui.text import count, escape
+from probing.ui.text import count, escape, filled, joined
 
 #: More lines than this cannot be told apart.
 MOST_LINES = 8
@@ -37,7 +37,10 @@ def show(view: View, fact_id: str) -> None:
     run = fact_list.run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
     if mine.empty:
-        st.info(f"{escape(view.chosen.model)} with {escape(view.chosen.head)} heads was not asked this fact.", icon=":material/info:")
+        st.info(
+            filled("{model} with {head} heads was not asked this fact.", model=view.chosen.model, head=view.chosen.head),
+            icon=":material/info:",
+        )
     elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
         _grid(view, fact, run, mine)
     fact_models.add_models(view, alike)
@@ -50,17 +53,21 @@ def show(view: View, fact_id: str) -> None:
 
 def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
     st.markdown(fact_list.title_of(fact))
-    about = [f"answer: **{escape(fact['object'])}**", escape(set_name(fact["probe_set"])), f"relation: {escape(fact['label'])}"]
+    about = [
+        filled("answer: **{object}**", object=fact["object"]),
+        escape(set_name(fact["probe_set"])),
+        filled("relation: {label}", label=fact["label"]),
+    ]
     if isinstance(fact["pred"], str) and fact["pred"]:
         about.append(escape(fact["pred"]))
     if fact["answer_in_subject"]:
-        about.append("the answer stands in the subject")
+        about.append(escape("the answer stands in the subject"))
     assert view.results is not None
     asked = view.results.read("fact_runs", fact_id=fact_id)
     mine = asked[asked["run_id"] == fact_list.run_of(view)["run_id"]]
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
-        about.append(f"training text: {mine['exposure'].iloc[0]}")
-    st.markdown(" · ".join(about))
+        about.append(filled("training text: {exposure}", exposure=mine["exposure"].iloc[0]))
+    st.markdown(joined(" · ", about))
 
 
 def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
@@ -71,7 +78,7 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", ":material/arrow_back:", before), ("Next", ":material/arrow_forward:", after)):
-            st.button(label, icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
+            st.button(escape(label), icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
         found = view.results.read("fact", fact_id=fact_id).iloc[0]
         others = tuple(name for name in beside if name != view.chosen.model)
         navigation.link(
@@ -105,7 +112,10 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     parts.figure(
         drawing(token_grid, tokens, marked=[fact["object"]], columns=min(stored, 5), dark=parts.dark()), table=tokens,
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
-        caption=f"What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
+        caption=filled(
+            "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
+            more=more,
+        ),
         alt=f"Top tokens of every layer for: {fact['prompt']}",
     )  # fmt: skip
 
@@ -133,7 +143,9 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     parts.figure(
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
-        caption=f"Where “{fact['object']}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark "
-        "the layers where it stands best.",
+        caption=filled(
+            "Where “{object}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark the layers where it "
+            "stands best.", object=fact["object"],
+        ),
         alt=f"Rank of {fact['object']} by layer",
     )  # fmt: skip

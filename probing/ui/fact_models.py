@@ -10,7 +10,7 @@ from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
 from probing.ui.drawings import drawing
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import Markdown, filled, joined
 
 #: More columns than this are too narrow on a telephone.
 MOST_MODELS = 5
@@ -41,7 +41,7 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
     options = [name for name in view.colours if name in set(runs["model"]) and name not in first]
     if options:
         selection.bound(
-            st.multiselect, f"Beside {escape(' and '.join(first))}", "fact_models", view.page, options=options,
+            st.multiselect, filled("Beside {names}", names=" and ".join(first)), "fact_models", view.page, options=options,
             value=tuple(name for name in view.chosen.fact_models if name in options), max_selections=MOST_MODELS - len(first),
             placeholder="other models",
         )  # fmt: skip
@@ -89,28 +89,33 @@ def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     k = view.chosen.part_k
     known = "first" if before[-1] == 1 else f"rank {before[-1]:,}"
     st.markdown(
-        f"**What fine-tuning made of it.** {escape(base)}: {known} at the last layer" + (f" (known: rank ≤ {k})." if k > 1 else ".")
+        filled("**What fine-tuning made of it.** {base}: {known} at the last layer", base=base, known=known)
+        + (filled(" (known: rank ≤ {k}).", k=k) if k > 1 else ".")
     )
     ordered = sorted(after, key=lambda model: (model != view.chosen.model, list(view.colours).index(model) if model in view.colours else 0))
-    st.markdown("\n".join(f"- {_told(model, base, before, after[model], k)}" for model in ordered))
+    st.markdown(joined("\n", (filled("- {told}", told=_told(model, base, before, after[model], k)) for model in ordered)))
 
 
-def _told(model: str, base: str, before: list[int], after: list[int], k: int) -> str:
+def _told(model: str, base: str, before: list[int], after: list[int], k: int) -> Markdown:
     part, last = part_of(before[-1], after[-1], k), after[-1]
-    name = f"**{escape(model)}**"
+    name = filled("**{model}**", model=model)
     if part == "kept":
-        return f"{name}: kept" + ("." if last == 1 else f", rank {last:,}.")
+        return filled("{name}: kept.", name=name) if last == 1 else filled("{name}: kept, rank {last:,}.", name=name, last=last)
     if part == "gained":
-        return f"{name}: gained, now " + ("first." if last == 1 else f"rank {last:,}.")
+        now = "first" if last == 1 else f"rank {last:,}"
+        return filled("{name}: gained, now {now}.", name=name, now=now)
     if part == "never":
-        return f"{name}: known to neither, rank {last:,}."
+        return filled("{name}: known to neither, rank {last:,}.", name=name, last=last)
     fate = fate_of(after)
     inner = after[1:-1]
     best = 1 + inner.index(min(inner))
+    too = filled(", where {base} has it first too", base=base) if known_there(before, after) else ""
     words = {
-        "relocated": f"first at layer {best}" + (f", where {escape(base)} has it first too" if known_there(before, after) else ""),
+        "relocated": filled("first at layer {best}{too}", best=best, too=too),
         "suppressed": "still among the first 100",
         "displaced": f"among the first 100 at an inner layer only (rank {min(inner):,} at layer {best})",
         "erased": f"nowhere among the first 100 (best: rank {min(inner):,} at layer {best})",
     }
-    return f"{name}: lost and **{fate}**, rank {last:,} at the last layer; {words[fate]}."
+    return filled(
+        "{name}: lost and **{fate}**, rank {last:,} at the last layer; {words}.", name=name, fate=fate, last=last, words=words[fate]
+    )

@@ -11,7 +11,7 @@ from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import escape
+from probing.ui.text import Markdown, filled, joined
 
 
 def draw(view: View) -> None:
@@ -43,7 +43,7 @@ def draw(view: View) -> None:
     navigation.link("compare", "Compare any two models, by layer and by fact")
 
 
-def _sentence(table: pd.DataFrame, probe_set: str) -> str:
+def _sentence(table: pd.DataFrame, probe_set: str) -> Markdown:
     control = table["model"].map(is_control)
     tuned = table[~control].sort_values("share", ascending=False)
     words = []
@@ -51,16 +51,26 @@ def _sentence(table: pd.DataFrame, probe_set: str) -> str:
         most, least = tuned.iloc[0], tuned.iloc[-1]
         known = int(most["kept"] + most["lost"])
         words.append(
-            f"Of the {known:,} {escape(set_name(probe_set))} facts that {escape(most['base'])} gives at its last layer, "
-            f"{escape(most['model'])} loses **{most['share'] * 100:.0f} %**"
+            filled(
+                "Of the {known:,} {probe_set} facts that {base} gives at its last layer, {model} loses **{share:.0f} %**",
+                known=known,
+                probe_set=set_name(probe_set),
+                base=most["base"],
+                model=most["model"],
+                share=most["share"] * 100,
+            )
         )
         if len(tuned) > 1:
-            words.append(f", {escape(least['model'])} **{least['share'] * 100:.0f} %**")
-        words.append(".")
+            words.append(filled(", {model} **{share:.0f} %**", model=least["model"], share=least["share"] * 100))
+        words.append(filled("."))
     if control.any():
         one = table[control].iloc[0]
         words.append(
-            f" Training as long on the base's own text ({escape(one['model'])}) loses **{one['share'] * 100:.0f} %**, and gains as much as "
-            f"{one['gained'] / (one['kept'] + one['lost']) * 100:.0f} %."
+            filled(
+                " Training as long on the base's own text ({model}) loses **{share:.0f} %**, and gains as much as {gained:.0f} %.",
+                model=one["model"],
+                share=one["share"] * 100,
+                gained=one["gained"] / (one["kept"] + one["lost"]) * 100,
+            )
         )
-    return "".join(words)
+    return joined("", words)

@@ -10,7 +10,7 @@ from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import count, escape
+from probing.ui.text import count, filled
 
 #: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
@@ -33,7 +33,7 @@ def controls(view: View) -> None:
         )  # fmt: skip
         selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__, width=270)
         if (base := base_run(view)) is not None:
-            selection.bound(st.toggle, f"Difference to {base['model']}", "against_base", view.page)
+            selection.bound(st.toggle, filled("Difference to {model}", model=base["model"]), "against_base", view.page)
 
 
 def points_of(view: View) -> pd.DataFrame:
@@ -64,14 +64,20 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
     if len(early) > 1:
         half = int(early["onset"].median())
         st.markdown(
-            f"**{len(early)}** of {count(len(rows), 'relation')} have a right answer at the last layer. Half of them have reached half of "
-            f"that by **layer {half}** of {int(points['layer'].max())}."
+            filled(
+                "**{early}** of {relations} have a right answer at the last layer. Half of them have reached half of that by "
+                "**layer {half}** of {layers}.",
+                early=len(early),
+                relations=count(len(rows), "relation"),
+                half=half,
+                layers=int(points["layer"].max()),
+            )
         )
     parts.figure(
         drawing(relation_map, points, k=chosen.k, order=chosen.row_order, base=base), table=points,
         stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
         caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
-        + (f" than {escape(base)} knows there; orange: fewer" if base else "")
+        + (filled(" than {base} knows there; orange: fewer", base=base) if base else "")
         + ". “Earliest first”: by the first layer with half of what the last layer knows. Click a cell to open its facts.",
         alt=f"P@{chosen.k} by relation and layer of {chosen.model}",
         on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
@@ -90,7 +96,9 @@ def _by_hand(view: View, points: pd.DataFrame) -> None:
         if len(cell) and pd.notna(cell["value"].iloc[0]):
             n = int(cell["n"].iloc[0])
             hits = round(float(cell["value"].iloc[0]) * n)
-            facts_behind.link(view, f"Open {hits:,} of {n:,} facts", relation=relation, at_layer=layer, at_rank=view.chosen.k)
+            facts_behind.link(
+                view, filled("Open {hits:,} of {n:,} facts", hits=hits, n=n), relation=relation, at_layer=layer, at_rank=view.chosen.k
+            )
 
 
 def draw_curves(view: View, points: pd.DataFrame) -> None:
