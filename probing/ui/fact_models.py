@@ -10,7 +10,7 @@ from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
 from probing.ui.drawings import drawing
 from probing.ui.page import View
-from probing.ui.text import Markdown, filled, joined
+from probing.ui.text import Markdown, filled, joined, listing
 
 #: More columns than this are too narrow on a telephone.
 MOST_MODELS = 5
@@ -42,9 +42,11 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
     if options:
         selection.bound(
             st.multiselect, filled("Beside {names}", names=" and ".join(first)), "fact_models", view.page, options=options,
-            value=tuple(name for name in view.chosen.fact_models if name in options), max_selections=MOST_MODELS - len(first),
-            placeholder="other models",
+            max_selections=MOST_MODELS - len(first), placeholder="other models",
         )  # fmt: skip
+    if beyond := [name for name in view.chosen.fact_models if name in options][MOST_MODELS - len(first) :]:
+        words = "At most {most} models fit beside each other, so left aside: {names}"
+        st.info(filled(words, most=MOST_MODELS, names=listing(beyond)), icon=":material/link_off:")
 
 
 def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:

@@ -47,7 +47,14 @@ def choose_family(view: View) -> Reproduction:
         selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
     _say_what_it_is(family)
     assert view.results is not None
-    return _laid_beside(view.results.data_version, family.base, head, view.results.database, family)
+    laid = _laid_beside(view.results.data_version, family.base, head, view.results.database, family)
+    if laid.gathered.runs.empty:
+        words = (
+            "{base} was asked neither with LAMA's templates nor with ours under {head} heads, so there is nothing to lay beside the paper."
+        )
+        st.info(filled(words, base=family.base, head=head), icon=":material/info:")
+        st.stop()
+    return laid
 
 
 def _say_what_it_is(family: Family) -> None:
@@ -83,7 +90,8 @@ def tables(view: View, ours: Reproduction) -> None:
 
 def stamp(view: View, gathered: Gathered, what: str, rows: pd.DataFrame | None = None):
     """The origin of a table or figure of this page, which knows no filters."""
-    runs = tuple((gathered.runs if rows is None else rows)["run_id"].drop_duplicates())
+    # A row for what was not probed has no run.
+    runs = tuple((gathered.runs if rows is None else rows)["run_id"].dropna().drop_duplicates())
     head = ", ".join(dict.fromkeys(gathered.runs["head"]))
     return view.stamp(f"{what}, family {gathered.family.base}, {head} heads, all facts", runs)
 
