@@ -8,7 +8,6 @@ from markdown_it import MarkdownIt
 
 from probing.core.facts import Fact
 from probing.store.parquet import write_table
-from tests.pages.conftest import PAGES
 from tests.store import planted
 from tests.store.planted import PlantedRun, prediction_rows, run_row
 
@@ -121,11 +120,7 @@ def markup_of(text: str) -> list[str]:
             if part.type in ("image", "html_inline", "html_block", "link_open") and "evil" in f"{part.content}{part.attrs}":
                 acts.append(f"{part.type} {part.content}{part.attrs}")
             # The browser's dialect makes links of bare addresses, unless they are code.
-            elif (
-                part.type in ("text", "text_special", "inline")
-                and not part.children
-                and ("https://" in part.content or "www." in part.content)
-            ):
+            elif part.type in ("text", "text_special", "inline") and not part.children and "evil.example" in part.content:
                 acts.append(f"bare address in {part.content}")
     return acts
 

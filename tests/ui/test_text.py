@@ -55,7 +55,7 @@ PLACES = {
     "progress": None, "page_link": None,
 }  # fmt: skip
 #: The same of our own functions, which hand on what they are given.
-OURS = {"bound": 1, "link": 1, "missing": 0, "_several": 0, "_link": 3}
+OURS = {"bound": 1, "link": 1, "missing": 0, "_several": 0, "_link": 3, "filled": 0, "joined": 0}
 NAMED = ("help", "label", "body", "text")
 SAFE_CALLS = {"filled", "escape", "joined", "code", "Markdown"}
 
