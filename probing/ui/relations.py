@@ -5,6 +5,7 @@ import streamlit as st
 
 from probing.figures.relation_curves import MOST_LINES, relation_curves
 from probing.figures.relation_map import ORDERS, relation_map, row_facts
+from probing.reports.selection_of_runs import pairs
 from probing.ui import fact_list, facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
@@ -18,10 +19,14 @@ _NO_FACTS = "No facts are left under these filters. Loosen exposure or “answer
 
 
 def base_run(view: View) -> pd.Series | None:
-    """The run of the chosen model's base with the same head and probe set; None where there is none."""
-    run, runs = fact_list.run_of(view), view.runs
-    same = runs[(runs["model"] == run["base"]) & (runs["head"] == run["head"]) & (runs["probe_set"] == run["probe_set"])]
-    return same.iloc[0] if run["base"] and len(same) else None
+    """The run of the chosen model's base that asked the same prompts through the same head; None where there is none."""
+    assert view.results is not None
+    # Among all runs: a base may have been asked in the run's templates before it was asked in others.
+    stored = view.results.runs()
+    stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
+    together = pairs(stored)
+    mine = together[together["run_id"] == fact_list.run_of(view)["run_id"]]
+    return stored.set_index("run_id", drop=False).loc[mine["base_run_id"].iloc[0]] if len(mine) else None
 
 
 def controls(view: View) -> None:

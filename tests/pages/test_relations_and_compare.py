@@ -49,8 +49,8 @@ def family(tmp_path_factory):
 def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
     """Opens a page on the planted family."""
 
-    def opened(page: str, **query) -> AppTest:
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(family))
+    def opened(page: str, snapshot=family, **query) -> AppTest:
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
         monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.switch_page(PAGES[page])
@@ -110,6 +110,18 @@ def test_the_difference_to_the_base_is_offered_where_there_is_one(look):
     here = points[(points["relation"] == "P19") & (points["layer"] == 3)].iloc[0]
     assert (here["value"], here["base_value"]) == (0.25, 1.0)
     assert any("difference to nesia-mini" in text for text in stamps(app))
+
+
+def test_the_difference_is_to_the_base_that_was_asked_the_same_prompts(look, tmp_path):
+    tuned = PlantedRun(model="tuned", base="nesia-mini", rank=tuned_rank, template_set="lama")
+    runs = [PlantedRun(rank=base_rank), tuned]
+    for folder, more in (("without", []), ("with", [PlantedRun(rank=lambda *_: 200, template_set="lama")])):
+        snapshot = plant_runs(tmp_path / folder, [*runs, *more])
+        app = look("relations", snapshot=snapshot, model="tuned", against_base="1")
+        offered = [one for one in app.toggle if one.key == "relations.against_base"]
+        assert bool(offered) == (folder == "with")
+    points = table_with(app, "relation", "layer", "value", "base_value")
+    assert set(points["base_value"]) == {0.0}
 
 
 def test_the_facts_of_a_cell_can_be_opened_without_a_mouse(look):
