@@ -40,9 +40,7 @@ class Changed:
 
 def negated(sentence: str) -> Changed:
     """The sentence with "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a [MASK]"."""
-    if found := negate(sentence):
-        return Changed(*found)
-    return Changed(None, "no verb was found that could be negated (is, was, can, has … or a verb of the templates)")
+    return Changed(*negate(sentence))
 
 
 def misprimed(sentence: str, prime: str) -> Changed:

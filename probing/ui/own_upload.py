@@ -1,6 +1,7 @@
 """A visitor's own facts, asked of a live model."""
 
 import hashlib
+import shlex
 
 import pandas as pd
 import streamlit as st
@@ -53,7 +54,7 @@ def show(view: View) -> None:
     except ProbingError as error:
         parts.problem(error)
         return
-    _summary(facts)
+    _summary(facts, offered[model], head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
     if st.button(filled("Ask {model}", model=model), type="primary", disabled=not facts.facts, key="own.ask"):
         try:
@@ -64,7 +65,7 @@ def show(view: View) -> None:
         _answers(st.session_state[key], model, head)
 
 
-def _summary(facts: FactSet) -> None:
+def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
     left = ", ".join(f"{n:,} {reason}" for reason, n in sorted(facts.left_out.items()))
     st.markdown(
         filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
@@ -75,7 +76,7 @@ def _summary(facts: FactSet) -> None:
             filled("Here the first {most} are asked. For all of them, with intervals and on every page:", most=MOST_FACTS),
             icon=":material/info:",
         )
-        st.code("python -m probing probe --model nesia-mini --facts YOUR_FILE.csv --head tied", language="shell")
+        st.code(f"python -m probing probe --model {shlex.quote(model.location)} --facts YOUR_FILE.csv --head {head}", language="shell")
 
 
 def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:

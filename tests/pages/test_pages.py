@@ -146,7 +146,7 @@ def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(v
     link = next(link.proto for link in app.get("page_link") if link.proto.label == "Show these facts")
     assert not {"known", "order", "part", "versus", "sheet"} & set(parse_qs(link.query_string))
     number = next(text.value for text in app.markdown if "facts have rank" in text.value).split("**")[1]
-    listed = visit("facts", "several", {name: values for name, values in parse_qs(link.query_string).items()})
+    listed = visit("facts", "several", parse_qs(link.query_string))
     assert f"**{number} facts**" in words(listed)
 
 
