@@ -170,7 +170,9 @@ def _entropy(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None
     models = [one.model for one in got]
     if len(models) > 1:
         lines = entropies.rename(columns={"model": "name"})
-        drawn = entropy_lines(lines, colours=colours_of(view, models), dashes={name: theme.line_dash(name) for name in models})
+        drawn = entropy_lines(
+            lines, colours=colours_of(view, models), dashes={name: theme.line_dash(name in view.controls) for name in models}
+        )
     else:
         drawn = entropy_by_layer(entropies)
     parts.figure(

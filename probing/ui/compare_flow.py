@@ -6,6 +6,7 @@ import streamlit as st
 from probing.figures.alluvial import alluvial
 from probing.figures.paired_curve import p_words
 from probing.figures.retention_bars import retention_bars
+from probing.reports.comparability import as_long
 from probing.reports.selection_of_runs import pairs
 from probing.ui import facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
@@ -124,11 +125,10 @@ def draw_family(view: View, pair: Pair) -> None:
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     parts.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        "what the model knows now. The control was trained as long, on the base's own text: what it loses, training alone costs. "
-        "Click to open the facts.",
+        f"what the model knows now. {_of_controls(list(together['model']), view.controls)}Click to open the facts.",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_behind.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
@@ -170,6 +170,16 @@ def _by_relation(view: View, pair: Pair) -> None:
                 "p_value": number("p", format="%.2g", width=80),
             },
         )  # fmt: skip
+
+
+def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
+    """What the control among the models is good for; nothing where there is none."""
+    said = [as_long(one, [model for model in models if model not in controls]) for one in models if one in controls]
+    if not said:
+        return ""
+    same, words = max(said, key=lambda one: one[0])
+    use = "what it loses, training alone costs" if same else "what it loses is no measure of the others"
+    return f"Control, on the base's own text: {words}; {use}. "
 
 
 def _last_layer(k: int, model: str) -> Markdown:

@@ -177,7 +177,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         )
     )
     parts.figure(
-        drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours), table=table,
+        drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours, controls=view.controls), table=table,
         stamp=pair.stamp(view, f"P@{k}, micro"), name="paired-curves",
         caption="Above: both models on the facts that both were asked. Below: the first minus the second, paired fact by fact. Bands are "
         "95 % intervals (Wilson; Newcombe for the difference). Filled diamonds: exact McNemar p ≤ 0.05, each layer on its own. "

@@ -67,7 +67,7 @@ def draw(view: View) -> pd.DataFrame:
     names = {name: set_name(name) for name in table["probe_set"].unique()}
     drawn = drawing(
         layer_curve, table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names,
-        panels=chosen.panels,
+        panels=chosen.panels, controls=view.controls,
     )  # fmt: skip
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
     parts.figure(

@@ -132,7 +132,7 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     several = chosen["head"].nunique() > 1
     names = {run.run_id: f"{run.model} · {run.head}" if several else run.model for run in chosen.itertuples()}
     colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None
-    dashes = None if several else {names[run.run_id]: theme.line_dash(run.model) for run in chosen.itertuples()}
+    dashes = None if several else {names[run.run_id]: theme.line_dash(run.model in view.controls) for run in chosen.itertuples()}
     lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
     order = {name: number for number, name in enumerate(names.values())}
     lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)

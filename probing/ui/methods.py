@@ -43,10 +43,10 @@ asked about another subject of the relation; only what lies above it comes from 
 model has its base's.
 
 **Fine-tuned models** are asked in the same way; a body without a masked-LM head is read through its base's whole head. A **control** was
-trained as many steps further on what its base had read already: what it loses, training alone costs. **Forgotten relation** has three
-named definitions (caption, authors, strict), below; only *authors* is laid beside the paper's cells. **Lost** facts are known at the
-base's last layer and not at the fine-tuned model's; each has one of four fates. Two models on the same facts: exact McNemar, and the
-difference with Newcombe's interval.
+trained further on what its base had read already: where it took as many steps of the same size as the others, what it loses is what
+training alone costs. **Forgotten relation** has three named definitions (caption, authors, strict), below; only *authors* is laid beside
+the paper's cells. **Lost** facts are known at the base's last layer and not at the fine-tuned model's; each has one of four fates. Two
+models on the same facts: exact McNemar, and the difference with Newcombe's interval.
 """
 
 DIFFERENCES = """

@@ -8,6 +8,7 @@ import streamlit as st
 
 from probing.core.errors import StoreError
 from probing.figures.theme import model_colours
+from probing.reports.comparability import CONTROL
 from probing.ui import navigation, parts, results, selection
 from probing.ui.chosen_runs import HEADS, fit, one_run_each, set_name, set_order
 from probing.ui.exports import Stamp
@@ -44,6 +45,11 @@ class View:
     def colours(self) -> dict[str, str]:
         """Model -> colour, the same on every page."""
         return model_colours(self.runs["model"]) if len(self.runs) else {}
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Models that were trained further on what their base had read already, whatever they are called."""
+        return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
     @property
     def exposures(self) -> tuple[str, ...] | None:

@@ -97,7 +97,8 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
-        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels
+        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels,
+        controls=view.controls,
     )  # fmt: skip
     parts.figure(
         drawn, table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, {metric.label}, macro", table),

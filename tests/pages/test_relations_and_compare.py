@@ -53,7 +53,7 @@ def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
         monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
         monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page])
+        app.switch_page(PAGES[page]) if page != "home" else None
         for name, value in query.items():
             app.query_params[name] = value
         return app.run()
@@ -173,6 +173,26 @@ def test_the_control_stands_beside_the_others(look):
     ]
     control = table.set_index("model").loc["nesia-mini-control"]
     assert (control["kept"], control["lost"]) == (6, 0)
+
+
+def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_trained_as_long(look, tmp_path):
+    runs = [*FAMILY[:2], PlantedRun(model="more-text", base="nesia-mini", objective="control", rank=base_rank)]
+    snapshot = plant_runs(tmp_path / "renamed", runs)
+    said = words(look("home", snapshot=snapshot)).replace("\\", "")
+    assert "nesia-mini-qa-squad-1 loses **83 %**." in said, "the control is not among the fine-tuned ones"
+    assert "Training as long" not in said and "how long more-text was trained is not recorded" in said
+    app = look("compare", snapshot=snapshot)
+    badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
+    assert ":orange-badge[≠ control]" in badges
+    assert any("no measure of the others" in text.value for text in app.caption)
+    lines = {
+        trace["name"]: trace["line"]["dash"]
+        for trace in charts(look("layer_curves", snapshot=snapshot))[0]["data"]
+        if "customdata" in trace
+    }
+    assert lines == {"nesia-mini": "solid", "nesia-mini-qa-squad-1": "solid", "more-text": "longdash"}
+    app = look("compare")
+    assert "Training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
 
 
 def test_the_paired_difference_is_that_of_the_planted_ranks(look):
