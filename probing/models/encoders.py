@@ -5,17 +5,19 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
 
+import huggingface_hub
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.core.errors import HeadError, ModelError
+from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.models.differences import apply_difference, is_difference
 from probing.models.heads import DecodingHead, pretrained_head
 
@@ -23,6 +25,11 @@ log = logging.getLogger(__name__)
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 #: What transformers raises for a model that is missing, of an unknown kind, torn or at odds with its config.
 LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
+
+# The library would ask the hub how to call the program that uses it, also where all files are here.
+huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY = True
+#: Whether this thread loads what is on this machine only.
+_LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,16 @@ def pick_device(wanted: str = "auto") -> torch.device:
     return device
 
 
+@contextmanager
+def without_the_hub() -> Iterator[None]:
+    """Loads inside are of models on this machine: nothing is downloaded, and the hub is not asked."""
+    before = _LOCAL_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _LOCAL_ONLY.reset(before)
+
+
 def load_encoder(
     source: str | Path,
     *,
@@ -112,7 +129,7 @@ def load_encoder(
     identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
     if lacks_head:
         if base is None:
-            raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
+            raise NoOwnHead(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
         head_source = _load_base(base, base_revision, dtype, source, model)
         used_base = base_name or Path(str(base)).name
     if lacks_head or stored_as_difference:
@@ -182,10 +199,11 @@ def _commit(model: PreTrainedModel) -> str | None:
 
 def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
     try:
-        config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
+        where = {"revision": revision, "local_files_only": _LOCAL_ONLY.get()}
+        config = AutoConfig.from_pretrained(source, **where, trust_remote_code=False)
         with _quiet():
             model, info = AutoModelForMaskedLM.from_pretrained(
-                source, revision=revision, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
+                source, **where, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
             )
     except LOADING_ERRORS as error:
         raise ModelError(
@@ -199,7 +217,7 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
 
 def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, local_files_only=_LOCAL_ONLY.get(), trust_remote_code=False)
     except LOADING_ERRORS as error:
         raise ModelError(f"cannot load the tokenizer of {str(source)!r}: {_first_line(error)}") from error
     if not tokenizer.is_fast:

@@ -180,7 +180,8 @@ class LiveModel:
             As ``ask`` does.
         """
         tokenizer = self.encoder.tokenizer
-        text, answers, row = self._common_mask(prompt), [], self._row(prompt)
+        text, row = self._common_mask(prompt), self._row(prompt)
+        answers: list[Answer] = []
         self._position(row, 0)
         # In the prompt as typed, before a gap is filled that stands beside another.
         followed = [[(word, self.watched_id(word, prompt, gap)) for word in watch] for gap in range(self.gaps(prompt))]

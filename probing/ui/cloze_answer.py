@@ -9,7 +9,7 @@ import streamlit as st
 from probing.figures import theme
 from probing.figures.entropy import entropy_by_layer, entropy_lines
 from probing.figures.rank_lines import probability_lines, rank_lines
-from probing.figures.token_grid import bare, token_grid
+from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
@@ -25,11 +25,13 @@ RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this 
 
 
 def tokens_of(got: "Answer") -> pd.DataFrame:
-    """Long form: ``model, layer, place, token, probability``."""
-    return pd.DataFrame(
-        [(got.model, one.layer, place, token.token, token.probability) for one in got.layers for place, token in enumerate(one.tokens, 1)],
-        columns=["model", "layer", "place", "token", "probability"],
-    )
+    """Long form: ``model, layer, place, token, probability, framed``; framed are the words that are followed."""
+    rows = [
+        (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
+        for one in got.layers
+        for place, token in enumerate(one.tokens, 1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "probability", "framed"])
 
 
 def watched_of(got: "Answer") -> pd.DataFrame:
@@ -52,7 +54,7 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
 
 def best_word(got: "Answer") -> str:
     """The last layer's first answer."""
-    return bare(got.layers[-1].tokens[0].token)
+    return got.layers[-1].tokens[0].token
 
 
 def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
@@ -106,8 +108,7 @@ def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
                     st.markdown(filled("**{model}**", model=one.model))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 parts.figure(
-                    token_grid(tokens, marked=[word.token for word in one.layers[0].watched], columns=top, dark=parts.dark()),
-                    table=tokens, stamp=mine,
+                    token_grid(tokens, columns=top, dark=parts.dark()), table=tokens.drop(columns="framed"), stamp=mine,
                     name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=caption if len(got) == 1 else "",
                     alt=f"Top tokens of every layer of {one.model} for: {one.prompt}",
                 )  # fmt: skip
@@ -119,7 +120,7 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
     table = pd.concat([watched_of(one) for one in got], ignore_index=True)
     if table.empty:
         st.caption("Type words to follow above; one of these, perhaps:")
-        best = dict.fromkeys(bare(layer.tokens[0].token) for one in got for layer in one.layers)
+        best = dict.fromkeys(layer.tokens[0].token for one in got for layer in one.layers)
         with st.container(horizontal=True):
             for number, word in enumerate([word for word in best if word.isalpha()][-4:]):
                 st.button(escape(word), key=f"live.follow{suffix}.{number}", on_click=selection.update, kwargs={"watch": word})

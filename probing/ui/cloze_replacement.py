@@ -8,7 +8,7 @@ import streamlit as st
 from probing.core.errors import HeadError, ProbingError
 from probing.core.layer_return import returns_at
 from probing.figures.rank_lines import rank_lines
-from probing.figures.token_grid import bare, token_grid
+from probing.figures.token_grid import token_grid
 from probing.ui import cloze_answer, live_models, parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
@@ -53,10 +53,10 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     try:
         with st.spinner(filled("Loading {base} …", base=base), show_time=True):
             own = _answer_of(offered[base], head, prompt, mask)
-            right = bare(own.layers[-1].tokens[0].token)
-            best, _ = live_models.watchable(choice.location, head, (right,))
+            right = cloze_answer.best_word(own)
+            best, _ = live_models.watchable(choice, head, (right,), prompt, mask)
             words = tuple(dict.fromkeys((*best, *watch)))
-            got = live_models.replaced(choice.location, head, offered[base].location, prompt, where, 5, words, mask)
+            got = live_models.replaced(choice, head, offered[base], prompt, where, 5, words, mask)
     except ProbingError as error:
         parts.problem(error)
         return
@@ -71,7 +71,7 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
             filled("{name} was not fine-tuned from a model of this menu; choose a fine-tuned model above, or beside it.", name=choice.name)
         )
         return ""
-    options = ["", *(name for name in offered if name != choice.name)]
+    options = ["", *(name for name in offered if name != choice.name and offered[name].here)]
     base = selection.current().live_base
     selection.bound(
         st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base if base in options else "",
@@ -83,9 +83,9 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
 def _answer_of(base: live_models.Choice, head: str, prompt: str, mask: int | None) -> "Answer":
     """The base's own answer, through its own head of that kind, or its pre-trained one where it has none."""
     try:
-        return live_models.ask(base.location, head, prompt, 1, (), mask)
+        return live_models.ask(base, head, prompt, 1, (), mask)
     except HeadError:
-        return live_models.ask(base.location, "lens", prompt, 1, (), mask)
+        return live_models.ask(base, "lens", prompt, 1, (), mask)
 
 
 def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
@@ -133,13 +133,11 @@ def _show(got: "ReplacedAnswer", where: str) -> None:
     stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
-    reader = "its own masked-LM head" if got.reader == got.model else filled("the head that {reader} lends it", reader=got.reader)
+    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {got.reader} lends it"
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
     parts.figure(
-        token_grid(
-            tokens.rename(columns={"n": "layer"}), marked=list(dict.fromkeys(followed["word"])), columns=5, rows=rows, dark=parts.dark(),
-        ),
-        table=tokens, stamp=stamp, name="live-replaced",
+        token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=parts.dark()),
+        table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",
         caption=filled(
             "What {model} would fill in at its last layer with n layers put back, read by {read_by}.", model=got.model, read_by=read_by
         ),

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.core.tokens import readable
 from probing.figures import theme
 from probing.figures.rank_lines import rank_lines
 from probing.figures.token_grid import token_grid
@@ -85,7 +86,7 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
             "live",
             "Ask live",
             prompt=found["prompt"],
-            watch=found["object"].lower(),
+            watch=found["object"],
             live_model=view.chosen.model,
             live_models=others,
             mask=1,
@@ -93,14 +94,14 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
 
 
 def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Long form of the stored lists: ``layer, place, token, probability``."""
+    """Long form of the stored lists: ``layer, place, token, probability, framed``; framed is the token at the right answer's rank."""
     return pd.DataFrame(
         [
-            (int(row.layer), place, token, math.exp(logp))
+            (int(row.layer), place, readable(token), math.exp(logp), place == row.gold_rank)
             for row in rows.itertuples()
             for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
         ],
-        columns=["layer", "place", "token", "probability"],
+        columns=["layer", "place", "token", "probability", "framed"],
     )
 
 
@@ -110,7 +111,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
     more = more if stored < 5 else ""
     parts.figure(
-        drawing(token_grid, tokens, marked=[fact["object"]], columns=min(stored, 5), dark=parts.dark()), table=tokens,
+        drawing(token_grid, tokens, columns=min(stored, 5), dark=parts.dark()), table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=filled(
             "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",

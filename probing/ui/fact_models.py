@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.core.tokens import readable
 from probing.core.transitions import fate_of, known_there, part_of
 from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
@@ -55,15 +56,15 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
     mine = rows[rows["run_id"].isin(of_model)]
     table = pd.DataFrame(
         [
-            (of_model[row.run_id], int(row.layer), row.tokens[0], math.exp(row.top_logp[0]), int(row.gold_rank))
+            (of_model[row.run_id], int(row.layer), readable(row.tokens[0]), math.exp(row.top_logp[0]), int(row.gold_rank))
             for row in mine.itertuples()
             if row.tokens
         ],
         columns=["model", "layer", "token", "probability", "rank of the answer"],
     )
-    tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]])
+    tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]], framed=table["rank of the answer"] == 1)
     parts.figure(
-        drawing(token_grid, tokens, marked=[fact["object"]], names=models, dark=parts.dark()), table=table, name="fact-models",
+        drawing(token_grid, tokens, names=models, dark=parts.dark()), table=table, name="fact-models",
         stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
         alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",

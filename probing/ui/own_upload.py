@@ -58,7 +58,7 @@ def show(view: View) -> None:
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
     if st.button(filled("Ask {model}", model=model), type="primary", disabled=not facts.facts, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model].location, head)
+            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model], head)
         except ProbingError as error:
             parts.problem(error)
     if key in st.session_state:
@@ -79,12 +79,12 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
         st.code(f"python -m probing probe --model {shlex.quote(model.location)} --facts YOUR_FILE.csv --head {head}", language="shell")
 
 
-def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:
+def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
     """Gold rank of every fact at every layer.
 
     Args:
         facts: the facts, in file order.
-        model: the ``location`` of a ``live_models.Choice``.
+        model: whom to ask; the visitor has pressed a button for it, so it is fetched where it is not here.
         head: kind of heads.
 
     Returns:
@@ -95,7 +95,7 @@ def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:
         ModelError, HeadError: if the model cannot be loaded.
     """
     bar = st.progress(0.0, text="Loading the model …")
-    live_models.load(model, head)
+    live_models.load(model, head, fetch=True)
     rows = []
     for number, fact in enumerate(facts):
         bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))

@@ -8,8 +8,8 @@ from probing.core.tokens import readable
 @pytest.mark.parametrize(
     ("token", "expected"),
     [
-        ("Ġparis", "paris"), ("paris", "paris"), ("▁paris", "paris"), ("##s", "##s"), ("Ġ", "␣"), ("▁", "␣"), ("SÃ£o", "São"), ("ĠÃ©tÃ©", "été"),
-        ("æĿ±", "東"), ("ĊĊ", "␣"),
+        ("Ġparis", "paris"), ("paris", "paris"), ("▁paris", "paris"), ("##s", "##s"), ("Ġ", "␣"), ("▁", "␣"), ("SÃ£o", "São"),
+        ("ĠÃ©tÃ©", "été"), ("æĿ±", "東"), ("ĊĊ", "␣"),
         # Half a letter's bytes, a WordPiece vocabulary's letters, other scripts, special tokens.
         ("Ã", "Ã"), ("são", "são"), ("zürich", "zürich"), ("東京", "東京"), ("[MASK]", "[MASK]"), ("<mask>", "<mask>"), ("#12", "#12"),
     ],
