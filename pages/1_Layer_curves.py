@@ -11,5 +11,5 @@ st.markdown(
 )
 curves.controls(view)
 points = curves.draw(view)
-curves.facts_behind(view, points)
+curves.choose_point(view, points)
 parts.small_model_note(view.chosen.models)

@@ -14,6 +14,7 @@ from probing.core.facts import MASK
 from probing.core.negation import negate
 from probing.core.sentence_names import find_name
 from probing.core.sentence_words import with_words, word_places
+from probing.core.tokens import readable
 
 #: Behaviour -> what a reader sees.
 BEHAVIOURS = {
@@ -40,9 +41,7 @@ class Changed:
 
 def negated(sentence: str) -> Changed:
     """The sentence with "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a [MASK]"."""
-    if found := negate(sentence):
-        return Changed(*found)
-    return Changed(None, "no verb was found that could be negated (is, was, can, has … or a verb of the templates)")
+    return Changed(*negate(sentence))
 
 
 def misprimed(sentence: str, prime: str) -> Changed:
@@ -122,5 +121,5 @@ def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
 def wrong_answers(tokens: Sequence[str], right: Sequence[str], most: int = 4) -> list[str]:
     """Words among a model's answers that can mislead it: whole words, none of them right, in the order given."""
     known = {word.casefold() for word in right}
-    words = dict.fromkeys(token.strip().lstrip("Ġ▁") for token in tokens)
+    words = dict.fromkeys(readable(token.strip()) for token in tokens)
     return [word for word in words if word.isalpha() and len(word) > 1 and word.casefold() not in known][:most]

@@ -21,6 +21,10 @@ class HeadError(ProbingError):
     """A decoding head is missing, incomplete or belongs to another model or layer."""
 
 
+class NoOwnHead(HeadError):
+    """A body has no masked-LM head of its own, and the model that it was fine-tuned from is not named."""
+
+
 class StoreError(ProbingError):
     """A Parquet file or a database is missing, truncated, foreign or of an older version."""
 

@@ -6,21 +6,26 @@ from probing.core.facts import MASK
 from probing.core.sentence_words import AUXILIARIES, DETERMINERS, PLURAL, bare_verb, word_places
 
 _PARTICIPLES = re.compile(r"been|born|made|won|held|known|given|taken|written|\w+(?:ed|en)$", re.IGNORECASE)
+#: Beside the auxiliaries, what a question may begin with.
+_OPENING = ("do", "does", "did", "has", "have", "had")
+#: Auxiliaries that are names, too, where they have a capital letter.
+_NAMES = ("may", "will", "can", "might")
 _CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
 
 
-def negate(sentence: str) -> tuple[str, str] | None:
-    """The sentence with a "not", or without the negation that it had, and what was done; None without a verb that is known.
+def negate(sentence: str) -> tuple[str | None, str]:
+    """The sentence with a "not", or without the negation that it had, and what was done; None, and why, where no rule fits.
 
     The first auxiliary of the sentence that holds the gap takes the "not"; without one, a verb that templates use takes "does not",
-    "do not" or "did not". A sub-clause before the main verb is taken for the main one.
+    "do not" or "did not". A sub-clause before the main verb is taken for the main one. A question keeps its order of words, which
+    these rules would break, so it is refused.
     """
     for start, end in (_around_gap(sentence), (0, len(sentence))):
         part = sentence[start:end]
-        for rule in (_affirmed, _auxiliary_negated, _verb_negated):
+        for rule in (_affirmed, _question, _auxiliary_negated, _verb_negated):
             if found := rule(part):
-                return sentence[:start] + found[0] + sentence[end:], found[1]
-    return None
+                return (None if found[0] is None else sentence[:start] + found[0] + sentence[end:]), found[1]
+    return None, "no verb was found that could be negated (is, was, can, has … or a verb of the templates)"
 
 
 def _around_gap(sentence: str) -> tuple[int, int]:
@@ -44,16 +49,38 @@ def _affirmed(part: str) -> tuple[str, str] | None:
     return None
 
 
+def _question(part: str) -> tuple[None, str] | None:
+    """Why a question that begins with its auxiliary is left as it is: "Can birds [MASK]?", "is [MASK] the capital of Italy"."""
+    places = word_places(part)
+    if not places or MASK in part[: places[0][0]]:
+        return None
+    word, rest = part[slice(*places[0])], [part[start:end].casefold() for start, end in places[1:]]
+    if word.casefold() not in (*AUXILIARIES, *_OPENING) or _is_name(part, word, rest):
+        return None
+    return None, f"it is a question that begins with “{word}”; write it as a statement"
+
+
+def _is_name(part: str, word: str, rest: list[str]) -> bool:
+    """Whether what looks like an auxiliary is a name, as the sentence has another verb: "May is the month", "Will Smith plays"."""
+    if word.casefold() not in _NAMES or part.rstrip().endswith("?"):
+        return False
+    return any(one in (*AUXILIARIES, "has", "had") or (bare_verb(one) not in (None, one)) for one in rest)
+
+
 def _auxiliary_negated(part: str) -> tuple[str, str] | None:
     places = word_places(part)
     for number, (start, end) in enumerate(places):
         word = part[start:end]
         low = word.casefold()
+        # "May", "Will": a month or a person, wherever it stands.
+        if low in _NAMES and word.istitle():
+            continue
+        negation = "NOT" if word.isupper() else "not"
         follows = part[slice(*places[number + 1])] if number + 1 < len(places) else ""
         if low == "can":
-            return f"{part[:start]}{word}not{part[end:]}", "“can” became “cannot”"
+            return f"{part[:end]}{negation}{part[end:]}", "“can” became “cannot”"
         if low in AUXILIARIES or (low in ("has", "have", "had") and _PARTICIPLES.fullmatch(follows)):
-            return f"{part[:end]} not{part[end:]}", f"“not” was put after “{word}”"
+            return f"{part[:end]} {negation}{part[end:]}", f"“not” was put after “{word}”"
     return None
 
 

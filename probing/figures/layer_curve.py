@@ -1,6 +1,6 @@
 """A metric by layer: one line a run, with its interval and the baselines it must beat."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,7 +13,14 @@ _PANEL, _GAP = 290, 62
 
 
 def layer_curve(
-    points: pd.DataFrame, *, title: str, unit: str, colours: Mapping[str, str], names: Mapping[str, str], panels: bool = False
+    points: pd.DataFrame,
+    *,
+    title: str,
+    unit: str,
+    colours: Mapping[str, str],
+    names: Mapping[str, str],
+    panels: bool = False,
+    controls: Collection[str] = (),
 ) -> go.Figure:
     """Lines of a metric over the layers.
 
@@ -28,6 +35,7 @@ def layer_curve(
         colours: model -> colour, of all models in the store.
         names: probe set -> what a reader sees.
         panels: one panel per probe set instead of one for all.
+        controls: models trained further on what their base had read already; their lines are dashed.
     """
     points = points.dropna(subset=["value"])
     if points.empty:
@@ -45,7 +53,8 @@ def layer_curve(
     last = int(points["layer"].max())
     for number, (_, line) in enumerate(points.groupby("run_id", sort=False)):
         where = {"row": sets.index(line["probe_set"].iloc[0]) + 1 if panels else 1, "col": 1}
-        _add_line(figure, line.sort_values("layer"), points, sets, colours, names, scale, where, first=number == 0)
+        dash = theme.line_dash(line["model"].iloc[0] in controls)
+        _add_line(figure, line.sort_values("layer"), points, sets, colours, names, scale, where, dash, first=number == 0)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)
@@ -74,7 +83,7 @@ def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]
     return colours.get(model, theme.NEUTRAL)
 
 
-def _add_line(figure, line, points, sets, colours, names, scale, where, *, first: bool) -> None:
+def _add_line(figure, line, points, sets, colours, names, scale, where, dash, *, first: bool) -> None:
     head, probe_set = line["head"].iloc[0], line["probe_set"].iloc[0]
     colour, name = _colour(line, points, colours), theme.plain(series_name(line.iloc[0], points, names))
     group = str(line["run_id"].iloc[0])
@@ -85,16 +94,16 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, *, first
         fill="toself", fillcolor=theme.faint(colour, 0.16), line={"width": 0}, mode="lines", hoverinfo="skip",
         showlegend=False, legendgroup=group, name=f"{name}: 95 % interval", **where,
     )  # fmt: skip
-    for column, dash, words in (("majority", "dash", "majority answer"), ("swapped", "dot", "swapped subject")):
+    for column, look, words in (("majority", "dash", "majority answer"), ("swapped", "dot", "swapped subject")):
         if column in line and line[column].notna().any():
             figure.add_scatter(
-                **common, y=line[column] * scale, mode="lines", line={"dash": dash, "color": colour, "width": 1.5},
+                **common, y=line[column] * scale, mode="lines", line={"dash": look, "color": colour, "width": 1.5},
                 opacity=0.75, showlegend=False, name=f"{name}: {words}",
                 hovertemplate=f"{name}<br>{words}: %{{y:.2f}}<extra></extra>", **where,
             )  # fmt: skip
             if first:
                 figure.add_scatter(
-                    x=[None], y=[None], mode="lines", line={"dash": dash, "color": theme.NEUTRAL, "width": 1.5},
+                    x=[None], y=[None], mode="lines", line={"dash": look, "color": theme.NEUTRAL, "width": 1.5},
                     name=words, legendrank=2000, **where,
                 )  # fmt: skip
     symbol = theme.SYMBOLS[sets.index(probe_set) % len(theme.SYMBOLS)] + theme.HEAD_SUFFIX.get(head, "")
@@ -108,7 +117,7 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, *, first
     ]
     figure.add_scatter(
         **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name,
-        line={"color": colour, "width": 2.5, "dash": theme.line_dash(line["model"].iloc[0])},
+        line={"color": colour, "width": 2.5, "dash": dash},
         marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
         customdata=[[group, int(layer)] for layer in line["layer"]], hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>", **where,

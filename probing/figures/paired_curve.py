@@ -1,6 +1,6 @@
 """Two models on the same facts: their curves, and below them the difference with its interval."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,7 +9,9 @@ from plotly.subplots import make_subplots
 from probing.figures import layer_axis, theme
 
 
-def paired_curve(points: pd.DataFrame, *, k: int, base: str, model: str, colours: Mapping[str, str]) -> go.Figure:
+def paired_curve(
+    points: pd.DataFrame, *, k: int, base: str, model: str, colours: Mapping[str, str], controls: Collection[str] = ()
+) -> go.Figure:
     """P@k of both by layer above, model minus base below; filled where the exact McNemar test has p <= 0.05.
 
     Args:
@@ -19,6 +21,7 @@ def paired_curve(points: pd.DataFrame, *, k: int, base: str, model: str, colours
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
+        controls: models trained further on what their base had read already; their lines are dashed.
     """
     points = points.dropna(subset=["value"]).sort_values("layer")
     if points.empty:
@@ -30,7 +33,7 @@ def paired_curve(points: pd.DataFrame, *, k: int, base: str, model: str, colours
         _band(figure, points, low, high, colour, row=1)
         figure.add_scatter(
             x=points["layer"], y=points[value] * 100, mode="lines+markers", cliponaxis=False, name=theme.plain(name),
-            line={"color": colour, "width": 2.5, "dash": theme.line_dash(name)},
+            line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
             marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
             customdata=[[name, int(layer)] for layer in points["layer"]],
             hovertext=[

@@ -1,6 +1,6 @@
 """Which model forgets most: what each kept, gained and lost of its base's knowledge."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 
 
-def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, str]) -> go.Figure:
+def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, str], controls: Collection[str] = ()) -> go.Figure:
     """One bar a model, in per cent of the facts its base knows: lost to the left, kept and then gained to the right.
 
     The right end is what the model knows now; 100 % is what its base knew. The model that lost most stands on top, controls
@@ -19,12 +19,13 @@ def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, s
         transitions: one row per model: ``model, base, kept, gained, lost, n``; the control among them.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
+        controls: models trained further on what their base had read already.
     """
     rows = transitions[transitions["kept"] + transitions["lost"] > 0].copy()
     if rows.empty:
         return theme.empty("The base knows no fact under these filters.")
     rows["known"] = rows["kept"] + rows["lost"]
-    rows["control"] = rows["model"].map(theme.is_control)
+    rows["control"] = rows["model"].isin(list(controls))
     rows["lost_share"] = rows["lost"] / rows["known"]
     rows = rows.sort_values(["control", "lost_share", "model"], ascending=[True, False, True])
     names = [theme.breakable(model) for model in rows["model"]]

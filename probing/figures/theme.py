@@ -71,14 +71,9 @@ def model_colours(models: Iterable[str]) -> dict[str, str]:
     return colours | {name: _OTHER_MODELS[number % len(_OTHER_MODELS)] for number, name in enumerate(others)}
 
 
-def is_control(model: str) -> bool:
-    """Whether a model is the control of a family: trained as long as the others, on what its base had already read."""
-    return model.endswith("-control")
-
-
-def line_dash(model: str) -> str:
-    """How a model's line is drawn; short dashes and dots are left to baselines."""
-    return "longdash" if is_control(model) else "solid"
+def line_dash(control: bool) -> str:
+    """How a model's line is drawn, and how a control's is; short dashes and dots are left to baselines."""
+    return "longdash" if control else "solid"
 
 
 def probe_set_colour(probe_set: str) -> str:

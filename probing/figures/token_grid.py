@@ -15,14 +15,14 @@ INK, DARK_INK, _FRAME = "#14212B", "#E4EAF0", "#D55E00"
 
 
 def token_grid(
-    tokens: pd.DataFrame, *, marked: Sequence[str] = (), columns: int = 5, names: Sequence[str] = (), rows: Sequence[str] = (),
+    tokens: pd.DataFrame, *, columns: int = 5, names: Sequence[str] = (), rows: Sequence[str] = (),
     dark: bool = False,
 ) -> go.Figure:  # fmt: skip
     """A heat-map with the tokens written into its cells.
 
     Args:
-        tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1].
-        marked: tokens framed wherever they stand (the right answer, watched words).
+        tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1], and, if any are,
+            ``framed``: whether it is the right answer or a followed word, which its spelling alone does not say.
         columns: how many places are shown.
         names: what the columns are, where they are not the places of one list: ``place`` counts them from 1.
         rows: what the rows are from top to bottom, where they are not layers: ``layer`` counts them from 0.
@@ -52,13 +52,11 @@ def token_grid(
         "probability %{customdata[1]:.4f}<extra></extra>",
         textfont={"size": 12, "color": DARK_INK if dark else INK}, cliponaxis=False,
     )  # fmt: skip
-    wanted = {word.casefold() for word in marked}
-    for one in tokens.itertuples():
-        if bare(one.token) in wanted:
-            figure.add_shape(
-                type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
-                line={"color": _FRAME, "width": 2.5}, layer="above",
-            )  # fmt: skip
+    for one in tokens[tokens["framed"]].itertuples() if "framed" in tokens else ():
+        figure.add_shape(
+            type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
+            line={"color": _FRAME, "width": 2.5}, layer="above",
+        )  # fmt: skip
     # Room for the axis and the stamp, for names above, and a cell's two lines and its probability.
     theme.apply(figure, height=116 + (40 if names else 0) + 46 * (last + 1))
     if rows:
@@ -88,8 +86,3 @@ def _lines(token: str, width: int = 10) -> str:
 def percent(probability: float) -> str:
     """A probability for a small cell."""
     return "<1 %" if probability < 0.01 else f"{probability * 100:.0f} %"
-
-
-def bare(token: str) -> str:
-    """A token without the marks its tokenizer writes for a space before it, in lower case."""
-    return token.strip().lstrip("Ġ▁").casefold()

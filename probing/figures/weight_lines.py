@@ -1,6 +1,6 @@
 """How far fine-tuning moved each layer's weights, and what was forgotten with it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -8,12 +8,13 @@ import plotly.graph_objects as go
 from probing.figures import layer_axis, theme
 
 
-def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str]) -> go.Figure:
+def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str], controls: Collection[str] = ()) -> go.Figure:
     """Relative change of the weights by layer, one line a model.
 
     Args:
         drift: ``model, layer, drift``; layer 0 is the embeddings.
         colours: model -> colour.
+        controls: models trained further on what their base had read already; their lines are dashed.
     """
     if drift.empty:
         return theme.empty("No weight drift is stored for these models.")
@@ -23,7 +24,7 @@ def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str]) -> go.Figur
         line, colour, name = drift[drift["model"] == model].sort_values("layer"), colours[model], theme.plain(model)
         figure.add_scatter(
             x=line["layer"], y=line["drift"] * 100, name=name, mode="lines+markers", cliponaxis=False,
-            line={"color": colour, "width": 2.2, "dash": theme.line_dash(model)},
+            line={"color": colour, "width": 2.2, "dash": theme.line_dash(model in controls)},
             marker={"size": 7, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
             hovertemplate=f"<b>{name}</b><br>layer %{{x}}: moved by %{{y:.2f}} % of its length<extra></extra>",
         )  # fmt: skip

@@ -7,7 +7,7 @@ from probing.models.encoders import Encoder
 from probing.models.states import tokenize
 
 
-def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder) -> list[int | str]:
+def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None) -> list[int | str]:
     """The token id that each word becomes in its prompt's ``[MASK]``, or the reason why it has none.
 
     The tokenizer itself answers: it reads the prompt with the word in the mask's place and says which characters each
@@ -16,18 +16,22 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
     the word would not do: ALBERT's tokenizer writes ``▁ .`` for a full stop after a mask and ``.`` after a word.)
 
     Args:
-        prompts: texts with exactly one ``[MASK]``.
+        prompts: texts with a ``[MASK]``.
         words: what to put there.
         encoder: whose tokenizer is asked.
+        gaps: of several ``[MASK]`` the one that is meant, from 0; the others stay masks.
     """
     if not prompts:
         return []
-    texts = [prompt.replace(MASK, word) for prompt, word in zip(prompts, words, strict=True)]
+    mask = str(encoder.tokenizer.mask_token)
+    split = [(prompt.split(MASK), gap + 1) for prompt, gap in zip(prompts, gaps or [0] * len(prompts), strict=True)]
+    ends = [(mask.join(parts[:gap]), mask.join(parts[gap:])) for parts, gap in split]
+    texts = [before + word + after for (before, after), word in zip(ends, words, strict=True)]
     read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     found: list[int | str] = []
-    columns = zip(prompts, words, texts, read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], strict=True)
-    for prompt, word, text, ids, spans, special in columns:
-        first = prompt.index(MASK)
+    columns = zip(ends, words, texts, read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], strict=True)
+    for (before, _), word, text, ids, spans, special in columns:
+        first = len(before)
         last = first + len(word)
         space = len(text[:first].rstrip())
         # A space of its own before the word has no width where offsets are trimmed (RoBERTa); it counts as a piece.

@@ -7,15 +7,17 @@ import shlex
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
+import huggingface_hub
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.core.errors import HeadError, ModelError
+from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.registry import name_of_model
 from probing.models.configuration import configuration_digest
 from probing.models.differences import apply_difference, is_difference
@@ -26,6 +28,11 @@ log = logging.getLogger(__name__)
 #: A mask between two special tokens.
 SHORTEST = 3
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
+
+# The library would ask the hub how to call the program that uses it, also where all files are here.
+huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY = True
+#: Whether this thread loads what is on this machine only.
+_LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,16 @@ def pick_device(wanted: str = "auto") -> torch.device:
     return device
 
 
+@contextmanager
+def without_the_hub() -> Iterator[None]:
+    """Loads inside are of models on this machine: nothing is downloaded, and the hub is not asked."""
+    before = _LOCAL_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _LOCAL_ONLY.reset(before)
+
+
 def load_encoder(
     source: str | Path,
     *,
@@ -132,7 +149,7 @@ def load_encoder(
         identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
         if lacks_head:
             if base is None:
-                raise HeadError(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
+                raise NoOwnHead(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
             with _as_base_of(source, base):
                 head_source = _load_base(base, base_revision, dtype, source, model)
                 base_identity = base_identity or weights_identity(base, base_revision)
@@ -242,12 +259,13 @@ def _commit(model: PreTrainedModel) -> str | None:
 
 
 def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
+    where = {"revision": revision, "local_files_only": _LOCAL_ONLY.get()}
     with broken_files_named(source):
-        config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(source, **where, trust_remote_code=False)
         check_layers(source, config)
         with _quiet():
             model, info = AutoModelForMaskedLM.from_pretrained(
-                source, revision=revision, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
+                source, **where, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
             )
     if info["mismatched_keys"]:
         raise ModelError(f"weights of {source} do not fit its config: {sorted(map(str, info['mismatched_keys']))[:3]}")
@@ -258,7 +276,7 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
 
 def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
     with broken_files_named(source, "with its tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, local_files_only=_LOCAL_ONLY.get(), trust_remote_code=False)
     if not tokenizer.is_fast:
         raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
     return tokenizer

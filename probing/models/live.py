@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts import MASK
+from probing.core.tokens import readable
 from probing.models.answers import one_token_ids
 from probing.models.decoding import best_tokens, layer_logits
 from probing.models.encoders import Encoder
@@ -38,6 +39,7 @@ class WatchedToken:
     token: str
     rank: int
     probability: float
+    id: int
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,26 @@ class LiveModel:
         """The word pieces that the model sees."""
         return [str(piece) for piece in self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))]
 
-    def watched_id(self, word: str) -> int:
-        """The token id of a watched word, as it would stand in a sentence.
+    def gaps(self, prompt: str) -> int:
+        """How many masks the prompt has.
 
         Raises:
-            UnknownWord: if it is several tokens or unknown.
+            NoMask, TooLong, PromptError: if it cannot be asked at all.
+        """
+        row = self._row(prompt)
+        self._position(row, 0)
+        return row.count(self.encoder.tokenizer.mask_token_id)
+
+    def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
+        """The token id that a watched word becomes at a mask of this prompt: the one by which ``probe`` knows an answer.
+
+        Raises:
+            UnknownWord: if it is several tokens there, or unknown.
+            NoMask, TooLong, PromptError: if the prompt cannot be asked.
         """
         _refuse_no_character(word, "the word to follow")
-        found = one_token_ids([f"It is {MASK}."], [word.strip()], self.encoder)[0]
+        self._position(self._row(prompt), mask_index)
+        found = one_token_ids([self._common_mask(prompt)], [word.strip()], self.encoder, [mask_index])[0]
         if isinstance(found, str):
             pieces = self.encoder.tokenizer.tokenize(word)
             raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token")
@@ -149,8 +163,9 @@ class LiveModel:
         started = time.perf_counter()
         row = self._row(prompt)
         at = self._position(row, mask_index)
+        followed = [(word, self.watched_id(word, prompt, mask_index or 0)) for word in watch]
         logp = read(row, at) if read else self._log_probabilities(row, at, check)
-        return self._answer(prompt, row, at, logp, top, watch, started)
+        return self._answer(prompt, row, at, logp, top, followed, started)
 
     def fill_left_to_right(
         self, prompt: str, top: int = 10, watch: Sequence[str] = (), check: Callable[[], None] | None = None
@@ -166,13 +181,16 @@ class LiveModel:
             As ``ask`` does.
         """
         tokenizer = self.encoder.tokenizer
-        text, answers, row = self._common_mask(prompt), [], self._row(prompt)
+        text, row = self._common_mask(prompt), self._row(prompt)
+        answers: list[Answer] = []
         self._position(row, 0)
+        # In the prompt as typed, before a gap is filled that stands beside another.
+        followed = [[(word, self.watched_id(word, prompt, gap)) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
             started = time.perf_counter()
             at = self._position(row, 0)
             logp = self._log_probabilities(row, at, check)
-            answers.append(self._answer(text, row, at, logp, top, watch, started))
+            answers.append(self._answer(text, row, at, logp, top, followed[len(answers)], started))
             last = logp[-1].clone()
             last[tokenizer.all_special_ids] = -torch.inf
             best = int(last[: len(tokenizer)].argmax())
@@ -194,7 +212,7 @@ class LiveModel:
         at: int,
         logp: torch.Tensor,
         top: int,
-        watch: Sequence[str],
+        followed: Sequence[tuple[str, int]],
         started: float,
     ) -> Answer:
         tokenizer = self.encoder.tokenizer
@@ -202,7 +220,7 @@ class LiveModel:
             raise ModelError(f"{self.encoder.name} answers with values that are not numbers; its weights or heads are damaged")
         if not 1 <= top <= len(tokenizer):
             raise PromptError(f"top is {top}; expected 1 to {len(tokenizer)}")
-        chosen = torch.tensor([self.watched_id(word) for word in watch], dtype=torch.long, device=logp.device)
+        chosen = torch.tensor([token for _, token in followed], dtype=torch.long, device=logp.device)
         values, best = best_tokens(logp, top)
         gold = logp[:, chosen]
         columns = zip(
@@ -218,7 +236,7 @@ class LiveModel:
             LayerAnswer(
                 layer,
                 tuple(TokenProbability(self._text(i), p, v, i) for i, v, p in zip(ids, logs, odds, strict=True)),
-                tuple(WatchedToken(w, r, p) for w, r, p in zip(watch, ranks, watched, strict=True)),
+                tuple(WatchedToken(w, r, p, i) for (w, i), r, p in zip(followed, ranks, watched, strict=True)),
                 entropy,
             )
             for layer, (ids, logs, odds, ranks, watched, entropy) in enumerate(columns)
@@ -291,11 +309,7 @@ def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
     token: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
     if token is None:
         return f"unused {token_id}"  # Vocabulary matrices are padded to round sizes.
-    if isinstance(tokenizer.backend_tokenizer.decoder, decoders.ByteLevel):
-        text = str(tokenizer.convert_tokens_to_string([token]))
-        # Half a letter's bytes have no text of their own.
-        return token if "\N{REPLACEMENT CHARACTER}" in text else text.strip() or "␣"
-    return token.removeprefix("▁") or "␣"
+    return readable(token, isinstance(tokenizer.backend_tokenizer.decoder, decoders.ByteLevel))
 
 
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from probing.core.trainings import training_of
 from probing.store.database import Database
 from probing.store.queries import runs as all_runs
 
@@ -53,6 +54,23 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataF
     own, other = _flat(_config(first)), _flat(_config(second))
     rows = [(name, own.get(name, ""), other.get(name, "")) for name in sorted({*own, *other}) if own.get(name) != other.get(name)]
     return pd.DataFrame(rows, columns=["name", "first", "second"])
+
+
+def as_long(control: str, models: Sequence[str]) -> tuple[bool, str]:
+    """Whether a control took as many steps of the same size as these models, so that what it loses is what training alone costs.
+
+    Returns:
+        True only where that is recorded, and what is recorded in words.
+    """
+    own, theirs = training_of(control), {model: training_of(model) for model in models}
+    unknown = [name for name, training in {control: own, **theirs}.items() if training is None]
+    if own is None or unknown:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        return False, f"{control}, but how long {unknown[0]}{more} was trained is not recorded here"
+    if other := [f"{model} for {training.words}" for model, training in theirs.items() if training is not None and training != own]:
+        more = f" and {len(other) - 1} more otherwise" if len(other) > 1 else ""
+        return False, f"{control}, but it was trained for {own.words}, {other[0]}{more}"
+    return True, f"{control}, trained as long: {own.words}"
 
 
 def badge(checks: Sequence[Check]) -> str:
@@ -106,17 +124,19 @@ def _recipe(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, othe
 
 
 def _control(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None) -> Check:
-    for run in (first, second):
-        if run["objective"] == CONTROL:
-            return Check("control", True, f"{run['model']} is one")
-    if db is not None:
-        known = all_runs(db)
-        bases = {run["base"] or run["model"] for run in (first, second)}
-        fit = known[(known["objective"] == CONTROL) & known["base"].isin(bases)]
-        fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]
-        if len(fit):
-            return Check("control", True, str(fit["model"].iloc[0]))
-    return Check("control", False, "none probed alike" if db is not None else "not looked for")
+    """The control that was trained as long as the fine-tuned ones of the two, or why there is none."""
+    tuned = [run["model"] for run in (first, second) if run["base"] and run["objective"] != CONTROL]
+    if own := [run["model"] for run in (first, second) if run["objective"] == CONTROL]:
+        return Check("control", *as_long(own[0], tuned)) if tuned else Check("control", True, f"{own[0]} is one")
+    if db is None:
+        return Check("control", False, "not looked for")
+    known = all_runs(db)
+    bases = {run["base"] or run["model"] for run in (first, second)}
+    fit = known[(known["objective"] == CONTROL) & known["base"].isin(bases)]
+    fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]
+    found = [as_long(name, tuned) if tuned else (True, name) for name in dict.fromkeys(fit["model"])]
+    # One that was trained as long, if any was.
+    return Check("control", *max(found, key=lambda one: one[0])) if found else Check("control", False, "none probed alike")
 
 
 def _config(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The live page: a sentence with a gap, and who is asked to fill it."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -9,7 +10,7 @@ from probing.core.errors import ProbingError, PromptError
 from probing.core.facts import MASK
 from probing.ui import cloze_answer, cloze_behaviours, cloze_replacement, live_models, parts, selection
 from probing.ui.page import View
-from probing.ui.text import escape, listing
+from probing.ui.text import escape, filled, listing
 
 if TYPE_CHECKING:
     from probing.models.live import Answer
@@ -40,7 +41,8 @@ def controls(view: View) -> tuple[list[live_models.Choice], str]:
     page, chosen = view.page, selection.current()
     offered = live_models.choices()
     selection.bound(
-        st.text_area, f"A sentence with a gap, written {escape(MASK)}", "prompt", page, value=chosen.prompt or EXAMPLES[0][0], height=80,
+        st.text_area, filled("A sentence with a gap, written {mask}", mask=MASK), "prompt", page,
+        value=chosen.prompt or EXAMPLES[0][0], height=80,
         max_chars=selection.MAX_TEXT,
     )  # fmt: skip
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
@@ -83,10 +85,13 @@ def _left_aside(chosen: selection.Selection, offered: dict[str, live_models.Choi
     models = [one for one in dict.fromkeys((chosen.live_model, *chosen.live_models)) if one and one not in offered]
     heads = [chosen.live_head] if chosen.live_head and chosen.live_head not in live_models.HEADS else []
     if models or heads:
-        st.info(f"Not in this menu, so left aside: {escape(listing([*models, *heads]))}", icon=":material/link_off:")
+        st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
     beside = [one for one in chosen.live_models if one in offered and one != name][MOST_MODELS - 1 :]
     if beside:
-        st.info(f"At most {MOST_MODELS} models are asked, so left aside: {escape(listing(beside))}", icon=":material/link_off:")
+        st.info(
+            filled("At most {most} models are asked, so left aside: {names}", most=MOST_MODELS, names=listing(beside)),
+            icon=":material/link_off:",
+        )
 
 
 def _take_example() -> None:
@@ -103,47 +108,18 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     prompt = chosen.prompt or EXAMPLES[0][0]
     typed = chosen.watch if chosen.prompt else chosen.watch or EXAMPLES[0][1]
     words = tuple(dict.fromkeys(word.strip() for word in typed.split(",") if word.strip()))
-    ready = [choice for choice in choices if _ready(choice, head)]
-    asked = []
-    for choice in ready:
-        watch, refused = live_models.watchable(choice.location, head, words[:MOST_WATCHED])
-        asked.append(Asked(choice, watch))
-        if refused:
-            name = escape(choice.name) if len(ready) > 1 else "this model"
-            st.caption(f"Not one token of {name}, so not followed: {escape(listing(refused))}.")
     if len(words) > MOST_WATCHED:
-        st.caption(f"At most {MOST_WATCHED} words are followed.")
-    if asked:
-        _ask(view, asked, head, prompt)
-
-
-def _ready(choice: live_models.Choice, head: str) -> bool:
-    """Loads a model; says what is missing if that fails."""
-    if live_models.missing_shipped(choice.location):
-        parts.missing(f"The files of {escape(choice.name)} are not here.", "python -m probing pretrain && python -m probing train-heads")
-        return False
-    try:
-        with st.spinner(f"Loading {escape(choice.name)} …", show_time=True):
-            live_models.load(choice.location, head)
-    except ProbingError as error:
-        parts.problem(error)
-        if head != "lens":
-            st.button(
-                "Use the lens head, which needs no training", key=f"live.lens.{choice.name}", on_click=selection.update,
-                kwargs={"live_head": "lens"},
-            )  # fmt: skip
-        return False
-    return True
-
-
-def _ask(view: View, asked: list[Asked], head: str, prompt: str) -> None:
-    top = max(selection.current().top, 1)
-    try:
-        answers = _answers(asked, head, prompt, top, None)
-    except PromptError as error:
-        _ask_gaps(view, asked, head, prompt, len(error.positions))  # type: ignore[attr-defined]
+        st.caption(filled("At most {most} words are followed.", most=MOST_WATCHED))
+    ready = [found for number, choice in enumerate(choices) if (found := _ready(view, choice, head, first=number == 0))]
+    gaps = _of_each(ready, lambda one: live_models.gaps(one, head, prompt))
+    ready = [choice for choice in ready if choice.name in gaps]
+    if not ready:
         return
-    if not answers:
+    if (most := max(gaps.values())) > 1:
+        _ask_gaps(view, ready, head, prompt, words[:MOST_WATCHED], most)
+        return
+    asked = _followed(ready, head, prompt, words[:MOST_WATCHED], None)
+    if not (answers := _answers(asked, head, prompt, None)):
         return
     cloze_answer.draw(view, answers)
     answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
@@ -151,48 +127,125 @@ def _ask(view: View, asked: list[Asked], head: str, prompt: str) -> None:
     cloze_replacement.draw(view, answered, head, prompt, None)
 
 
-def _answers(asked: list[Asked], head: str, prompt: str, top: int, mask: int | None) -> "dict[str, Answer]":
-    """Model -> answer; a model that cannot be asked this is named.
-
-    Raises:
-        PromptError: with ``positions``, if the sentence has several gaps and none is chosen.
-    """
-    answers: dict[str, Answer] = {}
-    told: set[str] = set()
-    for one in asked:
+def _of_each(choices: Sequence[live_models.Choice], ask: "Callable[[live_models.Choice], Any]") -> dict[str, Any]:
+    """Model -> what it gives; why a model cannot be asked is said, and what is wrong with the sentence for every model is said once."""
+    found: dict[str, Any] = {}
+    said: set[str] = set()
+    for choice in choices:
         try:
-            answers[one.choice.name] = live_models.ask(one.choice.location, head, prompt, top, one.watch, mask)
+            found[choice.name] = ask(choice)
         except ProbingError as error:
-            # Not its class: that would load torch.
-            if getattr(error, "positions", None):
-                raise
-            # What is wrong with the sentence is wrong for every model: it is said once.
-            if str(error) not in told:
+            if str(error) not in said:
                 parts.problem(error)
-            told.add(str(error))
-    return answers
+            said.add(str(error))
+    return found
 
 
-def _ask_gaps(view: View, asked: list[Asked], head: str, prompt: str, masks: int) -> None:
-    top = max(selection.current().top, 1)
+def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> live_models.Choice | None:
+    """Loads a model, with the base that the visitor names where it needs one; says what is missing if that fails."""
+    if live_models.missing_shipped(choice.location):
+        parts.missing(
+            filled("The files of {name} are not here.", name=choice.name), "python -m probing pretrain && python -m probing train-heads"
+        )
+        return None
+    fetch = st.session_state.pop(f"live.fetch.{choice.name}", False)
+    if not (choice.here or fetch):
+        st.info(filled("{name} is not on this machine.", name=choice.name), icon=":material/cloud_download:")
+        # Only who presses it makes the server ask the hub: a link may be anybody's.
+        label = filled("Fetch {name} from the Hugging Face hub", name=choice.name)
+        st.button(label, key=f"live.fetch.{choice.name}.button", on_click=_fetch, args=(choice.name,))
+        return None
+    if live_models.lacks_head(choice):
+        choice = _with_base(view, choice, first=first)
+        if not choice.base:
+            return None
+    try:
+        with st.spinner(filled("Loading {name} …", name=choice.name), show_time=True):
+            live_models.load(choice, head, fetch)
+    except ProbingError as error:
+        parts.problem(error)
+        if head != "lens":
+            st.button(
+                "Use the lens head, which needs no training", key=f"live.lens.{choice.name}", on_click=selection.update,
+                kwargs={"live_head": "lens"},
+            )  # fmt: skip
+        return None
+    return choice
+
+
+def _fetch(name: str) -> None:
+    st.session_state[f"live.fetch.{name}"] = True
+
+
+def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_models.Choice:
+    """The choice with the base whose head reads it, once the visitor has named that; a link keeps it for the first model."""
+    if not first:
+        words = "{name} was saved without a masked-LM head. Choose it as the model, and its base can be named."
+        st.info(filled(words, name=choice.name), icon=":material/help:")
+        return choice
+    options = [name for name in live_models.bases(live_models.choices()) if name != choice.name]
+    base = selection.current().live_base if selection.current().live_base in options else ""
+    words = "{name} was saved without a masked-LM head, so the head of the model that it was fine-tuned from reads it."
+    st.info(filled(words, name=choice.name), icon=":material/help:")
+    selection.bound(
+        st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base, options=["", *options],
+        format_func=lambda name: name or "choose its base",
+    )  # fmt: skip
+    return replace(choice, base=base)
+
+
+def _followed(ready: Sequence[live_models.Choice], head: str, prompt: str, words: tuple[str, ...], mask: int | None) -> list[Asked]:
+    """Each model with the words that are one token of it at the mask (at every mask, if none is chosen); names the others."""
+    found = []
+    for choice in ready:
+        try:
+            watch, refused = live_models.watchable(choice, head, words, prompt, mask)
+        except PromptError:
+            # Asking says why.
+            watch, refused = (), ()
+        found.append(Asked(choice, watch))
+        if refused:
+            name = choice.name if len(ready) > 1 else "this model"
+            st.caption(filled("Not one token of {name}, so not followed: {names}.", name=name, names=listing(refused)))
+    return found
+
+
+def _answers(asked: Sequence[Asked], head: str, prompt: str, mask: int | None) -> "dict[str, Answer]":
+    """Model -> answer; a model that cannot be asked this is named."""
+    top, watch = max(selection.current().top, 1), {one.choice.name: one.watch for one in asked}
+    return _of_each([one.choice for one in asked], lambda one: live_models.ask(one, head, prompt, top, watch[one.name], mask))
+
+
+def _ask_gaps(view: View, ready: Sequence[live_models.Choice], head: str, prompt: str, words: tuple[str, ...], masks: int) -> None:
     mask = min(selection.current().mask, masks)
     selection.bound(
-        st.segmented_control, f"The sentence has {masks} gaps", "mask", view.page, value=mask, options=[*range(1, masks + 1), 0],
+        st.segmented_control, filled("The sentence has {n} gaps", n=masks), "mask", view.page, value=mask,
+        options=[*range(1, masks + 1), 0],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
     if selection.current().behaviour:
         st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
-    if mask:
-        if answers := _answers(asked, head, prompt, top, mask - 1):
-            cloze_answer.draw(view, answers)
-            answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
-            cloze_replacement.draw(view, answered, head, prompt, mask - 1)
+    asked = _followed(ready, head, prompt, words, mask - 1 if mask else None)
+    if not mask:
+        _fill(view, asked, head, prompt)
+    elif answers := _answers(asked, head, prompt, mask - 1):
+        cloze_answer.draw(view, answers)
+        answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
+        cloze_replacement.draw(view, answered, head, prompt, mask - 1)
+
+
+def _fill(view: View, asked: Sequence[Asked], head: str, prompt: str) -> None:
+    """Every gap filled by every model, and a tab a gap."""
+    top, watch = max(selection.current().top, 1), {one.choice.name: one.watch for one in asked}
+    given = _of_each([one.choice for one in asked], lambda one: live_models.fill(one, head, prompt, top, watch[one.name]))
+    if not given:
         return
-    filled = {}
-    for one in asked:
-        text, filled[one.choice.name] = live_models.fill(one.choice.location, head, prompt, top, one.watch)
-        st.success((f"{escape(one.choice.name)}: " if len(asked) > 1 else "") + escape(text), icon=":material/edit:")
+    for name, (text, _) in given.items():
+        st.success(filled("{name}: {text}", name=name, text=text) if len(asked) > 1 else escape(text), icon=":material/edit:")
     st.caption("Each gap is filled with the last layer's best token before the next is asked.")
-    for place, tab in enumerate(st.tabs([f"Gap {number + 1}" for number in range(masks)])):
+    # A model may see fewer gaps: one writes its mask as [MASK], another as <mask>.
+    places = range(max(len(answers) for _, answers in given.values()))
+    for place, tab in enumerate(st.tabs([filled("Gap {number}", number=place + 1) for place in places])):
         with tab:
-            cloze_answer.draw(view, {name: answers[place] for name, answers in filled.items()}, suffix=f"-{place + 1}")
+            here = {name: answers[place] for name, (_, answers) in given.items() if place < len(answers)}
+            cloze_answer.draw(view, here, suffix=f"-{place + 1}")

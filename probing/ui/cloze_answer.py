@@ -9,11 +9,11 @@ import streamlit as st
 from probing.figures import theme
 from probing.figures.entropy import entropy_by_layer, entropy_lines
 from probing.figures.rank_lines import probability_lines, rank_lines
-from probing.figures.token_grid import bare, token_grid
+from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
-from probing.ui.text import escape, listing
+from probing.ui.text import escape, filled, listing
 
 if TYPE_CHECKING:
     from probing.models.live import Answer
@@ -25,11 +25,13 @@ RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this 
 
 
 def tokens_of(got: "Answer") -> pd.DataFrame:
-    """Long form: ``model, layer, place, token, probability``."""
-    return pd.DataFrame(
-        [(got.model, one.layer, place, token.token, token.probability) for one in got.layers for place, token in enumerate(one.tokens, 1)],
-        columns=["model", "layer", "place", "token", "probability"],
-    )
+    """Long form: ``model, layer, place, token, probability, framed``; framed are the words that are followed."""
+    rows = [
+        (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
+        for one in got.layers
+        for place, token in enumerate(one.tokens, 1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "probability", "framed"])
 
 
 def watched_of(got: "Answer") -> pd.DataFrame:
@@ -52,7 +54,7 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
 
 def best_word(got: "Answer") -> str:
     """The last layer's first answer."""
-    return bare(got.layers[-1].tokens[0].token)
+    return got.layers[-1].tokens[0].token
 
 
 def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
@@ -66,10 +68,13 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
     got = list(answers.values())
     for one in got:
         best = one.layers[-1].tokens[0]
-        says = f"**{escape(one.model)}** says" if len(got) > 1 else "The last layer says"
+        says = filled("**{model}** says", model=one.model) if len(got) > 1 else filled("The last layer says")
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{says} **{escape(best.token)}** ({best.probability * 100:.1f} %).", width="content")
-            told = f"{one.device} · {one.seconds * 1000:,.0f} ms · {len(one.layers)} layers at once"
+            st.markdown(
+                filled("{says} **{token}** ({probability:.1f} %).", says=says, token=best.token, probability=best.probability * 100),
+                width="content",
+            )
+            told = filled("{device} · {ms:,.0f} ms · {n} layers at once", device=one.device, ms=one.seconds * 1000, n=len(one.layers))
             st.badge(told, icon=":material/memory:", color="gray")
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
     if not suffix:
@@ -85,7 +90,7 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
         read.setdefault(one.pieces, []).append(one.model)
     for pieces, models in read.items():
         st.code("  ".join(pieces), language=None, wrap_lines=True)
-        st.caption(f"{len(pieces)} word pieces." + (f" {escape(listing(models))}" if len(read) > 1 else ""))
+        st.caption(filled("{n} word pieces.", n=len(pieces)) + (filled(" {names}", names=listing(models)) if len(read) > 1 else ""))
 
 
 def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
@@ -100,11 +105,10 @@ def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
             tokens = tokens_of(one)
             with place:
                 if len(got) > 1:
-                    st.markdown(f"**{escape(one.model)}**")
+                    st.markdown(filled("**{model}**", model=one.model))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 parts.figure(
-                    token_grid(tokens, marked=[word.token for word in one.layers[0].watched], columns=top, dark=parts.dark()),
-                    table=tokens, stamp=mine,
+                    token_grid(tokens, columns=top, dark=parts.dark()), table=tokens.drop(columns="framed"), stamp=mine,
                     name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=caption if len(got) == 1 else "",
                     alt=f"Top tokens of every layer of {one.model} for: {one.prompt}",
                 )  # fmt: skip
@@ -116,7 +120,7 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
     table = pd.concat([watched_of(one) for one in got], ignore_index=True)
     if table.empty:
         st.caption("Type words to follow above; one of these, perhaps:")
-        best = dict.fromkeys(bare(layer.tokens[0].token) for one in got for layer in one.layers)
+        best = dict.fromkeys(layer.tokens[0].token for one in got for layer in one.layers)
         with st.container(horizontal=True):
             for number, word in enumerate([word for word in best if word.isalpha()][-4:]):
                 st.button(escape(word), key=f"live.follow{suffix}.{number}", on_click=selection.update, kwargs={"watch": word})
@@ -126,7 +130,11 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
     followed, colours, dashes = named(view, table, [one.model for one in got])
     if len(followed) < len(table):
         st.caption(
-            f"More than {MOST_LINES} lines cannot be told apart: drawn are {escape(listing(list(dict.fromkeys(followed['word'])), 6))}."
+            filled(
+                "More than {most} lines cannot be told apart: drawn are {names}.",
+                most=MOST_LINES,
+                names=listing(list(dict.fromkeys(followed["word"])), 6),
+            )
         )
     by_rank = selection.current().scale == "rank"
     draw_lines = rank_lines if by_rank else probability_lines
@@ -163,7 +171,9 @@ def _entropy(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None
     models = [one.model for one in got]
     if len(models) > 1:
         lines = entropies.rename(columns={"model": "name"})
-        drawn = entropy_lines(lines, colours=colours_of(view, models), dashes={name: theme.line_dash(name) for name in models})
+        drawn = entropy_lines(
+            lines, colours=colours_of(view, models), dashes={name: theme.line_dash(name in view.controls) for name in models}
+        )
     else:
         drawn = entropy_by_layer(entropies)
     parts.figure(

@@ -16,7 +16,7 @@ from probing.figures.token_grid import token_grid
 from probing.ui import cloze_answer, live_models, parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import escape, filled
 
 if TYPE_CHECKING:
     from probing.models.live import Answer
@@ -49,7 +49,7 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     first = next(iter(answers.values()))
     changed = _change(view, behaviour, first)
     if changed.text is None:
-        st.info(f"This sentence cannot be changed so: {escape(changed.words)}.", icon=":material/block:")
+        st.info(filled("This sentence cannot be changed so: {words}.", words=changed.words), icon=":material/block:")
         return
     _show(view, asked, head, answers, changed)
 
@@ -87,7 +87,7 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
     if name is None:
         return behaviours.renamed(prompt, "")
     other = chosen.other_name or other_name(name)
-    selection.bound(st.text_input, f"Instead of {escape(name)}", "other_name", page, value=other, max_chars=60)
+    selection.bound(st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60)
     return behaviours.renamed(prompt, other, name)
 
 
@@ -98,13 +98,14 @@ def _show(
     first, behaviour = next(iter(answers.values())), _SHOWN[selection.current().behaviour]
     for place, title, text in zip(st.columns(2), (TYPED, behaviour), (first.prompt, changed.text), strict=True):
         with place:
-            st.markdown(f"{title}\n> {escape(text)}")
-    st.caption(f"{escape(changed.words[:1].upper() + changed.words[1:])}.")
+            st.markdown(filled("{title}\n> {text}", title=title, text=text))
+    st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
     tokens, lines = {}, []
     for choice, watch in asked:
-        words = _words(choice, head, cloze_answer.best_word(first), watch, alone=len(asked) == 1)
+        texts = (first.prompt, changed.text)
         try:
-            pair = [live_models.ask(choice.location, head, text, 5, words, None) for text in (first.prompt, changed.text)]
+            words = _words(choice, head, texts, cloze_answer.best_word(first), watch, alone=len(asked) == 1)
+            pair = [live_models.ask(choice, head, text, 5, words, None) for text in texts]
         except ProbingError as error:
             parts.problem(error)
             continue
@@ -118,23 +119,23 @@ def _show(
         return
     stamp = Stamp(f"{', '.join(tokens)}, {first.head} heads, {first.prompt} → {changed.text}")
     followed = pd.concat(lines, ignore_index=True)
-    _grids(tokens, list(dict.fromkeys(followed["word"])), [TYPED, behaviour], stamp)
+    _grids(tokens, [TYPED, behaviour], stamp)
     if followed.empty:
         st.caption("The best answer is not one whole word of the model, so its rank is not followed; type words to follow above.")
         return
     _ranks(view, followed, list(tokens), stamp)
 
 
-def _grids(tokens: Mapping[str, pd.DataFrame], marked: list[str], rows: list[str], stamp: Stamp) -> None:
+def _grids(tokens: Mapping[str, pd.DataFrame], rows: list[str], stamp: Stamp) -> None:
     """The last layer's answers before and after, a grid a model, two beside each other."""
     for number, (model, table) in enumerate(tokens.items()):
         if number % 2 == 0:
             places = st.columns(2) if len(tokens) > 1 else [st.container()]
         with places[number % 2]:
             if len(tokens) > 1:
-                st.markdown(f"**{escape(model)}**")
+                st.markdown(filled("**{model}**", model=model))
             parts.figure(
-                token_grid(table, marked=marked, columns=5, rows=rows, dark=parts.dark()), stamp=stamp,
+                token_grid(table, columns=5, rows=rows, dark=parts.dark()), stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
                 table=table[["model", "version", "sentence", "place", "token", "probability"]],
                 alt=f"Answers of the last layer of {model} to: {' and: '.join(dict.fromkeys(table['sentence']))}",
@@ -142,10 +143,15 @@ def _grids(tokens: Mapping[str, pd.DataFrame], marked: list[str], rows: list[str
     st.caption("What the last layer would fill in, best first, as typed and changed; words that are followed below are framed.")
 
 
-def _words(choice: live_models.Choice, head: str, best: str, watch: tuple[str, ...], *, alone: bool) -> tuple[str, ...]:
+def _words(
+    choice: live_models.Choice, head: str, texts: tuple[str, str], best: str, watch: tuple[str, ...], *, alone: bool
+) -> tuple[str, ...]:
     """Words whose ranks are drawn: of one model its best answer and the followed words; of several one, the same for all."""
-    known, _ = live_models.watchable(choice.location, head, (best,))
-    return tuple(dict.fromkeys((*known, *watch)))[:MOST_WORDS] if alone else (*watch, *known)[:1]
+    words = tuple(dict.fromkeys((best, *watch) if alone else (*watch, best)))
+    for text in texts:
+        # A gap that has come to open the sentence may want another token, or have none for the word.
+        words, _ = live_models.watchable(choice, head, words, text, None)
+    return words[: MOST_WORDS if alone else 1]
 
 
 def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) -> None:

@@ -8,11 +8,11 @@ import streamlit as st
 from probing.core.errors import HeadError, ProbingError
 from probing.core.layer_return import returns_at
 from probing.figures.rank_lines import rank_lines
-from probing.figures.token_grid import bare, token_grid
+from probing.figures.token_grid import token_grid
 from probing.ui import cloze_answer, live_models, parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
-from probing.ui.text import count, escape
+from probing.ui.text import count, filled, joined
 
 if TYPE_CHECKING:
     from probing.models.layer_replacement import ReplacedAnswer
@@ -42,7 +42,7 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     else:
         choice, watch, base = found
     selection.bound(
-        st.segmented_control, f"Put layers of {escape(choice.name)} back to those of {escape(base)}", "replaced", view.page,
+        st.segmented_control, filled("Put layers of {name} back to those of {base}", name=choice.name, base=base), "replaced", view.page,
         options=list(selection.REPLACED), required=True, format_func=_SHOWN.__getitem__,
         help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by its base's and the sentence is asked "
         "again. Embeddings and the head that reads the last layer stay the fine-tuned model's.",
@@ -51,12 +51,12 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     if not where:
         return
     try:
-        with st.spinner(f"Loading {escape(base)} …", show_time=True):
+        with st.spinner(filled("Loading {base} …", base=base), show_time=True):
             own = _answer_of(offered[base], head, prompt, mask)
-            right = bare(own.layers[-1].tokens[0].token)
-            best, _ = live_models.watchable(choice.location, head, (right,))
+            right = cloze_answer.best_word(own)
+            best, _ = live_models.watchable(choice, head, (right,), prompt, mask)
             words = tuple(dict.fromkeys((*best, *watch)))
-            got = live_models.replaced(choice.location, head, offered[base].location, prompt, where, 5, words, mask)
+            got = live_models.replaced(choice, head, offered[base], prompt, where, 5, words, mask)
     except ProbingError as error:
         parts.problem(error)
         return
@@ -67,12 +67,14 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
 def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> str:
     """Asks for the base of a model that nobody has described; says what to choose where the model is a base itself."""
     if live_models.base_of(choice) or live_models.described(choice):
-        st.caption(f"{escape(choice.name)} was not fine-tuned from a model of this menu; choose a fine-tuned model above, or beside it.")
+        st.caption(
+            filled("{name} was not fine-tuned from a model of this menu; choose a fine-tuned model above, or beside it.", name=choice.name)
+        )
         return ""
-    options = ["", *(name for name in offered if name != choice.name)]
+    options = ["", *(name for name in offered if name != choice.name and offered[name].here)]
     base = selection.current().live_base
     selection.bound(
-        st.selectbox, f"{escape(choice.name)} was fine-tuned from", "live_base", view.page, value=base if base in options else "",
+        st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base if base in options else "",
         options=options, format_func=lambda name: offered[name].label if name else "not known",
     )  # fmt: skip
     return base if base in options else ""
@@ -81,9 +83,9 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
 def _answer_of(base: live_models.Choice, head: str, prompt: str, mask: int | None) -> "Answer":
     """The base's own answer, through its own head of that kind, or its pre-trained one where it has none."""
     try:
-        return live_models.ask(base.location, head, prompt, 1, (), mask)
+        return live_models.ask(base, head, prompt, 1, (), mask)
     except HeadError:
-        return live_models.ask(base.location, "lens", prompt, 1, (), mask)
+        return live_models.ask(base, "lens", prompt, 1, (), mask)
 
 
 def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
@@ -92,34 +94,36 @@ def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
     ranks = {word.token: [step.watched[number].rank for step in steps] for number, word in enumerate(steps[0].watched)}
     lines = []
     for word, by_n in ranks.items():
-        name, n = f"**{escape(word)}**", returns_at(by_n)
-        layers = "" if n is None else f"the {got.where} **{count(n, 'layer')}**" if n < total else f"**all {total} layers**"
-        at = min(range(total + 1), key=lambda one: by_n[one])
-        nearest = f"its best rank is {min(by_n):,}, at n = {at}"
+        name, n = filled("**{word}**", word=word), returns_at(by_n)
+        best, at = min(by_n), by_n.index(min(by_n))
+        nearest = f"its best rank is {best:,}, at n = {at}"
+        layers = filled("**all {total} layers**", total=total)
+        if n is not None and n < total:
+            layers = filled("the {where} **{layers}**", where=got.where, layers=count(n, "layer"))
+        put = "is put back" if n == 1 else "are put back"
         if word == right:
-            name = f"{name}, {escape(got.base)}'s answer,"
+            name = filled("{name}, {base}'s answer,", name=name, base=got.base)
             if by_n[0] == 1:
-                lines.append(f"{name} is not lost: it is first without any replacement.")
+                lines.append(filled("{name} is not lost: it is first without any replacement.", name=name))
             elif n is not None:
                 gone = next((later for later in range(n, total + 1) if by_n[later] > 1), None)
                 again = "" if gone is None else f", and is lost again at n = {gone}"
-                put = "is put back" if n == 1 else "are put back"
-                lines.append(f"{name} is lost (rank {by_n[0]:,}) and returns when {layers} {put}{again}.")
+                back = filled("returns when {layers} {put}{again}", layers=layers, put=put, again=again)
+                lines.append(filled("{name} is lost (rank {rank:,}) and {back}.", name=name, rank=by_n[0], back=back))
             else:
-                lines.append(f"{name} is lost (rank {by_n[0]:,}) and does not return: {nearest}.")
+                lost = "{name} is lost (rank {rank:,}) and does not return: {nearest}."
+                lines.append(filled(lost, name=name, rank=by_n[0], nearest=nearest))
         elif by_n[0] == 1:
-            lines.append(f"{name} is first without any replacement.")
+            lines.append(filled("{name} is first without any replacement.", name=name))
         else:
-            lines.append(
-                f"{name} (rank {by_n[0]:,}) "
-                + (f"is first when {layers} {'is' if n == 1 else 'are'} put back." if n else f"never becomes first: {nearest}.")
-            )
+            first = filled("is first when {layers} {put}", layers=layers, put=put) if n else f"never becomes first: {nearest}"
+            lines.append(filled("{name} (rank {rank:,}) {first}.", name=name, rank=by_n[0], first=first))
     if right not in ranks:
-        best = own.layers[-1].tokens[0]
-        n = next((step.layer for step in steps if step.tokens[0].id == best.id), None)
+        token = own.layers[-1].tokens[0]
+        n = next((step.layer for step in steps if step.tokens[0].id == token.id), None)
         words = "does not return" if n is None else "is not lost" if n == 0 else f"returns at n = {n}"
-        lines.append(f"**{escape(best.token)}**, {escape(got.base)}'s answer, {words}.")
-    st.markdown("\n".join(f"- {line}" for line in lines))
+        lines.append(filled("**{token}**, {base}'s answer, {words}.", token=token.token, base=got.base, words=words))
+    st.markdown(joined("\n", (filled("- {line}", line=line) for line in lines)))
 
 
 def _show(got: "ReplacedAnswer", where: str) -> None:
@@ -129,14 +133,14 @@ def _show(got: "ReplacedAnswer", where: str) -> None:
     stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
-    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {escape(got.reader)} lends it"
+    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {got.reader} lends it"
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
     parts.figure(
-        token_grid(
-            tokens.rename(columns={"n": "layer"}), marked=list(dict.fromkeys(followed["word"])), columns=5, rows=rows, dark=parts.dark(),
+        token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=parts.dark()),
+        table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",
+        caption=filled(
+            "What {model} would fill in at its last layer with n layers put back, read by {read_by}.", model=got.model, read_by=read_by
         ),
-        table=tokens, stamp=stamp, name="live-replaced",
-        caption=f"What {escape(got.model)} would fill in at its last layer with n layers put back, read by {read_by}.",
         alt=f"Answers by number of replaced layers for: {answer.prompt}",
     )  # fmt: skip
     if len(followed):

@@ -6,6 +6,7 @@ import streamlit as st
 from probing.figures.alluvial import alluvial
 from probing.figures.paired_curve import p_words
 from probing.figures.retention_bars import retention_bars
+from probing.reports.comparability import as_long
 from probing.reports.selection_of_runs import pairs
 from probing.ui import facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
@@ -13,7 +14,7 @@ from probing.ui.compare_pair import Pair, family_stamp, of_pair
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import count, escape
+from probing.ui.text import Markdown, count, filled
 
 PARTS = {
     "kept": "both know it",
@@ -40,7 +41,7 @@ def draw_flow(view: View, pair: Pair) -> None:
         return
     row = table.iloc[0]
     _sentence(row, base, model, k)
-    selection.bound(st.toggle, f"Draw the {int(row['never']):,} facts that neither knows", "never", view.page)
+    selection.bound(st.toggle, filled("Draw the {never:,} facts that neither knows", never=int(row["never"])), "never", view.page)
     here = of_pair(view, pair)
 
     def opened(part: str) -> dict:
@@ -60,25 +61,51 @@ def draw_flow(view: View, pair: Pair) -> None:
     with st.container(horizontal=True, key="flow.links"):
         for part in PARTS:
             if int(row[part]):
-                facts_behind.link(here, f"{part}: {int(row[part]):,}", **opened(part))
+                facts_behind.link(here, filled("{part}: {n:,}", part=part, n=int(row[part])), **opened(part))
     if int(row["relocated"]):
         there = int(row["relocated_known_there"])
-        st.caption(f"Of the {int(row['relocated']):,} relocated facts the base, too, has {there:,} first at one of those inner layers.")
+        st.caption(
+            filled(
+                "Of the {relocated:,} relocated facts the base, too, has {there:,} first at one of those inner layers.",
+                relocated=int(row["relocated"]),
+                there=there,
+            )
+        )
 
 
 def _sentence(row: pd.Series, base: str, model: str, k: int) -> None:
     known = int(row["kept"] + row["lost"])
-    loss = f", **{row['lost'] / known * 100:.0f} %**," if known else ""
+    loss = filled(", **{share:.0f} %**,", share=row["lost"] / known * 100) if known else ""
     st.markdown(
-        f"At the last layer {escape(base)} knows {count(known, 'fact')} (rank ≤ {k}). {escape(model)} keeps **{int(row['kept']):,}**, "
-        f"loses **{int(row['lost']):,}**{loss} and gains **{int(row['gained']):,}**: a difference of {row['difference'] * 100:+.1f} points "
-        f"({row['low'] * 100:+.1f} to {row['high'] * 100:+.1f}; exact McNemar p {p_words(row['p_value'])}, n = {int(row['n']):,})."
+        filled(
+            "At the last layer {base} knows {facts} (rank ≤ {k}). {model} keeps **{kept:,}**, loses **{lost:,}**{loss} and "
+            "gains **{gained:,}**: a difference of {difference:+.1f} points ({low:+.1f} to {high:+.1f}; exact McNemar p {p}, "
+            "n = {n:,}).",
+            base=base,
+            facts=count(known, "fact"),
+            k=k,
+            model=model,
+            kept=int(row["kept"]),
+            lost=int(row["lost"]),
+            loss=loss,
+            gained=int(row["gained"]),
+            difference=row["difference"] * 100,
+            low=row["low"] * 100,
+            high=row["high"] * 100,
+            p=p_words(row["p_value"]),
+            n=int(row["n"]),
+        )
     )
     one_sided = int(row["only_base"] + row["only_model"])
     if one_sided:
         st.caption(
-            f"Left out: {count(int(row['only_base']), 'fact')} asked of {escape(base)} only, {int(row['only_model']):,} of "
-            f"{escape(model)} only."
+            filled(
+                "Left out: {facts} asked of {base} only, {only_model:,} of {model} only.",
+                facts=count(int(row["only_base"]), "fact"),
+                base=base,
+                only_model=int(row["only_model"]),
+                model=model,
+            )
         )
 
 
@@ -98,11 +125,10 @@ def draw_family(view: View, pair: Pair) -> None:
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     parts.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        "what the model knows now. The control was trained as long, on the base's own text: what it loses, training alone costs. "
-        "Click to open the facts.",
+        f"what the model knows now. {_of_controls(list(together['model']), view.controls)}Click to open the facts.",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_behind.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
@@ -119,9 +145,12 @@ def _by_relation(view: View, pair: Pair) -> None:
     shown = ["relation", "label", "n", "kept", "gained", "lost", "never", "base_value", "value", "difference", "low", "high", "p_value"]
     shown += ["relocated", "suppressed", "displaced", "erased"]
     number = st.column_config.NumberColumn
-    with st.expander(f"{pair.model['model']}, relation by relation", icon=":material/category:"):
+    with st.expander(filled("{model}, relation by relation", model=pair.model["model"]), icon=":material/category:"):
         st.caption(
-            f"{escape(set_name(pair.model['probe_set']))}; p-values are each on their own. Select a row to open the facts that were lost."
+            filled(
+                "{probe_set}; p-values are each on their own. Select a row to open the facts that were lost.",
+                probe_set=set_name(pair.model["probe_set"]),
+            )
         )
         key = f"compare.relations.{'.'.join(pair.run_ids)}.{k}"
 
@@ -135,9 +164,23 @@ def _by_relation(view: View, pair: Pair) -> None:
             column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
             column_config={
                 "label": st.column_config.TextColumn("relation", pinned=True), "relation": "id",
-                "base_value": number("base", format="percent", width=70, help=f"P@{k} of {pair.base['model']} at the last layer."),
-                "value": number("model", format="percent", width=70, help=f"P@{k} of {pair.model['model']} at the last layer."),
+                "base_value": number("base", format="percent", width=70, help=_last_layer(k, pair.base["model"])),
+                "value": number("model", format="percent", width=70, help=_last_layer(k, pair.model["model"])),
                 **{name: number(format="percent", width=85) for name in ("difference", "low", "high")},
                 "p_value": number("p", format="%.2g", width=80),
             },
         )  # fmt: skip
+
+
+def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
+    """What the control among the models is good for; nothing where there is none."""
+    said = [as_long(one, [model for model in models if model not in controls]) for one in models if one in controls]
+    if not said:
+        return ""
+    same, words = max(said, key=lambda one: one[0])
+    use = "what it loses, training alone costs" if same else "what it loses is no measure of the others"
+    return f"Control, on the base's own text: {words}; {use}. "
+
+
+def _last_layer(k: int, model: str) -> Markdown:
+    return filled("P@{k} of {model} at the last layer.", k=k, model=model)

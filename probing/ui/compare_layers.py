@@ -61,7 +61,8 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     left, right = st.columns([3, 2])
     with left:
         parts.figure(
-            drawing(weight_lines, drift, colours=view.colours), table=drift, stamp=_stamp(view, pair, together, "weight drift by layer"),
+            drawing(weight_lines, drift, colours=view.colours, controls=view.controls), table=drift,
+            stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
             caption="How far each layer's weights moved, in per cent of their length in the base.",
             alt="Relative change of weights by layer and model",

@@ -13,7 +13,7 @@ from probing.ui.drawings import drawing
 from probing.ui.exports import Stamp
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import escape
+from probing.ui.text import filled, joined
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def choose(view: View) -> Pair | None:
     chosen = selection.current()
     for name in (chosen.tuned, chosen.versus_model):
         if name and name not in models:
-            st.info(f"Not in these results, so left aside: {escape(name)}", icon=":material/link_off:")
+            st.info(filled("Not in these results, so left aside: {name}", name=name), icon=":material/link_off:")
     wish = chosen.model if chosen.model in tuned else (tuned or models[1:])[0]
     model = chosen.tuned if chosen.tuned in models else wish
     its_base = view.runs.loc[view.runs["model"] == model, "base"].iloc[0] or ""
@@ -101,7 +101,10 @@ def choose(view: View) -> Pair | None:
             format_func=lambda name: f"{name} (its base)" if name == its_base else name,
         )  # fmt: skip
     if common.empty:
-        st.info(f"{escape(model)} and {escape(versus)} were not probed with the same heads on the same facts.", icon=":material/info:")
+        st.info(
+            filled("{model} and {versus} were not probed with the same heads on the same facts.", model=model, versus=versus),
+            icon=":material/info:",
+        )
         return None
     heads = sorted(common["head"].unique(), key=lambda name: (*HEADS, name).index(name))
     head = chosen.head if chosen.head in heads else heads[0]
@@ -128,14 +131,17 @@ def of_pair(view: View, pair: Pair) -> View:
 
 def draw_badge(view: View, pair: Pair) -> None:
     """Whether the two can be compared, and which of their settings differ."""
-    marks = " ".join(
-        f":{'green' if check.same else 'orange'}-badge[{'✓' if check.same else '≠'} {escape(check.name)}]" for check in pair.checks
+    badges = (
+        filled(":{colour}-badge[{mark} {name}]", colour="green" if one.same else "orange", mark="✓" if one.same else "≠", name=one.name)
+        for one in pair.checks
     )
-    st.markdown(f"**Comparable?** {marks}")
+    st.markdown(filled("**Comparable?** {badges}", badges=joined(" ", badges)))
     with st.expander("What is alike, and what differs", icon=":material/balance:"):
-        st.markdown(
-            "\n".join(f"- {'✓' if check.same else '**≠**'} **{escape(check.name)}**: {escape(check.words)}" for check in pair.checks)
+        lines = (
+            filled("- **{mark} {name}**: {words}", mark="✓" if check.same else "≠", name=check.name, words=check.words)
+            for check in pair.checks
         )
+        st.markdown(joined("\n", lines))
         table = differences(pair.base.to_dict(), pair.model.to_dict())
         if len(table):
             st.markdown("Settings that differ:")
@@ -155,13 +161,23 @@ def draw_curves(view: View, pair: Pair) -> None:
         return
     deepest = table.iloc[-1]
     st.markdown(
-        f"At layer {int(deepest['layer'])}, {escape(model)} knows **{deepest['value'] * 100:.1f} %** and {escape(base)} "
-        f"**{deepest['base_value'] * 100:.1f} %** of the same {int(deepest['n']):,} facts: a difference of "
-        f"**{deepest['difference'] * 100:+.1f} points** ({deepest['difference_low'] * 100:+.1f} to "
-        f"{deepest['difference_high'] * 100:+.1f}), McNemar p {p_words(deepest['p_value'])}."
+        filled(
+            "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts: a "
+            "difference of **{difference:+.1f} points** ({difference_low:+.1f} to {difference_high:+.1f}), McNemar p {p}.",
+            layer=int(deepest["layer"]),
+            model=model,
+            value=deepest["value"] * 100,
+            base=base,
+            base_value=deepest["base_value"] * 100,
+            n=int(deepest["n"]),
+            difference=deepest["difference"] * 100,
+            difference_low=deepest["difference_low"] * 100,
+            difference_high=deepest["difference_high"] * 100,
+            p=p_words(deepest["p_value"]),
+        )
     )
     parts.figure(
-        drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours), table=table,
+        drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours, controls=view.controls), table=table,
         stamp=pair.stamp(view, f"P@{k}, micro"), name="paired-curves",
         caption="Above: both models on the facts that both were asked. Below: the first minus the second, paired fact by fact. Bands are "
         "95 % intervals (Wilson; Newcombe for the difference). Filled diamonds: exact McNemar p ≤ 0.05, each layer on its own. "

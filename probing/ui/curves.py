@@ -6,11 +6,12 @@ import streamlit as st
 from probing.core.metrics import METRICS
 from probing.figures.layer_curve import layer_curve, series_name
 from probing.reports.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
-from probing.ui import navigation, parts, selection
+from probing.ui import facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.results import Results
+from probing.ui.text import filled
 
 #: Columns of the curve's table.
 _POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "swapped", "swapped_n"]
@@ -66,7 +67,7 @@ def draw(view: View) -> pd.DataFrame:
     names = {name: set_name(name) for name in table["probe_set"].unique()}
     drawn = drawing(
         layer_curve, table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names,
-        panels=chosen.panels,
+        panels=chosen.panels, controls=view.controls,
     )  # fmt: skip
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
     parts.figure(
@@ -114,7 +115,7 @@ def _remember(point: list) -> None:
     st.session_state["layer_curves.point"] = (str(point[0]), int(point[1]))
 
 
-def facts_behind(view: View, table: pd.DataFrame) -> None:
+def choose_point(view: View, table: pd.DataFrame) -> None:
     """The way from a point to its facts, by a click in the figure or by choosing here."""
     if table.empty:
         return
@@ -141,10 +142,6 @@ def facts_behind(view: View, table: pd.DataFrame) -> None:
         hits = view.results.read(
             "count_facts", run_id=run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject
         )
-        st.markdown(f"**{hits:,}** of {int(here['n']):,} facts have rank ≤ {k} at layer {layer}.")
-        navigation.link(
-            "facts",
-            "Show these facts",
-            model=row["model"], head=row["head"], probe_set=row["probe_set"], at_layer=layer, at_rank=k, relation="", text="",
-            known_at=None, first_known=None, last_known=None, fact="", sheet=1,
-        )  # fmt: skip
+        st.markdown(filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer))
+        run = {name: row[name] for name in ("model", "head", "probe_set")}
+        facts_behind.link(view, "Show these facts", **run, at_layer=layer, at_rank=k)

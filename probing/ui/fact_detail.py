@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.core.tokens import readable
 from probing.figures import theme
 from probing.figures.rank_lines import rank_lines
 from probing.figures.token_grid import token_grid
@@ -12,7 +13,7 @@ from probing.ui import fact_list, fact_models, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
-from probing.ui.text import count, escape
+from probing.ui.text import count, escape, filled, joined
 
 #: More lines than this cannot be told apart.
 MOST_LINES = 8
@@ -37,7 +38,10 @@ def show(view: View, fact_id: str) -> None:
     run = fact_list.run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
     if mine.empty:
-        st.info(f"{escape(view.chosen.model)} with {escape(view.chosen.head)} heads was not asked this fact.", icon=":material/info:")
+        st.info(
+            filled("{model} with {head} heads was not asked this fact.", model=view.chosen.model, head=view.chosen.head),
+            icon=":material/info:",
+        )
     elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
         _grid(view, fact, run, mine)
     fact_models.add_models(view, alike)
@@ -50,17 +54,21 @@ def show(view: View, fact_id: str) -> None:
 
 def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
     st.markdown(fact_list.title_of(fact))
-    about = [f"answer: **{escape(fact['object'])}**", escape(set_name(fact["probe_set"])), f"relation: {escape(fact['label'])}"]
+    about = [
+        filled("answer: **{object}**", object=fact["object"]),
+        escape(set_name(fact["probe_set"])),
+        filled("relation: {label}", label=fact["label"]),
+    ]
     if isinstance(fact["pred"], str) and fact["pred"]:
         about.append(escape(fact["pred"]))
     if fact["answer_in_subject"]:
-        about.append("the answer stands in the subject")
+        about.append(escape("the answer stands in the subject"))
     assert view.results is not None
     asked = view.results.read("fact_runs", fact_id=fact_id)
     mine = asked[asked["run_id"] == fact_list.run_of(view)["run_id"]]
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
-        about.append(f"training text: {mine['exposure'].iloc[0]}")
-    st.markdown(" · ".join(about))
+        about.append(filled("training text: {exposure}", exposure=mine["exposure"].iloc[0]))
+    st.markdown(joined(" · ", about))
 
 
 def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
@@ -71,14 +79,14 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", ":material/arrow_back:", before), ("Next", ":material/arrow_forward:", after)):
-            st.button(label, icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
+            st.button(escape(label), icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
         found = view.results.read("fact", fact_id=fact_id).iloc[0]
         others = tuple(name for name in beside if name != view.chosen.model)
         navigation.link(
             "live",
             "Ask live",
             prompt=found["prompt"],
-            watch=found["object"].lower(),
+            watch=found["object"],
             live_model=view.chosen.model,
             live_models=others,
             mask=1,
@@ -86,14 +94,14 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
 
 
 def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Long form of the stored lists: ``layer, place, token, probability``."""
+    """Long form of the stored lists: ``layer, place, token, probability, framed``; framed is the token at the right answer's rank."""
     return pd.DataFrame(
         [
-            (int(row.layer), place, token, math.exp(logp))
+            (int(row.layer), place, readable(token), math.exp(logp), place == row.gold_rank)
             for row in rows.itertuples()
             for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
         ],
-        columns=["layer", "place", "token", "probability"],
+        columns=["layer", "place", "token", "probability", "framed"],
     )
 
 
@@ -103,9 +111,12 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
     more = more if stored < 5 else ""
     parts.figure(
-        drawing(token_grid, tokens, marked=[fact["object"]], columns=min(stored, 5), dark=parts.dark()), table=tokens,
+        drawing(token_grid, tokens, columns=min(stored, 5), dark=parts.dark()), table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
-        caption=f"What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
+        caption=filled(
+            "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
+            more=more,
+        ),
         alt=f"Top tokens of every layer for: {fact['prompt']}",
     )  # fmt: skip
 
@@ -122,7 +133,7 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     several = chosen["head"].nunique() > 1
     names = {run.run_id: f"{run.model} · {run.head}" if several else run.model for run in chosen.itertuples()}
     colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None
-    dashes = None if several else {names[run.run_id]: theme.line_dash(run.model) for run in chosen.itertuples()}
+    dashes = None if several else {names[run.run_id]: theme.line_dash(run.model in view.controls) for run in chosen.itertuples()}
     lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
     order = {name: number for number, name in enumerate(names.values())}
     lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)
@@ -133,7 +144,9 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     parts.figure(
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
-        caption=f"Where “{fact['object']}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark "
-        "the layers where it stands best.",
+        caption=filled(
+            "Where “{object}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark the layers where it "
+            "stands best.", object=fact["object"],
+        ),
         alt=f"Rank of {fact['object']} by layer",
     )  # fmt: skip

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.ui import columns, fact_parts, home, navigation, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
-from probing.ui.text import count, escape
+from probing.ui.text import Markdown, count, filled
 
 ROWS = 50
 _SHOWN = {
@@ -91,7 +91,7 @@ def search(view: View) -> None:
     on = sum(
         value not in (None, "any") for value in (view.chosen.known, view.chosen.known_at, view.chosen.first_known, view.chosen.last_known)
     )
-    with st.expander("Known where?" + (f" ({on} on)" if on else ""), icon=":material/layers:"):
+    with st.expander("Known where?" + (filled(" ({on} on)", on=on) if on else ""), icon=":material/layers:"):
         for place, (field, label) in zip(
             st.columns(4),
             (("known", "Known (rank 1)"), ("known_at", "Known at"), ("first_known", "First known"), ("last_known", "Last known")),
@@ -108,7 +108,9 @@ def search(view: View) -> None:
     chosen = view.chosen
     if chosen.at_layer is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Only facts with **rank ≤ {chosen.at_rank} at layer {chosen.at_layer}**.")
+            st.markdown(
+                filled("Only facts with **rank ≤ {at_rank} at layer {at_layer}**.", at_rank=chosen.at_rank, at_layer=chosen.at_layer)
+            )
             st.button("Show all", icon=":material/close:", on_click=selection.update, kwargs={"at_layer": None, **anew})
 
 
@@ -173,7 +175,7 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
             selection.update(fact=view.results.read("random_fact", run_id=run_id, seed=seed, **wanted))
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{count(total, 'fact')}**")
+        st.markdown(filled("**{facts}**", facts=count(total, "fact")))
         st.button("Random", icon=":material/casino:", on_click=pick_random)
         fact = home.rocky(view)
         if fact is not None:
@@ -192,13 +194,13 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
                 on_click=selection.update,
                 kwargs={"sheet": sheet - 1, "fact": ""},
             )
-            st.caption(f"page {sheet:,} of {sheets:,}", width="content")
+            st.caption(filled("page {sheet:,} of {sheets:,}", sheet=sheet, sheets=sheets), width="content")
             st.button(
                 "More", key="facts.more", icon=":material/chevron_right:", disabled=sheet == sheets, on_click=selection.update,
                 kwargs={"sheet": sheet + 1, "fact": ""},
             )  # fmt: skip
 
 
-def title_of(fact: pd.Series) -> str:
+def title_of(fact: pd.Series) -> Markdown:
     """The prompt as a heading."""
-    return f"### {escape(fact['prompt'])}"
+    return filled("### {prompt}", prompt=fact["prompt"])

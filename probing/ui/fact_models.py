@@ -5,12 +5,13 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.core.tokens import readable
 from probing.core.transitions import fate_of, known_there, part_of
 from probing.figures.token_grid import token_grid
 from probing.ui import parts, selection
 from probing.ui.drawings import drawing
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import Markdown, filled, joined, listing
 
 #: More columns than this are too narrow on a telephone.
 MOST_MODELS = 5
@@ -41,10 +42,12 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
     options = [name for name in view.colours if name in set(runs["model"]) and name not in first]
     if options:
         selection.bound(
-            st.multiselect, f"Beside {escape(' and '.join(first))}", "fact_models", view.page, options=options,
-            value=tuple(name for name in view.chosen.fact_models if name in options), max_selections=MOST_MODELS - len(first),
-            placeholder="other models",
+            st.multiselect, filled("Beside {names}", names=" and ".join(first)), "fact_models", view.page, options=options,
+            max_selections=MOST_MODELS - len(first), placeholder="other models",
         )  # fmt: skip
+    if beyond := [name for name in view.chosen.fact_models if name in options][MOST_MODELS - len(first) :]:
+        words = "At most {most} models fit beside each other, so left aside: {names}"
+        st.info(filled(words, most=MOST_MODELS, names=listing(beyond)), icon=":material/link_off:")
 
 
 def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:
@@ -53,15 +56,15 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
     mine = rows[rows["run_id"].isin(of_model)]
     table = pd.DataFrame(
         [
-            (of_model[row.run_id], int(row.layer), row.tokens[0], math.exp(row.top_logp[0]), int(row.gold_rank))
+            (of_model[row.run_id], int(row.layer), readable(row.tokens[0]), math.exp(row.top_logp[0]), int(row.gold_rank))
             for row in mine.itertuples()
             if row.tokens
         ],
         columns=["model", "layer", "token", "probability", "rank of the answer"],
     )
-    tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]])
+    tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]], framed=table["rank of the answer"] == 1)
     parts.figure(
-        drawing(token_grid, tokens, marked=[fact["object"]], names=models, dark=parts.dark()), table=table, name="fact-models",
+        drawing(token_grid, tokens, names=models, dark=parts.dark()), table=table, name="fact-models",
         stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
         alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",
@@ -89,28 +92,33 @@ def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     k = view.chosen.part_k
     known = "first" if before[-1] == 1 else f"rank {before[-1]:,}"
     st.markdown(
-        f"**What fine-tuning made of it.** {escape(base)}: {known} at the last layer" + (f" (known: rank ≤ {k})." if k > 1 else ".")
+        filled("**What fine-tuning made of it.** {base}: {known} at the last layer", base=base, known=known)
+        + (filled(" (known: rank ≤ {k}).", k=k) if k > 1 else ".")
     )
     ordered = sorted(after, key=lambda model: (model != view.chosen.model, list(view.colours).index(model) if model in view.colours else 0))
-    st.markdown("\n".join(f"- {_told(model, base, before, after[model], k)}" for model in ordered))
+    st.markdown(joined("\n", (filled("- {told}", told=_told(model, base, before, after[model], k)) for model in ordered)))
 
 
-def _told(model: str, base: str, before: list[int], after: list[int], k: int) -> str:
+def _told(model: str, base: str, before: list[int], after: list[int], k: int) -> Markdown:
     part, last = part_of(before[-1], after[-1], k), after[-1]
-    name = f"**{escape(model)}**"
+    name = filled("**{model}**", model=model)
     if part == "kept":
-        return f"{name}: kept" + ("." if last == 1 else f", rank {last:,}.")
+        return filled("{name}: kept.", name=name) if last == 1 else filled("{name}: kept, rank {last:,}.", name=name, last=last)
     if part == "gained":
-        return f"{name}: gained, now " + ("first." if last == 1 else f"rank {last:,}.")
+        now = "first" if last == 1 else f"rank {last:,}"
+        return filled("{name}: gained, now {now}.", name=name, now=now)
     if part == "never":
-        return f"{name}: known to neither, rank {last:,}."
+        return filled("{name}: known to neither, rank {last:,}.", name=name, last=last)
     fate = fate_of(after)
     inner = after[1:-1]
     best = 1 + inner.index(min(inner))
+    too = filled(", where {base} has it first too", base=base) if known_there(before, after) else ""
     words = {
-        "relocated": f"first at layer {best}" + (f", where {escape(base)} has it first too" if known_there(before, after) else ""),
+        "relocated": filled("first at layer {best}{too}", best=best, too=too),
         "suppressed": "still among the first 100",
         "displaced": f"among the first 100 at an inner layer only (rank {min(inner):,} at layer {best})",
         "erased": f"nowhere among the first 100 (best: rank {min(inner):,} at layer {best})",
     }
-    return f"{name}: lost and **{fate}**, rank {last:,} at the last layer; {words[fate]}."
+    return filled(
+        "{name}: lost and **{fate}**, rank {last:,} at the last layer; {words}.", name=name, fate=fate, last=last, words=words[fate]
+    )

@@ -9,7 +9,7 @@ from probing.core.transitions import FATES
 from probing.ui import selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import filled
 
 #: Fields that choose a part, as they are when none is chosen.
 NO_PART: dict[str, Any] = {"versus": "", "part": "", "part_k": 1}
@@ -78,17 +78,17 @@ def choose_part(view: View) -> None:
         return
     if against(view) is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Only **{escape(part_words(view))}**.")
+            st.markdown(filled("Only **{part}**.", part=part_words(view)))
             st.button("All facts", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
         return
     if not chosen.versus and others:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
         return
     if chosen.versus == chosen.model:
-        why = f"{escape(chosen.model)} is compared with itself"
+        why = filled("{model} is compared with itself", model=chosen.model)
     else:
-        asked = f"{escape(chosen.head)} heads on {escape(set_name(chosen.probe_set))}"
-        why = f"no run of {escape(chosen.versus) or 'another model'} with {asked} is stored"
+        asked = filled("{head} heads on {probe_set}", head=chosen.head, probe_set=set_name(chosen.probe_set))
+        why = filled("no run of {model} with {asked} is stored", model=chosen.versus or "another model", asked=asked)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(f"Facts that were {escape(chosen.part)} cannot be listed: {why}.", icon=":material/link_off:")
+        st.info(filled("Facts that were {part} cannot be listed: {why}.", part=chosen.part, why=why), icon=":material/link_off:")
         st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})

@@ -8,7 +8,7 @@ from probing.ui import columns, fact_list, facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import count, escape, listing
+from probing.ui.text import count, escape, filled, listing
 
 DEFINITIONS = {
     "caption": "Known better at some inner layer than at the last (the caption of the paper's Table 2).",
@@ -33,7 +33,10 @@ def draw_models(view: View) -> None:
     st.caption(DEFINITIONS[chosen.definition])
     table = report(view, "forgotten", run_ids=tuple(runs["run_id"]), ks=selection.RANKS, definitions=tuple(DEFINITIONS))
     if table.empty:
-        st.info(f"{escape(set_name(chosen.probe_set))} has no relations to compare; choose T-REx in the sidebar.", icon=":material/info:")
+        st.info(
+            filled("{probe_set} has no relations to compare; choose T-REx in the sidebar.", probe_set=set_name(chosen.probe_set)),
+            icon=":material/info:",
+        )
         return
     wide = by_model(table, chosen.definition, list(theme.model_colours(view.runs["model"])))
     models = list(wide["model"])
@@ -46,8 +49,10 @@ def draw_models(view: View) -> None:
     number = st.column_config.NumberColumn
     headings = {"model": st.column_config.TextColumn(pinned=True), "relations": number(help="Relations that were compared.")}
     for k in selection.RANKS:
-        headings[f"P@{k}"] = number(f"k = {k}", format="percent", help=f"Share of the relations that are forgotten at rank ≤ {k}.")
-        headings[f"n P@{k}"] = number(f"n, k = {k}", help=f"Number of the relations that are forgotten at rank ≤ {k}.")
+        headings[f"P@{k}"] = number(
+            f"k = {k}", format="percent", help=filled("Share of the relations that are forgotten at rank ≤ {k}.", k=k)
+        )
+        headings[f"n P@{k}"] = number(f"n, k = {k}", help=filled("Number of the relations that are forgotten at rank ≤ {k}.", k=k))
     st.dataframe(
         wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=parts.EMPTY,
         column_config=columns.fitted(wide, headings), column_order=[*(name for name in wide if name != "relations"), "relations"],
@@ -84,20 +89,31 @@ def draw_relations(view: View) -> None:
     table = report(view, "relation_forgetting", run_ids=(run["run_id"],), k=chosen.k)
     if table.empty:
         return
-    st.markdown(f"#### {escape(chosen.model)}, relation by relation")
+    st.markdown(filled("#### {model}, relation by relation", model=chosen.model))
     lost = table[table[chosen.definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
-        st.markdown(f"Under “{chosen.definition}” its last layer has forgotten no relation at rank ≤ {chosen.k}.")
+        st.markdown(
+            filled("Under “{definition}” its last layer has forgotten no relation at rank ≤ {k}.", definition=chosen.definition, k=chosen.k)
+        )
     else:
         st.markdown(
-            f"Under “{chosen.definition}” its last layer has forgotten **{count(len(lost), 'relation')}** of {len(table)}: "
-            f"{escape(listing(list(lost['label']), 6))}."
+            filled(
+                "Under “{definition}” its last layer has forgotten **{relations}** of {n}: {names}.",
+                definition=chosen.definition,
+                relations=count(len(lost), "relation"),
+                n=len(table),
+                names=listing(list(lost["label"]), 6),
+            )
         )
         with st.container(horizontal=True):
             for row in lost.head(_MOST_LINKS).itertuples():
                 facts_behind.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
     doubling = int(table["doubling"].astype(bool).sum())
-    st.caption(f"{count(doubling, 'relation')} doubling: at the last layer at least twice the P@1 of the best inner layer.")
+    st.caption(
+        filled(
+            "{relations} doubling: at the last layer at least twice the P@1 of the best inner layer.", relations=count(doubling, "relation")
+        )
+    )
     key = f"relations.table.{run['run_id']}.{chosen.k}"
     shown = table.drop(columns=["run_id", "model", "head", "probe_set"]).sort_values("drop", ascending=False, ignore_index=True)
 

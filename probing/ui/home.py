@@ -13,7 +13,7 @@ from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.results import Results
-from probing.ui.text import count, escape
+from probing.ui.text import Markdown, count, filled
 
 ROCKY = "Rocky Balboa was born in [MASK]."
 _COLUMNS = [
@@ -71,17 +71,31 @@ def draw(view: View) -> None:
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return
     row = table.dropna(subset=["total"]).iloc[0]
-    inner = f" **{row['intermediate'] * 100:.0f} %** of what it knows is not in the last layer." if pd.notna(row["intermediate"]) else ""
+    inner: str = ""
+    if pd.notna(row["intermediate"]):
+        inner = filled(" **{share:.0f} %** of what it knows is not in the last layer.", share=row["intermediate"] * 100)
     of_what = "the facts" if view.chosen.average == "micro" else "the facts of a relation on average"
     by_chance = (
-        f" A union finds something by itself: {int(row['seeds'])} re-trained heads of the last layer together give "
-        f"**{row['seed_union'] * 100:.1f} %**."
+        filled(
+            " A union finds something by itself: {heads} re-trained heads of the last layer together give **{union:.1f} %**.",
+            heads=int(row["seeds"]),
+            union=row["seed_union"] * 100,
+        )
         if pd.notna(row["seed_union"])
         else ""
     )
     st.markdown(
-        f"On {escape(set_name(row['probe_set']))}, {escape(row['model'])} gives the right word at its last layer for "
-        f"**{row['last'] * 100:.1f} %** of {of_what}, and at some layer for **{row['total'] * 100:.1f} %**.{inner}{by_chance}"
+        filled(
+            "On {probe_set}, {model} gives the right word at its last layer for **{last:.1f} %** of {of_what}, and at some "
+            "layer for **{total:.1f} %**.{inner}{by_chance}",
+            probe_set=set_name(row["probe_set"]),
+            model=row["model"],
+            last=row["last"] * 100,
+            of_what=of_what,
+            total=row["total"] * 100,
+            inner=inner,
+            by_chance=by_chance,
+        )
     )
     names = {name: set_name(name) for name in table["probe_set"]}
     drawn = drawing(total_bars, table, k=k, colours=view.colours, names=names)
@@ -113,7 +127,7 @@ def notable(view: View) -> None:
         (lost, "lost at the last layer", "Known inside, lost at the end"),
     ):
         with place:
-            st.markdown(f"#### {title}")
+            st.markdown(filled("#### {title}", title=title))
             mine = facts[facts["kind"] == kind]
             for fact in mine.itertuples():
                 _fact_link(view, fact, kind)
@@ -128,7 +142,10 @@ def _fact_link(view: View, fact, kind: str) -> None:
         words = f"right up to layer {fact.last_layer}, rank {fact.last_rank:,} at the end"
     before, _, after = fact.prompt.partition(MASK)
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
-        st.markdown(f"{escape(before)}**{escape(fact.object)}**{escape(after)} :gray[{words}]", width="stretch")
+        st.markdown(
+            filled("{before}**{object}**{after} :gray[{words}]", before=before, object=fact.object, after=after, words=words),
+            width="stretch",
+        )
         navigation.link(
             "facts", "Open", model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id, **NO_FILTERS
         )  # fmt: skip
@@ -158,7 +175,7 @@ def rocky_card(view: View) -> None:
     with st.container(border=True):
         st.markdown("#### Rocky Balboa was born in …")
         fact = rocky(view)
-        told = "In the paper, BERT has *Philadelphia* first at layer 10 and loses it by layer 12."
+        told = Markdown("In the paper, BERT has *Philadelphia* first at layer 10 and loses it by layer 12.")
         if fact is not None:
             best, last = int(fact["best_rank"]), int(fact["last_rank"])
             here = (
@@ -166,7 +183,7 @@ def rocky_card(view: View) -> None:
                 if last == 1
                 else f"puts it at rank {last:,} in its last layer, and at rank {best:,} in its best one"
             )
-            st.markdown(f"{told} {escape(view.chosen.model)} {here}.")
+            st.markdown(filled("{told} {model} {here}.", told=told, model=view.chosen.model, here=here))
             navigation.link(
                 "facts", "See Rocky Balboa through all layers", model=view.chosen.model, head=view.chosen.head,
                 probe_set=fact["probe_set"], fact=fact["fact_id"], **NO_FILTERS,
@@ -184,8 +201,14 @@ def snapshot(view: View) -> None:
     made = f"made {dates[0]}" + (f" to {dates[-1]}" if dates and dates[-1] != dates[0] else "") if dates else ""
     probed = count(int(runs.drop_duplicates(["probe_set", "model"])["n_probed"].sum()), "fact asked", "facts asked")
     st.caption(
-        f"These results: {count(len(runs), 'run')} of {count(runs['model'].nunique(), 'model')}, {probed}, {made}; "
-        f"data fingerprint `{view.results.data_version[:16]}`."
+        filled(
+            "These results: {runs} of {models}, {probed}, {made}; data fingerprint `{data_version}`.",
+            runs=count(len(runs), "run"),
+            models=count(runs["model"].nunique(), "model"),
+            probed=probed,
+            made=made,
+            data_version=view.results.data_version[:16],
+        )
     )
     with st.expander("The runs", icon=":material/inventory_2:"):
         columns = ["run_id", "model", "head", "probe_set", "template_set", "n_probed", "n_read", "role", "seed", "created", "code_version"]

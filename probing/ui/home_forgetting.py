@@ -4,14 +4,14 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.retention_bars import retention_bars
-from probing.figures.theme import is_control
+from probing.reports.comparability import as_long
 from probing.reports.selection_of_runs import pairs
 from probing.ui import facts_behind, navigation, parts
 from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import escape
+from probing.ui.text import Markdown, filled, joined
 
 
 def draw(view: View) -> None:
@@ -27,11 +27,11 @@ def draw(view: View) -> None:
     if table.empty:
         st.info("The base knows no fact under these filters. Loosen them in the sidebar.")
         return
-    st.markdown(_sentence(table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set))
+    st.markdown(_sentence(table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set, view.controls))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
     bases = dict(zip(table["model"], table["base"], strict=True))
     parts.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
         caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
         "the facts.",
@@ -43,24 +43,36 @@ def draw(view: View) -> None:
     navigation.link("compare", "Compare any two models, by layer and by fact")
 
 
-def _sentence(table: pd.DataFrame, probe_set: str) -> str:
-    control = table["model"].map(is_control)
+def _sentence(table: pd.DataFrame, probe_set: str, controls: tuple[str, ...]) -> Markdown:
+    control = table["model"].isin(controls)
     tuned = table[~control].sort_values("share", ascending=False)
     words = []
     if len(tuned):
         most, least = tuned.iloc[0], tuned.iloc[-1]
         known = int(most["kept"] + most["lost"])
         words.append(
-            f"Of the {known:,} {escape(set_name(probe_set))} facts that {escape(most['base'])} gives at its last layer, "
-            f"{escape(most['model'])} loses **{most['share'] * 100:.0f} %**"
+            filled(
+                "Of the {known:,} {probe_set} facts that {base} gives at its last layer, {model} loses **{share:.0f} %**",
+                known=known,
+                probe_set=set_name(probe_set),
+                base=most["base"],
+                model=most["model"],
+                share=most["share"] * 100,
+            )
         )
         if len(tuned) > 1:
-            words.append(f", {escape(least['model'])} **{least['share'] * 100:.0f} %**")
-        words.append(".")
+            words.append(filled(", {model} **{share:.0f} %**", model=least["model"], share=least["share"] * 100))
+        words.append(filled("."))
     if control.any():
         one = table[control].iloc[0]
+        same, length = as_long(one["model"], list(tuned["model"]))
         words.append(
-            f" Training as long on the base's own text ({escape(one['model'])}) loses **{one['share'] * 100:.0f} %**, and gains as much as "
-            f"{one['gained'] / (one['kept'] + one['lost']) * 100:.0f} %."
+            filled(
+                " {training} on the base's own text ({model}) loses **{share:.0f} %**, and gains as much as {gained:.0f} %.",
+                training="Training as long" if same else "Further training",
+                model=one["model"] if same else length,
+                share=one["share"] * 100,
+                gained=one["gained"] / (one["kept"] + one["lost"]) * 100,
+            )
         )
-    return "".join(words)
+    return joined("", words)

@@ -5,7 +5,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from probing.core.errors import ModelError
 from probing.core.places import cache_folder
-from probing.core.registry import name_of_model, read_registry
+from probing.core.registry import ModelEntry, name_of_model, read_registry
 from probing.ui.chosen_runs import HEADS as HEADS
 
 if TYPE_CHECKING:
@@ -34,11 +35,15 @@ class Choice:
         name: how results and links call it.
         location: what to load: a name of the registry or a folder.
         label: what a reader sees.
+        here: whether it is on this machine; any other is fetched from the hub, and only when a visitor says so.
+        base: name of the model whose head it borrows, where it has none and its base is not recorded.
     """
 
     name: str
     location: str
     label: str
+    here: bool = True
+    base: str = ""
 
 
 def choices() -> dict[str, Choice]:
@@ -59,11 +64,45 @@ def choices() -> dict[str, Choice]:
         for name, folder in ((name_of_model(folder), folder) for folder in folders)
         if (folder / "config.json").is_file()
     ]
-    hub = [Choice(name, name, f"{name} (hub)") for name, entry in entries.items() if not entry.shipped]
+    there = {choice.name for choice in (*shipped, *local)} | {name for name, entry in entries.items() if _in_hub_cache(entry)}
+    hub = [
+        Choice(name, name, f"{name} (hub)" if here else f"{name} (hub, not on this machine)", here)
+        for name, entry in entries.items()
+        if not entry.shipped
+        for here in [name in there and (not entry.base or entry.base in there)]
+    ]
     offered: dict[str, Choice] = {}
     for choice in [*shipped, *local, *hub]:
         offered.setdefault(choice.name, choice)
     return offered
+
+
+def _in_hub_cache(entry: ModelEntry) -> bool:
+    """Whether a model of the hub was fetched before: its configuration and a file of weights are in the hub's cache."""
+    if entry.shipped:
+        return False
+    from huggingface_hub import try_to_load_from_cache
+
+    def has(name: str) -> bool:
+        return isinstance(try_to_load_from_cache(entry.source, name, revision=entry.revision or None), str)
+
+    return has("config.json") and any(map(has, ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")))
+
+
+def lacks_head(choice: Choice) -> bool:
+    """Whether a model was saved without a masked-LM head, as models fine-tuned elsewhere are, and no base is recorded for it."""
+    if described(choice) or base_of(choice):
+        return False
+    try:
+        kinds = json.loads((Path(choice.location) / "config.json").read_text(encoding="utf-8"))["architectures"]
+        return not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in kinds)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def bases(offered: dict[str, Choice]) -> list[str]:
+    """Models on this machine whose head can be lent: those that are fine-tuned from no other."""
+    return [name for name, choice in offered.items() if choice.here and not base_of(choice) and not lacks_head(choice)]
 
 
 def pick(name: str, offered: dict[str, Choice]) -> str:
@@ -77,7 +116,9 @@ def missing_shipped(model: str) -> bool:
 
 
 def base_of(choice: Choice) -> str:
-    """Name of the model that this one was fine-tuned from, as the registry or its folder says; ``""`` if neither does."""
+    """Name of the model that this one was fine-tuned from, as the visitor, the registry or its folder says; ``""`` if none does."""
+    if choice.base:
+        return choice.base
     entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
     if entry is not None:
         return entry.base
@@ -105,16 +146,32 @@ class Shelf:
     limit: int = KEPT_BYTES
     kept: "OrderedDict[tuple, LiveModel]" = field(default_factory=OrderedDict)
     turn: threading.Lock = field(default_factory=threading.Lock)
+    loading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: tuple, make: "Callable[[], LiveModel]") -> "LiveModel":
-        """The model of that key, made if it is not kept. The newest is kept however large it is; one is loaded at a time."""
+        """The model of that key, made if it is not kept. The newest is kept however large it is.
+
+        Models are loaded one at a time, as memory and transformers want it, and each once however many visitors ask for it. Who asks for
+        a model that is kept does not wait for any of this.
+        """
+        if (found := self._find(key)) is not None:
+            return found
+        with self.loading:
+            # Another visitor may have loaded it meanwhile.
+            if (found := self._find(key)) is not None:
+                return found
+            made = make()
+            with self.turn:
+                self.kept[key] = made
+                while len(self.kept) > 1 and sum(model.nbytes for model in self.kept.values()) > self.limit:
+                    self.kept.popitem(last=False)
+            return made
+
+    def _find(self, key: tuple) -> "LiveModel | None":
         with self.turn:
-            if key not in self.kept:
-                self.kept[key] = make()
-            self.kept.move_to_end(key)
-            while len(self.kept) > 1 and sum(model.nbytes for model in self.kept.values()) > self.limit:
-                self.kept.popitem(last=False)
-            return self.kept[key]
+            if key in self.kept:
+                self.kept.move_to_end(key)
+            return self.kept.get(key)
 
 
 @st.cache_resource(show_spinner=False)
@@ -123,16 +180,33 @@ def shelf() -> Shelf:
     return Shelf()
 
 
-def load(model: str, head: str) -> "LiveModel":
+def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
     """A model with a head for every layer, kept ready within ``KEPT_BYTES``.
+
+    Args:
+        choice: the model.
+        head: one of ``HEADS``.
+        fetch: whether the visitor has asked for it to be fetched; else only what is on this machine is loaded, as a link alone must
+            not make the server ask the hub.
 
     Raises:
         ModelError, HeadError: if they are not there or do not fit.
     """
+    if not (choice.here or fetch):
+        raise ModelError(
+            f"{choice.name} is not on this machine; it is fetched when it is chosen on the page Live and the button is pressed"
+        )
     from probing.models.catalogue import open_live
+    from probing.models.encoders import without_the_hub
 
     cache = cache_folder()
-    return shelf().get((model, head, str(cache)), lambda: open_live(model, head, cache))
+
+    def made() -> "LiveModel":
+        base = choices()[choice.base].location if choice.base else None
+        with nullcontext() if fetch else without_the_hub():
+            return open_live(choice.location, head, cache, base=base)
+
+    return shelf().get((choice.location, choice.base, head, str(cache)), made)
 
 
 @st.cache_resource(show_spinner=False)
@@ -166,11 +240,11 @@ def _newest_only() -> "Iterator[None]":
         raise  # Outside of a page there is nothing to stop.
 
 
-def ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
+def ask(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
     """Every layer's answer at one mask.
 
     Args:
-        model: the ``location`` of a ``Choice``.
+        choice: the model.
         head: one of ``HEADS``.
         prompt: the sentence.
         top: tokens a layer.
@@ -181,31 +255,31 @@ def ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], ma
         PromptError: if the prompt cannot be asked.
     """
     with _newest_only():
-        return _ask(model, head, prompt, top, watch, mask)
+        return _ask(choice, head, prompt, top, watch, mask)
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _ask(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
-    live = load(model, head)
+def _ask(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
+    live = load(choice, head)
     with _turn(live) as check:
         return live.ask(prompt, top, watch, mask, check=check)
 
 
-def fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
+def fill(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
     """Fills several masks from the left; see ``LiveModel.fill_left_to_right``."""
     with _newest_only():
-        return _fill(model, head, prompt, top, watch)
+        return _fill(choice, head, prompt, top, watch)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _fill(model: str, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
-    live = load(model, head)
+def _fill(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
+    live = load(choice, head)
     with _turn(live) as check:
         return live.fill_left_to_right(prompt, top, watch, check)
 
 
 def replaced(
-    model: str, head: str, base: str, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
+    choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
 ) -> "ReplacedAnswer":
     """The last layer's answer with n = 0..L layers put back to the base's; see ``models.layer_replacement``.
 
@@ -214,36 +288,57 @@ def replaced(
         ModelError: if the two do not fit.
     """
     with _newest_only():
-        return _replaced(model, head, base, prompt, where, top, watch, mask)
+        return _replaced(choice, head, base, prompt, where, top, watch, mask)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _replaced(
-    model: str, head: str, base: str, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
+    choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
 ) -> "ReplacedAnswer":
     from probing.models.layer_replacement import ask_replaced
 
-    live, donor = load(model, head), load(base, "lens").encoder
+    live, donor = load(choice, head), load(base, "lens").encoder
     with _turn(live) as check:
         return ask_replaced(live, donor, prompt, "first" if where == "first" else "last", top, watch, mask, check)
 
 
-def watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words that are one token of the model, and those that are not."""
+def gaps(choice: Choice, head: str, prompt: str) -> int:
+    """How many masks the model sees in a sentence.
+
+    Raises:
+        PromptError: if it cannot be asked.
+    """
+    return load(choice, head).gaps(prompt)
+
+
+def watchable(choice: Choice, head: str, words: tuple[str, ...], prompt: str, mask: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words that are one token of the model at a mask of a sentence, and those that are not.
+
+    Args:
+        choice, head: the model.
+        words: to follow.
+        prompt: the sentence.
+        mask: which of its masks, from 0; None wants a token at every one.
+
+    Raises:
+        PromptError: if the sentence cannot be asked there.
+    """
     with _newest_only():
-        return _watchable(model, head, words)
+        return _watchable(choice, head, words, prompt, mask)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _watchable(model: str, head: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    from probing.core.errors import PromptError
+def _watchable(choice: Choice, head: str, words: tuple[str, ...], prompt: str, mask: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    from probing.models.live import UnknownWord
 
-    live, good, bad = load(model, head), [], []
+    live, good, bad = load(choice, head), [], []
     with _turn(live):
+        places = range(live.gaps(prompt)) if mask is None else [mask]
         for word in words:
             try:
-                live.watched_id(word)
+                for place in places:
+                    live.watched_id(word, prompt, place)
                 good.append(word)
-            except PromptError:
+            except UnknownWord:
                 bad.append(word)
     return tuple(good), tuple(bad)

@@ -11,7 +11,7 @@ from probing.ui import parts
 from probing.ui.chosen_runs import set_name
 from probing.ui.columns import fitted
 from probing.ui.page import View
-from probing.ui.text import escape
+from probing.ui.text import Markdown, filled
 
 HOW = """
 **A fact** is a subject, a relation and an object. A template turns it into a sentence with exactly one `[MASK]`, and the object must be
@@ -46,10 +46,10 @@ Runs up to version 0.2 also borrowed from subjects with the same answer; these r
 model has its base's.
 
 **Fine-tuned models** are asked in the same way; a body without a masked-LM head is read through its base's whole head. A **control** was
-trained as many steps further on what its base had read already: what it loses, training alone costs. **Forgotten relation** has three
-named definitions (caption, authors, strict), below; only *authors* is laid beside the paper's cells. **Lost** facts are known at the
-base's last layer and not at the fine-tuned model's; each has one of four fates. Two models on the same facts: exact McNemar, and the
-difference with Newcombe's interval.
+trained further on what its base had read already: where it took as many steps of the same size as the others, what it loses is what
+training alone costs. **Forgotten relation** has three named definitions (caption, authors, strict), below; only *authors* is laid beside
+the paper's cells. **Lost** facts are known at the base's last layer and not at the fine-tuned model's; each has one of four fates. Two
+models on the same facts: exact McNemar, and the difference with Newcombe's interval.
 """
 
 DIFFERENCES = """
@@ -82,16 +82,25 @@ OWN_LICENCES = (
 )
 
 
-def metric_text(metric: Metric) -> str:
+def metric_text(metric: Metric) -> Markdown:
     """One metric as Markdown."""
     low = "−∞" if metric.low is None else f"{metric.low:g}"
     high = "∞" if metric.high is None else f"{metric.high:g}"
     better = {"higher": "higher is more knowledge", "lower": "lower is more knowledge", "neither": "neither direction is better"}[
         metric.better
     ]
-    return (
-        f"**{escape(metric.label)}** · {metric.unit}, {low} to {high}, {better}\n\n{escape(metric.definition)}\n\n"
-        f"*Ties*: {escape(metric.ties)}. *Nothing to count*: {escape(metric.empty)}. *Source*: {escape(metric.source.rstrip('.'))}."
+    return filled(
+        "**{label}** · {unit}, {low} to {high}, {better}\n\n{definition}\n\n*Ties*: {ties}. *Nothing to count*: {empty}. "
+        "*Source*: {source}.",
+        label=metric.label,
+        unit=metric.unit,
+        low=low,
+        high=high,
+        better=better,
+        definition=metric.definition,
+        ties=metric.ties,
+        empty=metric.empty,
+        source=metric.source.rstrip("."),
     )
 
 

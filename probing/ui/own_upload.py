@@ -1,6 +1,7 @@
 """A visitor's own facts, asked of a live model."""
 
 import hashlib
+import shlex
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +12,7 @@ from probing.core.own_facts import COLUMNS, parse_own_facts
 from probing.ui import live_models, parts, selection
 from probing.ui.exports import Stamp
 from probing.ui.page import View
-from probing.ui.text import count, escape
+from probing.ui.text import code, count, filled, joined
 
 MOST_FACTS = 200
 SAMPLE = (
@@ -25,8 +26,12 @@ SAMPLE = (
 def show(view: View) -> None:
     """Upload, check, ask, table."""
     st.markdown(
-        f"A CSV or JSONL file with the columns {', '.join(f'`{name}`' for name in COLUMNS)}; the prompt has one `[MASK]`, the "
-        f"object is the right word. The first {MOST_FACTS} facts are asked here; the file stays on this machine and is not kept."
+        filled(
+            "A CSV or JSONL file with the columns {names}; the prompt has one `[MASK]`, the object is the right word. The "
+            "first {most} facts are asked here; the file stays on this machine and is not kept.",
+            names=joined(", ", map(code, COLUMNS)),
+            most=MOST_FACTS,
+        )
     )
     st.download_button(
         "A sample to fill in", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:"
@@ -49,31 +54,37 @@ def show(view: View) -> None:
     except ProbingError as error:
         parts.problem(error)
         return
-    _summary(facts)
+    _summary(facts, offered[model], head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
-    if st.button(f"Ask {escape(model)}", type="primary", disabled=not facts.facts, key="own.ask"):
+    if st.button(filled("Ask {model}", model=model), type="primary", disabled=not facts.facts, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model].location, head)
+            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model], head)
         except ProbingError as error:
             parts.problem(error)
     if key in st.session_state:
         _answers(st.session_state[key], model, head)
 
 
-def _summary(facts: FactSet) -> None:
+def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
     left = ", ".join(f"{n:,} {reason}" for reason, n in sorted(facts.left_out.items()))
-    st.markdown(f"{count(facts.n_read, 'fact')} read, {len(facts.facts):,} can be asked" + (f"; left out: {left}." if left else "."))
+    st.markdown(
+        filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
+        + (filled("; left out: {left}.", left=left) if left else filled("."))
+    )
     if len(facts.facts) > MOST_FACTS:
-        st.info(f"Here the first {MOST_FACTS} are asked. For all of them, with intervals and on every page:", icon=":material/info:")
-        st.code("python -m probing probe --model nesia-mini --facts YOUR_FILE.csv --head tied", language="shell")
+        st.info(
+            filled("Here the first {most} are asked. For all of them, with intervals and on every page:", most=MOST_FACTS),
+            icon=":material/info:",
+        )
+        st.code(f"python -m probing probe --model {shlex.quote(model.location)} --facts YOUR_FILE.csv --head {head}", language="shell")
 
 
-def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:
+def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
     """Gold rank of every fact at every layer.
 
     Args:
         facts: the facts, in file order.
-        model: the ``location`` of a ``live_models.Choice``.
+        model: whom to ask; the visitor has pressed a button for it, so it is fetched where it is not here.
         head: kind of heads.
 
     Returns:
@@ -84,10 +95,10 @@ def ask_all(facts: tuple[Fact, ...], model: str, head: str) -> pd.DataFrame:
         ModelError, HeadError: if the model cannot be loaded.
     """
     bar = st.progress(0.0, text="Loading the model …")
-    live_models.load(model, head)
+    live_models.load(model, head, fetch=True)
     rows = []
     for number, fact in enumerate(facts):
-        bar.progress((number + 1) / len(facts), text=f"Asking fact {number + 1:,} of {len(facts):,}")
+        bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
         row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS}
         try:
             got = live_models.ask(model, head, fact.prompt, 1, (fact.object,), None)
@@ -108,7 +119,12 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
         right = int((table.loc[asked, layers[-1]] == 1).sum())
         somewhere = int((table.loc[asked, layers[1:]].min(axis=1) == 1).sum())
         st.markdown(
-            f"Of {count(int(asked.sum()), 'fact')} asked, **{right:,}** are right at the last layer and **{somewhere:,}** at some layer. "
-            "The table holds the rank of the right word at every layer; 1 is first."
+            filled(
+                "Of {facts} asked, **{right:,}** are right at the last layer and **{somewhere:,}** at some layer. The table "
+                "holds the rank of the right word at every layer; 1 is first.",
+                facts=count(int(asked.sum()), "fact"),
+                right=right,
+                somewhere=somewhere,
+            )
         )
     parts.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")

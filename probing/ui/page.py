@@ -8,12 +8,13 @@ import streamlit as st
 
 from probing.core.errors import StoreError
 from probing.figures.theme import model_colours
+from probing.reports.comparability import CONTROL
 from probing.ui import navigation, parts, results, selection
 from probing.ui.chosen_runs import HEADS, fit, one_run_each, set_name, set_order
 from probing.ui.exports import Stamp
 from probing.ui.results import Results
 from probing.ui.selection import Selection
-from probing.ui.text import escape, listing
+from probing.ui.text import code, escape, filled, listing
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class View:
     def colours(self) -> dict[str, str]:
         """Model -> colour, the same on every page."""
         return model_colours(self.runs["model"]) if len(self.runs) else {}
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Models that were trained further on what their base had read already, whatever they are called."""
+        return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
@@ -81,7 +87,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     with st.sidebar:
         st.markdown("### BERTnesia Explorer")
         navigation.sidebar_links()
-    st.title(question)
+    st.title(escape(question))
     opened, error = None, None
     try:
         opened = results.open_results()
@@ -103,10 +109,10 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             _controls(view)
     selection.write_back(page)
     for name in ignored:
-        st.info(f"The link's value of `{name}` makes no sense here and was left aside.", icon=":material/link_off:")
+        st.info(filled("The link's value of {name} makes no sense here and was left aside.", name=code(name)), icon=":material/link_off:")
     if unknown and any(name in selection.PAGE_FIELDS[page] for name in unknown):
         names = listing([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
-        st.info(f"Not in these results, so left aside: {escape(names)}", icon=":material/link_off:")
+        st.info(filled("Not in these results, so left aside: {names}", names=names), icon=":material/link_off:")
     return view
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from probing.ui import columns, exports
 from probing.ui.drawings import Drawing, for_file, stamped
 from probing.ui.exports import Stamp
-from probing.ui.text import escape
+from probing.ui.text import escape, filled
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head lens"
 BUILD_COMMAND = "python -m probing build"
@@ -32,7 +32,7 @@ def figure(
         table: the numbers behind it.
         stamp: filters and fingerprint; written below the figure and into every file.
         name: key of the parts and name of the files, unique on the page.
-        caption: one sentence on how to read it.
+        caption: one sentence on how to read it; its markup is shown as it stands unless it is ``Markdown``.
         alt: what a screen reader says.
         on_point: called with the ``customdata`` of a point that is clicked.
     """
@@ -56,12 +56,12 @@ def figure(
     else:
         st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
     if caption:
-        st.caption(caption)
+        st.caption(escape(caption))
     with st.expander("Table and downloads", icon=":material/table:"):
         top = table.head(MOST_ROWS)
         st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=columns.fitted(top), column_order=columns.telling(top))
         if len(table) > MOST_ROWS:
-            st.caption(f"The first {MOST_ROWS:,} of {len(table):,} rows; the CSV file has all.")
+            st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MOST_ROWS, n=len(table)))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.download_button(
                 "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
@@ -98,7 +98,7 @@ def table_with_download(
 
 def missing(what: str, command: str) -> None:
     """Says what is not there and which command makes it."""
-    st.info(f"{what} This command makes it:", icon=":material/info:")
+    st.info(filled("{what} This command makes it:", what=what), icon=":material/info:")
     st.code(command, language="shell", wrap_lines=True)
 
 

@@ -5,13 +5,14 @@ import streamlit as st
 
 from probing.figures.relation_curves import MOST_LINES, relation_curves
 from probing.figures.relation_map import ORDERS, relation_map, row_facts
+from probing.reports.selection_of_runs import pairs
 from probing.ui import fact_list, facts_behind, parts, selection
 from probing.ui.chosen_runs import set_name
 from probing.ui.curves import swapped_words
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reported import report
-from probing.ui.text import count, escape
+from probing.ui.text import count, filled
 
 #: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
@@ -19,10 +20,14 @@ _NO_FACTS = "No facts are left under these filters. Loosen exposure or “answer
 
 
 def base_run(view: View) -> pd.Series | None:
-    """The run of the chosen model's base with the same head and probe set; None where there is none."""
-    run, runs = fact_list.run_of(view), view.runs
-    same = runs[(runs["model"] == run["base"]) & (runs["head"] == run["head"]) & (runs["probe_set"] == run["probe_set"])]
-    return same.iloc[0] if run["base"] and len(same) else None
+    """The run of the chosen model's base that asked the same prompts through the same head; None where there is none."""
+    assert view.results is not None
+    # Among all runs: a base may have been asked in the run's templates before it was asked in others.
+    stored = view.results.runs()
+    stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
+    together = pairs(stored)
+    mine = together[together["run_id"] == fact_list.run_of(view)["run_id"]]
+    return stored.set_index("run_id", drop=False).loc[mine["base_run_id"].iloc[0]] if len(mine) else None
 
 
 def controls(view: View) -> None:
@@ -34,7 +39,7 @@ def controls(view: View) -> None:
         )  # fmt: skip
         selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__, width=270)
         if (base := base_run(view)) is not None:
-            selection.bound(st.toggle, f"Difference to {base['model']}", "against_base", view.page)
+            selection.bound(st.toggle, filled("Difference to {model}", model=base["model"]), "against_base", view.page)
 
 
 def points_of(view: View) -> pd.DataFrame:
@@ -65,14 +70,20 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
     if len(early) > 1:
         half = int(early["onset"].median())
         st.markdown(
-            f"**{len(early)}** of {count(len(rows), 'relation')} have a right answer at the last layer. Half of them have reached half of "
-            f"that by **layer {half}** of {int(points['layer'].max())}."
+            filled(
+                "**{early}** of {relations} have a right answer at the last layer. Half of them have reached half of that by "
+                "**layer {half}** of {layers}.",
+                early=len(early),
+                relations=count(len(rows), "relation"),
+                half=half,
+                layers=int(points["layer"].max()),
+            )
         )
     parts.figure(
         drawing(relation_map, points, k=chosen.k, order=chosen.row_order, base=base), table=points,
         stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
         caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
-        + (f" than {escape(base)} knows there; orange: fewer" if base else "")
+        + (filled(" than {base} knows there; orange: fewer", base=base) if base else "")
         + ". “Earliest first”: by the first layer with half of what the last layer knows. Click a cell to open its facts.",
         alt=f"P@{chosen.k} by relation and layer of {chosen.model}",
         on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
@@ -91,7 +102,9 @@ def _by_hand(view: View, points: pd.DataFrame) -> None:
         if len(cell) and pd.notna(cell["value"].iloc[0]):
             n = int(cell["n"].iloc[0])
             hits = round(float(cell["value"].iloc[0]) * n)
-            facts_behind.link(view, f"Open {hits:,} of {n:,} facts", relation=relation, at_layer=layer, at_rank=view.chosen.k)
+            facts_behind.link(
+                view, filled("Open {hits:,} of {n:,} facts", hits=hits, n=n), relation=relation, at_layer=layer, at_rank=view.chosen.k
+            )
 
 
 def draw_curves(view: View, points: pd.DataFrame) -> None:

@@ -11,7 +11,7 @@ from probing.store.database import Database
 from probing.ui import parts, selection
 from probing.ui.chosen_runs import HEADS, set_name
 from probing.ui.page import View
-from probing.ui.text import count, escape
+from probing.ui.text import Markdown, count, filled
 
 #: The paper's own base: with any other, numbers are compared with another model's.
 PAPERS_BASE = "bert-base-uncased"
@@ -34,7 +34,7 @@ def choose_family(view: View) -> Reproduction:
     """Lets the visitor choose family and head, says who is missing, and gives the family's numbers."""
     found = {family.base: family for family in families(view.runs, read_registry(), published())}
     if view.chosen.family and view.chosen.family not in found:
-        st.info(f"Not in these results, so left aside: {escape(view.chosen.family)}", icon=":material/link_off:")
+        st.info(filled("Not in these results, so left aside: {family}", family=view.chosen.family), icon=":material/link_off:")
     family = found.get(view.chosen.family) or next(iter(found.values()))
     there = set(view.runs.loc[view.runs["model"].isin(family.models), "head"])
     heads = [head for head in HEADS if head in there] + sorted(there - set(HEADS))
@@ -47,23 +47,38 @@ def choose_family(view: View) -> Reproduction:
         selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
     _say_what_it_is(family)
     assert view.results is not None
-    return _laid_beside(view.results.data_version, family.base, head, view.results.database, family)
+    laid = _laid_beside(view.results.data_version, family.base, head, view.results.database, family)
+    if laid.gathered.runs.empty:
+        words = (
+            "{base} was asked neither with LAMA's templates nor with ours under {head} heads, so there is nothing to lay beside the paper."
+        )
+        st.info(filled(words, base=family.base, head=head), icon=":material/info:")
+        st.stop()
+    return laid
 
 
 def _say_what_it_is(family: Family) -> None:
     paper = published()
     missing = [model.name for model in paper.models if model.objective not in family.members]
-    words = f"Published: {escape(paper.authors)}, *{escape(paper.title)}*, {escape(paper.venue)}, [{escape(paper.url)}]({paper.url})."
+    words = filled(
+        "Published: {authors}, *{title}*, {venue}, <{url}>.",
+        authors=paper.authors,
+        title=paper.title,
+        venue=paper.venue,
+        url=Markdown(paper.url),
+    )
     if family.base != PAPERS_BASE:
-        words += (
-            f" Ours: **{escape(family.base)}, which is not BERT-base**. It is another model, with other training text; equal numbers would "
-            "be chance. What can be compared is the pattern: which models know less, where in the layers, by how much of what they had."
+        words += filled(
+            " Ours: **{base}, which is not BERT-base**. It is another model, with other training text; equal numbers would "
+            "be chance. What can be compared is the pattern: which models know less, where in the layers, by how much of "
+            "what they had.",
+            base=family.base,
         )
     else:
         words += " Ours: the same base, under our heads and, unless a LAMA folder was probed, our templates and the facts that ship."
     st.markdown(words)
     if missing:
-        st.caption(f"Not in this family, so its cells stay empty: {escape(', '.join(missing))}.")
+        st.caption(filled("Not in this family, so its cells stay empty: {names}.", names=", ".join(missing)))
 
 
 def tables(view: View, ours: Reproduction) -> None:
@@ -75,7 +90,8 @@ def tables(view: View, ours: Reproduction) -> None:
 
 def stamp(view: View, gathered: Gathered, what: str, rows: pd.DataFrame | None = None):
     """The origin of a table or figure of this page, which knows no filters."""
-    runs = tuple((gathered.runs if rows is None else rows)["run_id"].drop_duplicates())
+    # A row for what was not probed has no run.
+    runs = tuple((gathered.runs if rows is None else rows)["run_id"].dropna().drop_duplicates())
     head = ", ".join(dict.fromkeys(gathered.runs["head"]))
     return view.stamp(f"{what}, family {gathered.family.base}, {head} heads, all facts", runs)
 
@@ -98,11 +114,15 @@ def _table_1(view: View, ours: Reproduction) -> None:
     )  # fmt: skip
     left = table[table["left_out"].ne("") & table["left_out"].ne("none")]
     if len(left):
-        st.caption("Left out: " + "; ".join(f"{escape(row.probe_set)} {escape(row.left_out)}" for row in left.itertuples()) + ".")
+        st.caption(filled("Left out: {sets}.", sets="; ".join(f"{row.probe_set} {row.left_out}" for row in left.itertuples())))
     st.caption(
-        f"Facts of {escape(gathered.family.base)}: read = ours + left out. A fact is left out where its answer is not one token of the "
-        "vocabulary, so a small vocabulary asks fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences stand in their "
-        "place and are not the same facts**, so those cells are not comparable. The paper gives no number of relations for them."
+        filled(
+            "Facts of {base}: read = ours + left out. A fact is left out where its answer is not one token of the "
+            "vocabulary, so a small vocabulary asks fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences "
+            "stand in their place and are not the same facts**, so those cells are not comparable. The paper gives no number "
+            "of relations for them.",
+            base=gathered.family.base,
+        )
     )
 
 

@@ -12,7 +12,7 @@ from probing.reports.reproduction import Gathered, Reproduction
 from probing.ui import navigation, parts
 from probing.ui.page import View
 from probing.ui.reproduction import published, stamp
-from probing.ui.text import escape
+from probing.ui.text import code, escape, filled
 
 _LOOK = {
     HOLDS: (":material/check_circle:", "green"),
@@ -31,9 +31,16 @@ def cards(view: View, ours: Reproduction) -> None:
     )
     counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in _LOOK}
     st.markdown(
-        f"For **{escape(gathered.family.base)}** and its family, of {len(claims)} claims **{counts[HOLDS]}** hold, **{counts[FAILS]}** do "
-        f"not, **{counts[UNTESTED]}** cannot be tested. Verdicts are computed by the rule on each card. The paper states no tolerances, so "
-        "those are ours. A verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models."
+        filled(
+            "For **{base}** and its family, of {claims} claims **{hold}** hold, **{fail}** do not, **{untested}** "
+            "cannot be tested. Verdicts are computed by the rule on each card. The paper states no tolerances, so those are "
+            "ours. A verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models.",
+            base=gathered.family.base,
+            claims=len(claims),
+            hold=counts[HOLDS],
+            fail=counts[FAILS],
+            untested=counts[UNTESTED],
+        )
     )
     # Numbers and rule are too long for a row; each card below has them.
     parts.table_with_download(
@@ -47,20 +54,20 @@ def cards(view: View, ours: Reproduction) -> None:
 def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
     icon, colour = _LOOK[judged.verdict]
     with st.container(border=True):
-        st.markdown(f"**{escape(claim.says)}** :gray[{escape(claim.where)}]")
-        st.badge(judged.verdict, icon=icon, color=colour)  # type: ignore[arg-type]
-        st.markdown(f"**Here.** {escape(judged.numbers)}")
-        st.markdown(f"**Rule.** {escape(judged.rule)}")
+        st.markdown(filled("**{says}** :gray[{where}]", says=claim.says, where=claim.where))
+        st.badge(escape(judged.verdict), icon=icon, color=colour)  # type: ignore[arg-type]
+        st.markdown(filled("**Here.** {numbers}", numbers=judged.numbers))
+        st.markdown(filled("**Rule.** {rule}", rule=judged.rule))
         if claim.against:
-            st.markdown(f"**The paper against itself.** {escape(claim.against)}")
-        st.caption(f"Asked: `{judged.query}`")
+            st.markdown(filled("**The paper against itself.** {against}", against=claim.against))
+        st.caption(filled("Asked: {query}", query=code(judged.query)))
         if len(judged.table):
             with st.expander("The rows behind it", icon=":material/table:"):
                 parts.table_with_download(
                     judged.table, stamp=stamp(view, gathered, f"claim: {claim.name}"), name=f"claim-{claim.name.replace(' ', '-')}"
                 )
         page, label, changes = _view_of(claim.name, gathered)
-        navigation.link(page, label, **changes)
+        navigation.link(page, escape(label), **changes)
 
 
 #: Claim -> the models whose T-REx curves show it; none means the whole family.

@@ -19,7 +19,7 @@ from probing.ui.chosen_runs import set_name
 from probing.ui.drawings import drawing
 from probing.ui.page import View
 from probing.ui.reproduction import published, stamp
-from probing.ui.text import escape
+from probing.ui.text import filled
 
 _ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 
@@ -35,16 +35,19 @@ def draw(view: View, gathered: Gathered) -> None:
     titles = {one.number: f"Figure {one.number}: {one.title}" for one in paper.figures}
     selection.bound(st.selectbox, "Figure", "figure", view.page, options=list(titles), format_func=titles.__getitem__)
     figure = paper.figure(view.chosen.figure)
-    st.markdown(f"**The paper's figure.** {escape(figure.shows)}")
+    st.markdown(filled("**The paper's figure.** {shows}", shows=figure.shows))
     sets = _sets(gathered, figure)
     objectives = [paper.objective(name) for name in figure.models]
     missing = [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in gathered.family.members]
     if missing:
-        st.caption(f"Not in this family, so not drawn: {escape(', '.join(missing))}.")
+        st.caption(filled("Not in this family, so not drawn: {names}.", names=", ".join(missing)))
     if other := [name for name, shown in sets.items() if beside(paper.probe_set(name), gathered.runs) == OTHER_FACTS]:
         st.caption(
-            f"In the place of {escape(' and '.join(other))}: {escape(' and '.join(set_name(sets[name]) for name in other))}, **other "
-            "sentences, not the paper's facts**."
+            filled(
+                "In the place of {theirs}: {ours}, **other sentences, not the paper's facts**.",
+                theirs=" and ".join(other),
+                ours=" and ".join(set_name(sets[name]) for name in other),
+            )
         )
     if figure.kind == "bars":
         _bars(view, gathered, figure, objectives, sets)
@@ -94,7 +97,8 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
-        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels
+        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels,
+        controls=view.controls,
     )  # fmt: skip
     parts.figure(
         drawn, table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, {metric.label}, macro", table),
@@ -103,7 +107,8 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
     )  # fmt: skip
     if len(table):
         _link(
-            "layer_curves", gathered, table, f"Open {metric.label} with all controls on Layer curves", metric=metric.name, average="macro",
+            "layer_curves", gathered, table, filled("Open {metric} with all controls on Layer curves", metric=metric.label),
+            metric=metric.name, average="macro",
             panels=panels,
         )  # fmt: skip
 
@@ -111,7 +116,7 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
 def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     runs = gathered.runs[(gathered.runs["objective"] == BASE) & (gathered.runs["probe_set"] == "trex")]
     if runs.empty:
-        st.info(f"{escape(gathered.family.base)} was not probed on T\\-REx with these heads.")
+        st.info(filled("{base} was not probed on T-REx with these heads.", base=gathered.family.base))
         return
     assert view.results is not None
     table = _of_relations(view.results.data_version, runs["run_id"].iloc[0], view.results.database)

@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from probing.core import behaviours, corpus, forgetting
+from probing.ui.text import escape
 
 AVERAGES = ("macro", "micro")
 RANKS = (1, 10, 100)
@@ -261,7 +262,7 @@ def bound(
         page: the page, part of the widget's key.
         value: what it shows instead of the field's own value, where the field holds "the default".
         resets: other fields that start anew when this one changes.
-        options: handed on to the widget.
+        options: handed on to the widget. What a multiselect does not offer, or has no room for, is left out of it.
 
     Returns:
         What the widget returns.
@@ -269,7 +270,14 @@ def bound(
     key = f"{page}.{field}"
     shown = getattr(current(), field) if value is None else value
     is_tuple = isinstance(getattr(_DEFAULTS, field), tuple)
-    st.session_state[key] = list(shown) if is_tuple else shown
+    if is_tuple:
+        # A link may name more than the menu has, or takes.
+        shown = [one for one in shown if one in options["options"]][: options.get("max_selections")]
+    if widget in (st.segmented_control, st.pills):
+        # Their options are Markdown.
+        words = options.get("format_func", str)
+        options["format_func"] = lambda one: escape(words(one))
+    st.session_state[key] = shown
 
     def store() -> None:
         new = st.session_state[key]

@@ -18,6 +18,13 @@ from probing.core.sentence_names import find_name, other_name
         ("Emile Zola died in [MASK] .", "Emile Zola did not die in [MASK] ."),
         ("Who plays in a band ? They make [MASK] .", "Who plays in a band ? They do not make [MASK] ."),
         ("[MASK] is the capital of [MASK].", "[MASK] is not the capital of [MASK]."),
+        ("[MASK] can fly.", "[MASK] cannot fly."),
+        ("May is the month of [MASK].", "May is not the month of [MASK]."),
+        ("In May the sun is [MASK].", "In May the sun is not [MASK]."),
+        ("Will Smith was born in [MASK].", "Will Smith was not born in [MASK]."),
+        ("Will Smith plays the [MASK].", "Will Smith does not play the [MASK]."),
+        ("Talk? Birds can [MASK].", "Talk? Birds cannot [MASK]."),
+        ("BIRDS CAN [MASK].", "BIRDS CANNOT [MASK]."),
     ],
 )
 def test_a_sentence_is_negated_where_its_gap_is(sentence, expected):
@@ -45,6 +52,17 @@ def test_a_sentence_without_a_known_verb_is_not_negated_and_says_so(sentence):
     changed = negated(sentence)
     assert changed.text is None
     assert "no verb" in changed.words
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Can birds [MASK]?", "can birds fly to [MASK]", "Is Paris the capital of [MASK]?", "May birds fly to [MASK]?", "Will you play [MASK]",
+     "Does he play [MASK]?", "Has he been in [MASK]?", "Will it be said that he was in [MASK]?"],
+)  # fmt: skip
+def test_a_question_that_begins_with_its_verb_is_refused_with_the_reason(sentence):
+    changed = negated(sentence)
+    assert changed.text is None
+    assert "is a question" in changed.words
 
 
 def test_a_misprime_stands_before_the_sentence_as_a_question():

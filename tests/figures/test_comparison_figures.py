@@ -79,7 +79,7 @@ def transitions() -> pd.DataFrame:
 
 
 def test_the_model_that_lost_most_stands_on_top_and_the_control_apart_below():
-    figure = retention_bars(transitions(), k=1, colours=COLOURS)
+    figure = retention_bars(transitions(), k=1, colours=COLOURS, controls=(CONTROL,))
     bars = {trace.name: list(trace.x) for trace in figure.data if trace.type == "bar" and trace.showlegend is False}
     assert bars["lost"] == pytest.approx([-70, -40, -10])
     assert bars["kept"] == pytest.approx([30, 60, 90])
@@ -88,7 +88,7 @@ def test_the_model_that_lost_most_stands_on_top_and_the_control_apart_below():
 
 
 def test_every_part_of_a_bar_can_be_clicked_where_it_stands():
-    figure = retention_bars(transitions(), k=1, colours=COLOURS)
+    figure = retention_bars(transitions(), k=1, colours=COLOURS, controls=(CONTROL,))
     order = [MODEL, "nesia-mini-qa-squad-2", CONTROL]
     places = [
         (order[int(y)], x, *point)
@@ -136,7 +136,7 @@ def test_kinds_of_answers_stand_in_two_panels_and_add_up():
 
 def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is_dashed():
     drift = pd.DataFrame([(m, layer, 0.01 * layer) for m in (MODEL, CONTROL) for layer in range(3)], columns=["model", "layer", "drift"])
-    lines = {trace.name: trace for trace in weight_lines(drift, colours=COLOURS).data}
+    lines = {trace.name: trace for trace in weight_lines(drift, colours=COLOURS, controls=(CONTROL,)).data}
     assert lines[CONTROL].line.dash == "longdash" and lines[MODEL].line.dash == "solid"
     assert list(lines[MODEL].y) == pytest.approx([0, 1, 2])
     (point,) = drift_against_loss(pd.DataFrame({"model": [MODEL], "drift": [0.02], "lost_share": [0.7]}), k=1, colours=COLOURS).data

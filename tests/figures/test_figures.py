@@ -10,7 +10,7 @@ from probing.figures import layer_axis, theme
 from probing.figures.entropy import entropy_by_layer
 from probing.figures.layer_curve import layer_curve
 from probing.figures.rank_lines import probability_lines, rank_lines
-from probing.figures.token_grid import bare, token_grid
+from probing.figures.token_grid import token_grid
 from probing.figures.total_bars import total_bars
 
 COLOURS = theme.model_colours(["nesia-mini", "other-bert"])
@@ -139,10 +139,11 @@ def tokens(*words: str) -> pd.DataFrame:
     )
 
 
-def test_the_right_answer_is_framed_wherever_it_stands():
-    figure = token_grid(tokens("rome", "Ġparis", "Berlin"), marked=["Paris"])
+def test_the_right_answer_is_framed_wherever_it_stands_and_not_what_is_spelt_alike():
+    figure = token_grid(tokens("paris", "Paris", "Berlin").assign(framed=[False, True, False]))
     (frame,) = figure.layout.shapes
     assert (frame.x0 + frame.x1) / 2 == 2
+    assert not token_grid(tokens("paris")).layout.shapes
 
 
 def test_tokens_that_look_like_markup_are_shown_as_they_stand():
@@ -150,11 +151,6 @@ def test_tokens_that_look_like_markup_are_shown_as_they_stand():
     text = figure.data[1].text
     assert text[0].startswith("&lt;b&gt;") and text[1].startswith("&amp;amp;")
     assert "<a" not in "".join(text)
-
-
-@pytest.mark.parametrize(("token", "expected"), [("Ġparis", "paris"), ("▁Paris", "paris"), ("paris", "paris"), ("##s", "##s")])
-def test_a_token_is_compared_without_its_mark_of_a_leading_space(token, expected):
-    assert bare(token) == expected
 
 
 @pytest.mark.parametrize(

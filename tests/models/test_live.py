@@ -5,6 +5,8 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import HeadError, PromptError
+from probing.core.facts import Fact
+from probing.models.answers import answer_ids
 from probing.models.encoders import load_encoder
 from probing.models.heads import DecodingHead
 from probing.models.live import NoMask, SeveralMasks, TooLong, UnknownWord, load_live, shown
@@ -139,8 +141,42 @@ def test_a_watched_word_that_is_not_one_token_is_named(word, live):
 def test_a_watched_word_is_taken_as_it_stands_in_a_sentence(name, encoder_of):
     live = load_live(encoder_of(name), "lens", None)
     watched = live.ask("It is [MASK].", watch=(" Berlin ",)).layers[0].watched[0]
-    assert shown(live.encoder.tokenizer, live.watched_id("Berlin")).lower() == "berlin"
+    assert shown(live.encoder.tokenizer, live.watched_id("Berlin", "It is [MASK].")).lower() == "berlin"
     assert watched.token == " Berlin " and watched.rank >= 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gap", "word", "token"),
+    [
+        ("[MASK] paris is it.", 0, "and", "and"),
+        ("It [MASK] is it.", 0, "and", "Ġand"),
+        ("[MASK] paris [MASK] it.", 0, "and", "and"),
+        ("[MASK] paris [MASK] it.", 1, "and", "Ġand"),
+        ("<mask> paris <mask> it.", 1, "and", "Ġand"),
+    ],
+)
+def test_a_watched_word_is_the_token_that_it_becomes_at_the_mask_that_is_asked(encoder_of, prompt, gap, word, token):
+    encoder = encoder_of("roberta")
+    live = load_live(encoder, "lens", None)
+    wanted = encoder.tokenizer.convert_tokens_to_ids(token)
+    if encoder.tokenizer.convert_ids_to_tokens(wanted) != token:
+        pytest.skip("the tiny vocabulary lacks the token")
+    assert live.watched_id(word, prompt, gap) == wanted
+    watched = live.ask(prompt, watch=[word], mask_index=gap).layers[1].watched[0]
+    assert watched.id == wanted
+    assert [one.id for one in (answer.layers[0].watched[0] for answer in live.fill_left_to_right(prompt, watch=[word])[1])][gap] == wanted
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "albert", "modernbert"])
+def test_a_followed_answer_has_the_rank_that_probe_stores(name, encoder_of):
+    live = load_live(encoder_of(name), "lens", None)
+    for prompt, word in (("[MASK] is the capital of it.", "one"), ("It was born in [MASK].", "Berlin"), ("([MASK]) is it.", "a")):
+        token = answer_ids([Fact("own", "r", "s", word, prompt, prompt)], live.encoder)[0]
+        if isinstance(token, int):
+            assert live.ask(prompt, watch=[word]).layers[0].watched[0].id == token
+        else:
+            with pytest.raises(UnknownWord):
+                live.ask(prompt, watch=[word])
 
 
 @pytest.mark.parametrize("top", [0, -3, 10_000])

@@ -1,10 +1,13 @@
 """The Facts page on a planted family: parts of a pair's facts, and one fact model by model."""
 
 import json
+from urllib.parse import parse_qs
 
 import pytest
 
+from probing.core.facts import Fact
 from tests.pages.conftest import words
+from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 
 TUNED = "nesia-mini-qa-squad-1"
@@ -121,3 +124,28 @@ def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):
     app = family(model="nesia-mini")
     assert len(charts(app)) == 2
     assert app.multiselect(key="facts.fact_models").options == [TUNED, "other-bert"]
+
+
+def test_stored_tokens_are_cleaned_and_the_right_one_is_framed_by_its_rank(tmp_path, visit, monkeypatch):
+    """An uncased vocabulary writes "sao" where the fact says "São", a byte-level one "ĠSÃ£o"; "SAO" is another token."""
+    monkeypatch.setattr(planted, "TOKENS", (*planted.TOKENS, "ĠSÃ£o", "▁rome", "SAO", "São"))
+    gold = planted.TOKENS.index("ĠSÃ£o")
+    fact = Fact("trex", "P36", "Brazil", "São", "", "The city is [MASK]")
+    rows = planted.prediction_rows(PlantedRun(facts=(fact,)))
+    for row in rows:
+        row.update(top_ids=[gold + 1, gold, gold + 2, gold + 3], top_logp=[-1.0, -2.0, -3.0, -4.0], gold_rank=2)
+    monkeypatch.setattr(planted, "prediction_rows", lambda run: rows)
+    snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(facts=(fact,)), PlantedRun(model="other", facts=(fact,))][:1])
+    app = visit("facts", run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    app.run()
+    assert not app.exception
+    (grid, *_) = charts(app)
+    assert [text.split("<br>")[0] for text in grid["data"][1]["text"]][:4] == ["rome", "São", "SAO", "São"]
+    frames = [(shape["y0"] + shape["y1"]) / 2 for shape in grid["layout"]["shapes"] if (shape["x0"] + shape["x1"]) / 2 == 2]
+    assert frames == [0, 1, 2, 3] and len(grid["layout"]["shapes"]) == 4
+    table = next(frame.value for frame in app.dataframe if "token" in frame.value.columns)
+    assert set(table["token"]) == {"rome", "São", "SAO"} and "framed" not in table.columns
+    # The tokenizer, not the page, knows what becomes of capital letters.
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Ask live")
+    assert parse_qs(link.query_string)["watch"] == ["São"]

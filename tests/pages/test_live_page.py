@@ -1,9 +1,13 @@
 """The live page on a tiny random model: every layer answers, and every mistake gets a helpful answer."""
 
 import json
+import socket
+from dataclasses import replace
 
 import pytest
 
+from probing.core.errors import ModelError
+from probing.ui import live_models
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import words
 
@@ -112,11 +116,12 @@ def test_a_configured_folder_is_offered(ask, tmp_path, monkeypatch):
 
 def test_own_facts_are_asked_of_the_tiny_model(ask, tmp_path):
     from probing.core.own_facts import parse_own_facts
+    from probing.ui.live_models import Choice
     from probing.ui.own_upload import SAMPLE, ask_all
 
     facts = parse_own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
     assert len(facts) == 3
-    table = ask_all(facts, str(save("bert", tmp_path / "own")), "lens")
+    table = ask_all(facts, Choice("own", str(save("bert", tmp_path / "own")), ""), "lens")
     assert list(table.columns[4:-1]) == [f"layer {n}" for n in range(LAYERS + 1)]
     assert table.loc[0, "layer 0"] >= 1 and table.loc[0, "note"] == ""
     assert table.loc[1, "note"] and table["layer 1"].isna()[1]
@@ -149,6 +154,13 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     table = next(frame.value for frame in app.dataframe if "layer 0" in frame.value.columns)
     assert len(table) == 1 and table[f"layer {LAYERS}"][0] >= 1
     assert any(button.key == "own-facts.csv" for button in app.get("download_button"))
+
+
+def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_facts, tmp_path):
+    rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
+    app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
+    (command,) = [code.value for code in app.code if "probe" in code.value]
+    assert command == f"python -m probing probe --model {tmp_path / 'cache' / 'models' / 'tiny'} --facts YOUR_FILE.csv --head lens"
 
 
 @pytest.mark.parametrize(
@@ -320,3 +332,119 @@ def test_a_model_whose_weights_are_not_numbers_is_named_and_not_asked(ask, tmp_p
     app = ask("Paris is in [MASK].", live_model="broken")
     assert not app.exception and not charts(app)
     assert "not numbers" in app.warning[0].value or "stores bert" in app.warning[0].value
+
+
+@pytest.fixture
+def no_network(monkeypatch) -> list:
+    """Connections that were tried; none is made."""
+    tried = []
+
+    def refuse(self, address):
+        tried.append(address)
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *address, **_: refuse(None, address))
+    return tried
+
+
+@pytest.mark.parametrize("query", [{"live_model": "roberta-base"}, {"live_models": "roberta-base"}, {"live_base": "roberta-base"}])
+def test_a_link_makes_the_server_ask_no_hub(ask, family, no_network, monkeypatch, query):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    wanted = {"live_model": "stranger", "replaced": "last"} | query
+    app = ask("Paris is in [MASK].", **wanted)
+    assert not app.exception and not no_network
+    if "live_base" not in query:
+        button = next(button for button in app.button if "Hugging Face hub" in button.label)
+        loads = []
+        monkeypatch.setattr(live_models, "load", lambda choice, head, fetch=False: loads.append((choice.name, fetch)) or refuse())
+
+        def refuse():
+            raise ModelError("the hub was asked")
+
+        button.click().run()
+        assert ("roberta-base", True) in loads and any("the hub was asked" in one.value for one in app.warning)
+        loads.clear()
+        app.run()
+        assert ("roberta-base", True) not in loads, "a download is tried once for each press"
+
+
+def test_what_is_loaded_without_a_press_is_loaded_from_this_machine_only(no_network, monkeypatch, tmp_path):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    choice = live_models.choices()["roberta-base"]
+    with pytest.raises(ModelError, match="not on this machine"):
+        live_models.load(choice, "lens")
+    # Also where it was in the hub's cache and is gone when it is loaded.
+    with pytest.raises(ModelError, match="fetched before"):
+        live_models.load(replace(choice, here=True), "lens")
+    assert not no_network
+
+
+@pytest.fixture
+def headless(tmp_path, monkeypatch):
+    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head, and without any note."""
+    from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
+
+    base = save("bert", tmp_path / "cache" / "models" / "tiny")
+    body = BertForMaskedLM.from_pretrained(base).bert
+    model = BertForSequenceClassification(body.config)
+    model.bert.load_state_dict(body.state_dict(), strict=False)
+    model.save_pretrained(tmp_path / "classifier")
+    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "classifier")
+    monkeypatch.setenv("PROBING_MODELS", str(tmp_path / "classifier"))
+
+
+def test_the_base_of_a_model_without_a_head_is_chosen_on_the_page_and_kept_in_the_link(ask, headless):
+    app = ask("Paris is in [MASK].", live_model="classifier", watch="france")
+    assert not app.exception and not app.warning and not charts(app)
+    assert "--base" not in words(app)
+    menu = app.selectbox(key="live.live_base")
+    assert {"tiny", "nesia-mini"} <= set(menu.proto.options) and "classifier" not in menu.proto.options
+    menu.set_value("tiny").run()
+    assert not app.exception and app.query_params["live_base"] in ("tiny", ["tiny"])
+    own = ask("Paris is in [MASK].", live_model="tiny", watch="france")
+    assert charts(app)[0]["data"][1]["text"] == charts(own)[0]["data"][1]["text"]
+    # Its base is known now, so its layers can be put back.
+    app.segmented_control(key="live.replaced").set_value("last").run()
+    assert not app.exception and "put back to tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
+    other = ask("Paris is in [MASK].", live_model="classifier", live_base="nesia-mini")
+    assert not other.exception and other.warning, "a base that does not fit is a message"
+    beside = ask("Paris is in [MASK].", live_models="classifier")
+    assert not beside.exception and charts(beside) and any("Choose it as the model" in note.value for note in beside.info)
+
+
+@pytest.mark.parametrize("mask", ["0", "1", "2"])
+def test_gaps_that_models_count_or_take_differently_end_no_page(ask, tmp_path, monkeypatch, mask):
+    save("roberta", tmp_path / "cache" / "models" / "roberta")
+    app = ask("[MASK] is the capital of <mask>.", live_models="roberta", mask=mask)
+    assert not app.exception and charts(app)
+    # The first model takes 48 word pieces.
+    app = ask("paris " * 60 + "[MASK] [MASK]", live_models="roberta", mask=mask)
+    assert not app.exception and app.warning
+    # BERT takes 48 of them, and RoBERTa's pieces are fewer or more: each says so for itself.
+    app = ask("It is Paris " * 13 + "[MASK] [MASK]", live_models="roberta", mask=mask, watch="france")
+    assert not app.exception
+
+
+def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
+    from probing.core.facts import Fact
+    from probing.models.answers import answer_ids
+    from probing.models.encoders import load_encoder
+    from probing.models.live import load_live
+    from probing.ui.live_models import Choice
+    from probing.ui.own_upload import ask_all
+
+    folder = save("roberta", tmp_path / "cache" / "models" / "roberta")
+    prompt = "[MASK] paris is it."
+    encoder = load_encoder(folder, device="cpu")
+    fact = Fact("own", "r", "s", "and", prompt, prompt)
+    (token,) = answer_ids([fact], encoder)
+    last = load_live(encoder, "lens", None).ask(prompt, len(encoder.tokenizer)).layers[-1]
+    # As probe ranks it: ties take the worst place.
+    gold = next(one for one in last.tokens if one.id == token)
+    rank = sum(one.log_probability >= gold.log_probability for one in last.tokens)
+    app = ask(prompt, live_model="roberta", watch="and")
+    table = next(frame.value for frame in app.dataframe if "word" in frame.value.columns)
+    assert list(table["rank"])[-1] == rank
+    assert ask_all((fact,), Choice("roberta", str(folder), ""), "lens")[f"layer {LAYERS}"][0] == rank

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitTheme
@@ -135,6 +136,18 @@ def test_the_facts_behind_a_point_are_one_link_away(visit):
     assert "at layer 1" in words(app)
     links = [link.proto for link in app.get("page_link")]
     assert any(link.label == "Show these facts" and "at_layer=1" in link.query_string for link in links)
+
+
+def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(visit):
+    app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "sheet": "2"})
+    app.switch_page(PAGES["layer_curves"])
+    app.query_params.clear()
+    app.run()
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Show these facts")
+    assert not {"known", "order", "part", "versus", "sheet"} & set(parse_qs(link.query_string))
+    number = next(text.value for text in app.markdown if "facts have rank" in text.value).split("**")[1]
+    listed = visit("facts", "several", parse_qs(link.query_string))
+    assert f"**{number} facts**" in words(listed)
 
 
 def test_filters_that_keep_no_fact_say_so(visit):

@@ -49,11 +49,11 @@ def family(tmp_path_factory):
 def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
     """Opens a page on the planted family."""
 
-    def opened(page: str, **query) -> AppTest:
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(family))
+    def opened(page: str, snapshot=family, **query) -> AppTest:
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
         monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page])
+        app.switch_page(PAGES[page]) if page != "home" else None
         for name, value in query.items():
             app.query_params[name] = value
         return app.run()
@@ -112,6 +112,18 @@ def test_the_difference_to_the_base_is_offered_where_there_is_one(look):
     assert any("difference to nesia-mini" in text for text in stamps(app))
 
 
+def test_the_difference_is_to_the_base_that_was_asked_the_same_prompts(look, tmp_path):
+    tuned = PlantedRun(model="tuned", base="nesia-mini", rank=tuned_rank, template_set="lama")
+    runs = [PlantedRun(rank=base_rank), tuned]
+    for folder, more in (("without", []), ("with", [PlantedRun(rank=lambda *_: 200, template_set="lama")])):
+        snapshot = plant_runs(tmp_path / folder, [*runs, *more])
+        app = look("relations", snapshot=snapshot, model="tuned", against_base="1")
+        offered = [one for one in app.toggle if one.key == "relations.against_base"]
+        assert bool(offered) == (folder == "with")
+    points = table_with(app, "relation", "layer", "value", "base_value")
+    assert set(points["base_value"]) == {0.0}
+
+
 def test_the_facts_of_a_cell_can_be_opened_without_a_mouse(look):
     app = look("relations", model="nesia-mini")
     (query,) = [query for label, query in links(app).items() if label.startswith("Open ")]
@@ -161,6 +173,26 @@ def test_the_control_stands_beside_the_others(look):
     ]
     control = table.set_index("model").loc["nesia-mini-control"]
     assert (control["kept"], control["lost"]) == (6, 0)
+
+
+def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_trained_as_long(look, tmp_path):
+    runs = [*FAMILY[:2], PlantedRun(model="more-text", base="nesia-mini", objective="control", rank=base_rank)]
+    snapshot = plant_runs(tmp_path / "renamed", runs)
+    said = words(look("home", snapshot=snapshot)).replace("\\", "")
+    assert "nesia-mini-qa-squad-1 loses **83 %**." in said, "the control is not among the fine-tuned ones"
+    assert "Training as long" not in said and "how long more-text was trained is not recorded" in said
+    app = look("compare", snapshot=snapshot)
+    badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
+    assert ":orange-badge[≠ control]" in badges
+    assert any("no measure of the others" in text.value for text in app.caption)
+    lines = {
+        trace["name"]: trace["line"]["dash"]
+        for trace in charts(look("layer_curves", snapshot=snapshot))[0]["data"]
+        if "customdata" in trace
+    }
+    assert lines == {"nesia-mini": "solid", "nesia-mini-qa-squad-1": "solid", "more-text": "longdash"}
+    app = look("compare")
+    assert "Training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
 
 
 def test_the_paired_difference_is_that_of_the_planted_ranks(look):

@@ -7,6 +7,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from probing.core.facts import Fact
 from probing.core.published import read_published
 from probing.reports.claims import RULES
 from probing.ui.columns import text_width
@@ -214,3 +215,24 @@ def test_family_and_figure_stay_in_the_link_and_an_unknown_family_is_a_note(open
     app.selectbox(key="reproduction.figure").set_value(2).run()
     assert not app.exception and app.query_params["figure"] in ("2", ["2"])
     assert any("gone" in note.value for note in open_page(family="gone").info)
+
+
+OWN = tuple(Fact("own", "capital", f"land {n}", "paris", "[X] [Y]", f"land {n} [MASK]") for n in range(4))
+
+
+@pytest.mark.parametrize("figure", ["1", "3", "4"])
+def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(visit, tmp_path, monkeypatch, figure):
+    snapshot = plant_runs(tmp_path / "own", [PlantedRun("mine", probe_set="own", facts=OWN)])
+    app = visit("reproduction", query={"figure": figure}, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    app.run()
+    assert not app.exception
+    assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()
+
+
+def test_a_store_in_other_templates_says_that_there_is_nothing_to_lay_beside(visit, tmp_path, monkeypatch):
+    snapshot = plant_runs(tmp_path / "other", [PlantedRun("mine", template_set="mine")])
+    app = visit("reproduction", run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    app.run()
+    assert not app.exception and any("nothing to lay beside" in note.value for note in app.info)

@@ -2,7 +2,10 @@
 
 import json
 
-from probing.reports.comparability import badge, comparability, differences
+import pytest
+
+from probing.core.registry import read_registry
+from probing.reports.comparability import as_long, badge, comparability, differences
 from probing.store.database import open_database
 from tests.store.planted import PlantedRun, plant_store
 
@@ -85,11 +88,43 @@ def test_other_heads_are_named_by_their_kinds():
 def test_the_control_is_found_in_the_store_or_is_one_of_the_two(tmp_path):
     control = PlantedRun(model="nesia-mini-control", base="nesia-mini", objective="control")
     with open_database(plant_store(tmp_path / "with", [control])) as db:
-        assert comparability(BASE, TUNED, db)[-1].words == "nesia-mini-control"
-        assert comparability(BASE, row("x", "other-base"), db)[-1].same  # the base's control
+        assert comparability(BASE, BASE, db)[-1].words == "nesia-mini-control"
         assert not comparability(row("y"), row("x", "other-base"), db)[-1].same
         assert not comparability(BASE | {"head": "lens"}, TUNED | {"head": "lens"}, db)[-1].same
     assert comparability(BASE, TUNED | {"objective": "control"})[-1].words == "nesia-mini-qa is one"
+
+
+@pytest.mark.parametrize(
+    ("control", "tuned", "same", "words"),
+    [
+        ((600, 2000, 8), (600, 2000, 32), True, "mine, trained as long: 600 steps of 2,000 tokens"),
+        ((600, 0, 8), (600, 0, 8), True, "mine, trained as long: 600 steps of 8 rows"),
+        ((600, 0, 8), (200, 0, 8), False, "mine, but it was trained for 600 steps of 8 rows, nesia-mini-qa for 200 steps of 8 rows"),
+        ((600, 0, 8), (600, 0, 32), False, "mine, but it was trained for 600 steps of 8 rows, nesia-mini-qa for 600 steps of 32 rows"),
+        ((600, 0, 8), None, False, "mine, but how long nesia-mini-qa was trained is not recorded here"),
+        (None, None, False, "mine, but how long mine and 1 more was trained is not recorded here"),
+    ],
+)
+def test_a_control_counts_only_where_it_is_recorded_that_it_was_trained_as_long(tmp_path, monkeypatch, control, tuned, same, words):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    for name, length in (("mine", control), ("nesia-mini-qa", tuned)):
+        if length:
+            steps, tokens, batch = length
+            folder = tmp_path / "cache" / "models" / name
+            folder.mkdir(parents=True)
+            note = {"steps": steps, "recipe": {"tokens_a_step": tokens, "batch": batch}}
+            (folder / "finetuning.json").write_text(json.dumps(note), encoding="utf-8")
+    stored = PlantedRun(model="mine", base="nesia-mini", objective="control")
+    with open_database(plant_store(tmp_path / "store", [stored])) as db:
+        check = comparability(BASE, TUNED, db)[-1]
+    assert (check.same, check.words) == (same, words)
+    # The control itself beside a fine-tuned model is held to the same.
+    assert comparability(row("mine", "nesia-mini", objective="control"), TUNED)[-1] == check
+
+
+def test_the_shipped_control_was_trained_as_long_as_the_shipped_models():
+    shipped = [entry.name for entry in read_registry().models if entry.shipped and entry.base]
+    assert as_long("nesia-mini-control", [name for name in shipped if name != "nesia-mini-control"])[0]
 
 
 def test_differences_are_the_fields_that_differ_and_no_others():

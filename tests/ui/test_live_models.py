@@ -4,11 +4,13 @@ import json
 import threading
 from types import SimpleNamespace
 
+import huggingface_hub
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
+from probing.core.registry import read_registry
 from probing.ui import live_models
-from probing.ui.live_models import Choice, Shelf, base_of, described
+from probing.ui.live_models import Choice, Shelf, base_of, choices, described
 
 
 def make(log: list, name: str, nbytes: int):
@@ -53,6 +55,60 @@ def test_a_model_that_cannot_be_loaded_leaves_the_others():
     with pytest.raises(OSError):
         shelf.get(("b",), broken)
     assert shelf.get(("a",), make(log, "a", 100)).name == "a" and log == ["a"]
+
+
+def test_who_asks_for_a_model_that_is_kept_does_not_wait_for_one_that_loads():
+    shelf, log, loads, go_on, ends = Shelf(limit=1000), [], threading.Event(), threading.Event(), {}
+    shelf.get(("kept",), make(log, "kept", 100))
+
+    def slow():
+        loads.set()
+        assert go_on.wait(20)
+        return make(log, "slow", 100)()
+
+    def get(visitor: str, key: str, maker):
+        ends[visitor] = shelf.get((key,), maker)
+
+    visits = [("first", "slow", slow), ("second", "slow", slow), ("third", "other", make(log, "other", 100))]
+    threads = [threading.Thread(target=get, args=visit, daemon=True) for visit in visits]
+    threads[0].start()
+    assert loads.wait(20)
+    for thread in threads[1:]:
+        thread.start()
+    quick = threading.Thread(target=get, args=("quick", "kept", make(log, "again", 100)), daemon=True)
+    quick.start()
+    quick.join(20)
+    assert ends["quick"].name == "kept" and set(ends) == {"quick"}
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert ends["first"] is ends["second"] and sorted(log) == ["kept", "other", "slow"]
+
+
+def test_a_load_that_fails_lets_the_next_one_try():
+    shelf, log = Shelf(limit=1000), []
+
+    def broken():
+        raise OSError("gone")
+
+    with pytest.raises(OSError):
+        shelf.get(("a",), broken)
+    assert shelf.get(("a",), make(log, "a", 100)).name == "a"
+
+
+def test_a_hub_model_is_marked_unless_it_was_fetched_before(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    entry = next(entry for entry in read_registry().models if entry.name == "roberta-base")
+    fetched: set[str] = set()
+    monkeypatch.setattr(
+        huggingface_hub, "try_to_load_from_cache", lambda source, name, revision: "there" if (source, name) in fetched else None
+    )
+    assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(hub, not on this machine)")
+    fetched.add((entry.source, "config.json"))
+    assert not choices()["roberta-base"].here, "no weights"
+    fetched.add((entry.source, "model.safetensors"))
+    assert choices()["roberta-base"].here and choices()["roberta-base"].label == "roberta-base (hub)"
+    assert choices()["nesia-mini"].here
 
 
 def test_a_models_base_is_known_from_the_registry_or_its_folder(tmp_path):

@@ -1,0 +1,48 @@
+"""How long a model was fine-tuned, as the note says that ``finetune`` writes beside it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.places import cache_folder
+from probing.core.registry import read_registry
+
+NOTE = "finetuning.json"
+
+
+@dataclass(frozen=True)
+class Training:
+    """Length of a fine-tuning: equal where two models took as many steps of the same size.
+
+    Attributes:
+        steps: how many were taken.
+        size: how much a step read.
+        unit: of what: ``tokens`` (padded) or ``rows``.
+    """
+
+    steps: int
+    size: int
+    unit: str
+
+    @property
+    def words(self) -> str:
+        """ "600 steps of 2,000 tokens"."""
+        return f"{self.steps:,} steps of {self.size:,} {self.unit}"
+
+
+def training_of(model: str) -> Training | None:
+    """The fine-tuning of a shipped model, or of one in ``cache/models``; None where nothing is recorded.
+
+    Args:
+        model: its name in results.
+    """
+    shipped = [Path(entry.location) for entry in read_registry().models if entry.name == model and entry.shipped]
+    for folder in (*shipped, cache_folder() / "models" / model):
+        try:
+            note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+            recipe, steps = note["recipe"], int(note["steps"])
+            tokens = int(recipe["tokens_a_step"])
+            return Training(steps, tokens, "tokens") if tokens else Training(steps, int(recipe["batch"]), "rows")
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None

@@ -1,0 +1,61 @@
+"""Every multiselect of every page, with all of its options in the link: no page ends, whatever the menu has room for."""
+
+import pytest
+import streamlit as st
+
+from probing.ui import selection
+from tests.models.tiny_models import save
+from tests.pages.conftest import PAGES
+from tests.store.planted import PlantedRun, plant_runs
+
+MODELS = ("base", *(f"tuned-{n}" for n in range(7)))
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """A base with seven models fine-tuned from it, on two probe sets and through two heads."""
+    runs = [
+        PlantedRun(model, head=head, probe_set=probe_set, base="" if model == "base" else "base")
+        for model in MODELS
+        for head in ("tied", "lens")
+        for probe_set in ("trex", "common_sense")
+    ]
+    return plant_runs(tmp_path_factory.mktemp("crowd"), runs)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_multiselect_takes_a_link_with_all_of_its_options(visit, monkeypatch, tmp_path, crowd, page):
+    for n in range(5):
+        save("bert", tmp_path / "cache" / "models" / f"tiny-{n}")
+    menus, bound = {}, selection.bound
+
+    def noted(widget, label, field, *arguments, **options):
+        if widget == st.multiselect:
+            menus[field] = list(options["options"])
+        return bound(widget, label, field, *arguments, **options)
+
+    monkeypatch.setattr(selection, "bound", noted)
+
+    def opened(query: dict):
+        first = {"live_model": "tiny-0", "live_head": "lens"} if page == "live" else {"model": "tuned-0"} if page in ("facts",) else {}
+        app = visit(page, query=first | query, run=False)
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(crowd))
+        return app.run()
+
+    assert not opened({}).exception
+    found = dict(menus)
+    assert bool(found) == (page not in ("reproduction", "methods"))
+    for field, options in found.items():
+        local = [name for name in options if not str(name).startswith("nesia")] if field == "live_models" else options
+        app = opened({field: local})
+        assert not app.exception, field
+        chosen = app.multiselect(key=f"{page}.{field}")
+        assert chosen.value == local[: chosen.proto.max_selections or None]
+
+
+def test_models_that_find_no_room_beside_a_fact_are_named(visit, monkeypatch, crowd):
+    app = visit("facts", query={"model": "tuned-0", "fact_models": MODELS[2:]}, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(crowd))
+    app.run()
+    assert app.multiselect(key="facts.fact_models").value == list(MODELS[2:5])
+    assert any("left aside" in note.value and r"tuned\-6" in note.value for note in app.info)

@@ -1,0 +1,154 @@
+"""A store whose every text is an attack: no page shows any of it as markup, as a link or as an image."""
+
+import json
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from probing.core.facts import Fact
+from probing.store.parquet import write_table
+from tests.store import planted
+from tests.store.planted import PlantedRun, prediction_rows, run_row
+
+#: What a browser's Markdown would make of it: an image, HTML, two links, a colour, an open code span.
+ATTACK = '![sly](https://evil.example/a.png) <img src="https://evil.example/b"> [x](https://evil.example/c) www.evil.example :red[x] `'
+#: Message and field of a proto -> texts that are shown as they stand: cells, menus, code, values of widgets, and what is not shown.
+PLAIN = {
+    ("Code", "code_text"), ("PlotlyChart", "spec"), ("PlotlyChart", "alt"), ("Selectbox", "options"), ("MultiSelect", "options"),
+    ("Selectbox", "raw_value"), ("Selectbox", "set_value"), ("MultiSelect", "raw_values"), ("PageLink", "query_string"),
+    ("SelectSlider", "options"), ("TextInput", "default"), ("TextInput", "value"), ("TextArea", "default"), ("TextArea", "value"),
+}  # fmt: skip
+
+
+def named(field: str) -> str:
+    return f"{field} {ATTACK}"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> tuple[Path, dict[str, str]]:
+    """A family of a base, a fine-tuned model and a control whose every text field is an attack; and the names in it."""
+    folder, patch = tmp_path_factory.mktemp("hostile"), pytest.MonkeyPatch()
+    words = [named("token"), named("answer")]
+    patch.setattr(planted, "TOKENS", (*planted.TOKENS, *words))
+    patch.setattr(planted, "TOKENIZER", named("tokenizer"))
+    try:
+        for probe_set in ("trex", named("set")):
+            facts = tuple(
+                Fact(probe_set, named(f"relation {n % 3}"), f"{named('subject')} {n}", words[1], named("[X] template [Y]"),
+                     f"{named('prompt')} {n} [MASK]", pred=named("pred"))
+                for n in range(9)
+            )  # fmt: skip
+            _plant(folder, probe_set, facts, words)
+    finally:
+        patch.undo()
+    return folder, {"base": named("base"), "tuned": named("tuned"), "probe_set": named("set")}
+
+
+def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[str]) -> None:
+    first = len(planted.TOKENS) - 2
+    made = (("head_recipe", json.dumps({named("recipe"): named("value")})), (named("setting"), "1"))
+    runs = [
+        PlantedRun(named("base"), probe_set=probe_set, facts=facts, objective=named("objective"), top=lambda *_: first),
+        PlantedRun(named("tuned"), base=named("base"), probe_set=probe_set, facts=facts, objective=named("objective"), made=made,
+                   rank=lambda number, layer: 1 + (number * 7 + layer * 5) % 40),
+        PlantedRun(named("other"), base=named("base"), probe_set=probe_set, facts=facts, objective="control"),
+        PlantedRun(named("base"), head=named("head"), probe_set=probe_set, facts=facts),
+    ]  # fmt: skip
+    for number, run in enumerate(runs):
+        row = run_row(run) | {name: named(name) for name in ("model_revision", "device", "code_version", "created")}
+        row |= {
+            "dtype": named(f"dtype {number}"),
+            "left_out": json.dumps({named("reason"): 1}),
+            "template_set": "default" if number < 3 else named("templates"),
+        }
+        write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
+        write_table("runs", [row], folder / run.run_id / f"runs-{run.run_id}.parquet")
+    part = folder / ("lama" if probe_set == "trex" else "own")
+    columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
+    rows = [{name: getattr(fact, name) for name in columns} | {"template_set": named("templates")} for fact in facts]
+    write_table("facts", rows, part / "facts-hostile.parquet")
+    labels = [
+        {"relation": named(f"relation {n}"), "probe_set": probe_set, "label": named(f"label {n}"), "cardinality": named("kind")}
+        for n in range(3)
+    ]
+    write_table("relations", labels, part / "relations.parquet")
+    if probe_set == "trex":
+        size = range(len(planted.TOKENS))
+        vocabulary = {"tokenizer": [planted.TOKENIZER] * len(size), "id": list(size), "token": list(planted.TOKENS)}
+        write_table("vocabulary", vocabulary, folder / "vocabulary-hostile.parquet")
+        keys = [f"{fact.relation}\t{fact.subject}\t{fact.object}" for fact in facts]
+        exposure = {"model": [named("base")] * len(keys), "fact_key": keys, "exposure": [named("exposure")] * len(keys)}
+        write_table("exposure", exposure, folder / "exposure-hostile.parquet")
+        task = {name: named(name) for name in ("objective", "metric", "chance_name")} | {"value": 0.5, "chance": 0.1, "n": 9}
+        write_table("tasks", [{"model": named("tuned"), "base": named("base")} | task], folder / "tasks-hostile.parquet")
+        drift = [{"model": named("tuned"), "base": named("base"), "layer": n, "drift": 0.1, "parameters": 5} for n in range(4)]
+        write_table("weight_drift", drift, folder / "weight_drift-hostile.parquet")
+
+
+def texts(message) -> list[tuple[str, str]]:
+    """Every text in a proto that a browser reads as Markdown, with where it stands."""
+    found = []
+    for field, value in message.ListFields():
+        where = (type(message).__name__, field.name)
+        if where in PLAIN or field.name.endswith("id"):
+            continue
+        if where == ("Dataframe", "columns"):
+            # Headings are plain; the help on one is Markdown.
+            found += [("Dataframe.help", one["help"]) for one in json.loads(value).values() if one.get("help")]
+            continue
+        for one in value if field.is_repeated and not hasattr(value, "items") else [value]:
+            if isinstance(one, str):
+                found.append((".".join(where), one))
+            elif hasattr(one, "ListFields"):
+                found += texts(one)
+    return found
+
+
+def walk(block) -> list[tuple[str, str]]:
+    found = texts(block.proto) if getattr(block, "proto", None) is not None else []
+    for child in getattr(block, "children", {}).values():
+        found += walk(child)
+    return found
+
+
+def markup_of(text: str) -> list[str]:
+    """What of the attacks a browser would act on."""
+    acts = []
+    for block in MarkdownIt("commonmark").enable("table").parse(text):
+        for part in block.children or [block]:
+            if part.type in ("image", "html_inline", "html_block", "link_open") and "evil" in f"{part.content}{part.attrs}":
+                acts.append(f"{part.type} {part.content}{part.attrs}")
+            # The browser's dialect makes links of bare addresses, unless they are code.
+            elif part.type in ("text", "text_special", "inline") and not part.children and "evil.example" in part.content:
+                acts.append(f"bare address in {part.content}")
+    return acts
+
+
+VISITS = [
+    ("home", {}), ("layer_curves", {}), ("relations", {"model": "tuned", "against_base": "1"}), ("compare", {"tuned": "tuned"}),
+    ("facts", {"model": "tuned", "part": "lost", "versus": "base"}), ("facts", {"model": "base", "text": ATTACK}),
+    ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}), ("reproduction", {}), ("methods", {}),
+    ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}), ("relations", {"model": "base", "relations": "gone"}),
+    ("compare", {"tuned": "gone", "versus_model": "gone"}), ("reproduction", {"family": "gone", "figure": "2"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("probe_set", ["trex", "set"])
+@pytest.mark.parametrize(("page", "query"), VISITS, ids=[f"{page}-{n}" for n, (page, _) in enumerate(VISITS)])
+def test_no_page_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile, page, query, probe_set):
+    query = {name: named(value) if value in ("base", "tuned", "gone") else value for name, value in query.items()}
+    if page in ("facts", "relations", "compare"):
+        query["probe_set"] = "trex" if probe_set == "trex" else named("set")
+    app = visit(page, query=query, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(hostile[0]))
+    app.run()
+    assert not app.exception
+    shown = [one for part in app._tree.children.values() for one in walk(part)]
+    assert page in ("layer_curves", "methods") or any("evil" in text for _, text in shown)
+    assert {(where, text, tuple(acts)) for where, text in shown if (acts := markup_of(text))} == set()
+
+
+def test_the_check_of_this_file_sees_every_attack():
+    assert len(markup_of(ATTACK)) >= 4
+    assert markup_of("see https://evil.example") and not markup_of("see `https://evil.example`")

@@ -1,0 +1,130 @@
+"""Words of strangers on a page: escaped by type, and no call of the pages can forget it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from probing.ui.text import Markdown, code, escape, filled, joined
+
+ROOT = Path(__file__).resolve().parents[2]
+ATTACKS = [
+    "![x](https://evil.example/a.png)", "<img src=x>", "[x](https://evil.example/b)", "**bold** _it_ ~~no~~", "# title", ":red[x] $x$",
+    "`code`", "a`b https://evil.example/c``d", "www.evil.example", "me@evil.example", "back\\slash \\* and |pipe|", "two\n\nlines", "<https://evil.example>",
+]  # fmt: skip
+
+
+def shown(markdown: str) -> tuple[str, set[str]]:
+    """The text that a reader of CommonMark sees, and which kinds of markup are in it."""
+    parts = [part for block in MarkdownIt().parse(markdown) for part in (block.children or [block])]
+    return "".join(part.content for part in parts), {part.type for part in parts if not part.type.startswith("paragraph")}
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_a_filled_in_value_is_shown_as_it_stands_and_brings_no_markup(text):
+    seen, kinds = shown(filled("A {text} B", text=text))
+    assert seen == f"A {' '.join(text.split())} B"
+    assert kinds <= {"text", "text_special", "code_inline"}
+    assert escape(text) == filled("{text}", text=text)
+
+
+def test_an_address_is_code_because_a_browser_would_make_it_a_link():
+    for word in ("https://evil.example/a`b", "www.evil.example", "me@evil.example"):
+        assert "code_inline" in shown(escape(f"see {word} now"))[1]
+    assert shown(code("``"))[0] == "``"
+
+
+def test_a_metric_is_no_address():
+    assert escape("P@1 at 0.5") == r"P@1 at 0\.5"
+
+
+def test_numbers_and_our_own_markup_are_left_as_they_are():
+    assert filled("{n:,} at {share:.1f} %, {words}", n=-1234, share=-0.25, words=Markdown("**so**")) == "-1,234 at -0.2 %, **so**"
+    assert filled("**a**") + "*b*" == r"**a**\*b\*" and "*b*" + filled("**a**") == r"\*b\***a**"
+    assert joined(", ", ["*a*", filled("*{b}*", b="b")]) == r"\*a\*, *b*"
+
+
+#: Calls whose arguments a browser reads as Markdown: name -> which of the positional ones; by name also those of ``NAMED``.
+PLACES = {
+    **dict.fromkeys(
+        ("markdown", "caption", "info", "warning", "error", "success", "title", "header", "subheader", "badge", "spinner", "button",
+        "expander",
+         "popover", "toggle", "checkbox", "selectbox", "multiselect", "segmented_control", "pills", "text_input", "file_uploader",
+         "download_button", "select_slider", "write", "toast"), 0),
+    "progress": None, "page_link": None,
+}  # fmt: skip
+#: The same of our own functions, which hand on what they are given.
+OURS = {"bound": 1, "link": 1, "missing": 0, "_several": 0, "_link": 3, "filled": 0, "joined": 0}
+NAMED = ("help", "label", "body", "text")
+SAFE_CALLS = {"filled", "escape", "joined", "code", "Markdown"}
+
+
+def returns_markdown() -> set[str]:
+    """Functions of the pages that say that they give Markdown."""
+    found = set()
+    for path in (ROOT / "probing" / "ui").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name) and node.returns.id == "Markdown":
+                found.add(node.name)
+    return found
+
+
+def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:
+    """Whether an expression is a literal of ours, or made by what escapes."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.IfExp):
+        return is_safe(node.body, scope, safe_calls) and is_safe(node.orelse, scope, safe_calls)
+    if isinstance(node, ast.BinOp):
+        return is_safe(node.left, scope, safe_calls) and is_safe(node.right, scope, safe_calls)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Name) and node.value.id.isupper()
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in safe_calls
+    if not isinstance(node, ast.Name):
+        return False
+    if node.id.isupper() or node.id.lstrip("_").isupper():
+        return True
+    function = next(one for one in reversed(scope) if isinstance(one, ast.FunctionDef | ast.Module))
+    if isinstance(function, ast.FunctionDef):
+        for argument in (*function.args.args, *function.args.kwonlyargs):
+            if argument.arg == node.id:
+                return (isinstance(argument.annotation, ast.Name) and argument.annotation.id == "Markdown") or function.name in OURS
+    given = [one.value for one in ast.walk(function) if isinstance(one, ast.Assign | ast.AugAssign | ast.AnnAssign)
+             for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+             if one.value is not None and isinstance(target, ast.Name) and target.id == node.id]  # fmt: skip
+    loops = [one for one in ast.walk(function) if isinstance(one, ast.For)]
+    looped = [one.iter for one in loops if node.id in {name.id for name in ast.walk(one.target) if isinstance(name, ast.Name)}]
+    # A loop over literals, or over a constant of the module.
+    literal = all(not isinstance(part, ast.JoinedStr) for one in looped for part in ast.walk(one)) and all(
+        name.id in ("zip", "st", "range") or name.id.isupper() for one in looped for name in ast.walk(one)
+        if isinstance(name, ast.Name)
+    )  # fmt: skip
+    return bool(given or looped) and literal and all(is_safe(one, [function], safe_calls) for one in given)
+
+
+def unsafe_calls(path: Path) -> list[str]:
+    """Where a file shows as Markdown what is neither a literal nor escaped by type."""
+    found, safe_calls = [], SAFE_CALLS | returns_markdown()
+
+    def visit(node: ast.AST, scope: list[ast.AST]) -> None:
+        if isinstance(node, ast.Call):
+            ours = isinstance(node.func, ast.Name)
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            place = OURS[name] if name in OURS else None if ours else PLACES.get(name)
+            shown = [node.args[place]] if place is not None and len(node.args) > place else []
+            named = (not ours and (name in PLACES or name in OURS or name.endswith("Column"))) or name in ("bound", "number")
+            shown += [one.value for one in node.keywords if named and one.arg in NAMED]
+            found.extend(f"{path.name}:{one.lineno} {name}({ast.unparse(one)})" for one in shown if not is_safe(one, scope, safe_calls))
+        for child in ast.iter_child_nodes(node):
+            visit(child, [*scope, node])
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), [])
+    return found
+
+
+def test_a_page_shows_as_markdown_only_literals_and_what_escapes_by_type():
+    pages = [*(ROOT / "probing" / "ui").glob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]
+    assert [call for path in pages for call in unsafe_calls(path)] == []
