@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from probing.core.errors import StoreError
+from probing.core.errors import DamagedDatabaseError, StoreError
+from probing.core.registry import file_sha256
 from probing.store.schema import SCHEMA_VERSION
 from probing.store.sources import DERIVED_VERSION
 
@@ -34,6 +35,10 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "256MB",
     "threads": THREADS,
 }
+
+
+#: What DuckDB raises for a file whose bytes are not those that it wrote; after the last it answers nothing more.
+_DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
 
 
 class Database:
@@ -76,6 +81,8 @@ class Database:
             if late.is_set():
                 raise StoreError(f"a query on {self.path} took more than {seconds:g} s and was stopped; narrow the selection") from error
             raise StoreError(f"a query on {self.path} was interrupted; try again") from error
+        except _DAMAGE as error:
+            raise DamagedDatabaseError(f"{self.path} is damaged: {error}; run `{BUILD_COMMAND}`, which makes it again") from error
         except duckdb.Error as error:
             raise StoreError(f"cannot query {self.path}: {error}; if this stays so, delete the file and run `{BUILD_COMMAND}`") from error
         finally:
@@ -100,6 +107,12 @@ def current_version(folder: Path) -> str:
         StoreError: if there is none; the message names the command that makes one.
     """
     return _read_pointer(Path(folder))["data_version"]
+
+
+def is_whole(folder: Path, file: Path | None = None) -> bool:
+    """Whether the database in ``folder``, or a copy of it, has the bytes that were written: the sha256 in the pointer."""
+    pointer = _read_pointer(Path(folder))
+    return file_sha256(file or Path(folder) / pointer["file"]) == pointer.get("sha256")
 
 
 def open_database(folder: Path) -> Database:

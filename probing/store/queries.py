@@ -17,6 +17,11 @@ def runs(db: Database) -> pd.DataFrame:
     return db.query("SELECT * FROM runs ORDER BY model, probe_set, head, template_set, seed, run_id")
 
 
+def left_out_files(db: Database) -> pd.DataFrame:
+    """The results files that are not in the database because another version of the program wrote them: path, why."""
+    return db.query("SELECT path, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY path")
+
+
 def probe_sets(db: Database) -> pd.DataFrame:
     """Every probe set: probe_set, n_facts (stored, whichever run probed them), n_relations, n_runs."""
     return db.query("""

@@ -10,7 +10,7 @@ from probing.core.errors import StoreError
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS
 
 #: Raised when a derived table changes while the Parquet files stay as they are; databases are then built anew.
-DERIVED_VERSION = 3
+DERIVED_VERSION = 4
 
 
 @dataclass(frozen=True)
