@@ -18,7 +18,7 @@ from probing.core.registry import file_sha256
 from probing.core.whole_files import place_file, write_whole
 from probing.store import increment
 from probing.store.answer_words import load_words
-from probing.store.database import POINTER, THREADS, is_whole, open_database
+from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
 from probing.store.derived import STATEMENTS
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
@@ -87,6 +87,23 @@ def build_database(
         _remove(temporary)
     _remove_old(target, final)
     return final
+
+
+def built_database(sources: Sequence[Path], target: Path, memory: str = _MEMORY) -> Database:
+    """Builds the database where it is not current, and opens it; one that is found damaged later is made again.
+
+    Raises:
+        StoreError: as ``build_database``.
+    """
+    build_database(sources, target, memory=memory)
+    database = open_database(target)
+
+    def mend() -> Database:
+        build_database(sources, target, memory=memory, verify=True)
+        return open_database(target)
+
+    database.mend = mend
+    return database
 
 
 def _remove(temporary: Path) -> None:

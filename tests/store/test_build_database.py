@@ -14,7 +14,8 @@ import pytest
 
 from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
 from probing.store import database, parquet, queries
-from probing.store.build import build_database
+from probing.store.build import build_database, built_database
+from probing.store.check import check_store
 from probing.store.database import current_version, open_database
 from probing.store.parquet import write_table
 from tests.store.planted import (
@@ -29,6 +30,13 @@ from tests.store.planted import (
 )
 
 RUN = ONE_MODEL[0]
+
+
+def damage_in_place(path: Path) -> None:
+    """Empties all blocks but the first, which hold what is needed to open the file."""
+    with path.open("r+b") as stream:
+        stream.seek(3 * 4096)
+        stream.write(bytes(path.stat().st_size - 3 * 4096))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -315,12 +323,9 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
 def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(tmp_path: Path):
     folder = plant_store(tmp_path)
     damaged = open_database(folder)
-    content = bytearray(damaged.path.read_bytes())
-    # The first blocks hold what is needed to open the file.
-    content[3 * 4096 :] = bytes(len(content) - 3 * 4096)
-    with damaged.path.open("r+b") as stream:
-        stream.write(content)
+    damage_in_place(damaged.path)
     assert not database.is_whole(folder)
+    assert "is damaged" in check_store([tmp_path / "runs"], folder)[0]
     made = build_database([tmp_path / "runs"], folder, verify=True)
     assert made != damaged.path
     with open_database(folder) as db:
@@ -329,7 +334,19 @@ def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(
     damaged.close()
 
 
-@pytest.mark.parametrize("error", [duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException])
+def test_an_open_database_that_was_damaged_in_place_answers_all_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    plant_runs(tmp_path / "runs", SEVERAL)
+    with built_database([tmp_path / "runs"], tmp_path / "db") as undisturbed:
+        expected = queries.aggregate(undisturbed, [RUN.run_id])
+    db = built_database([tmp_path / "runs"], tmp_path / "db")
+    damage_in_place(db.path)
+    assert queries.aggregate(db, [RUN.run_id]).equals(expected)
+    assert "is damaged" in caplog.text
+    assert database.is_whole(tmp_path / "db")
+    db.close()
+
+
+@pytest.mark.parametrize("error", [duckdb.Error, duckdb.IOException, duckdb.FatalException, duckdb.InternalException])
 def test_what_a_damaged_file_makes_duckdb_say_is_an_error_of_its_own(tmp_path: Path, error: type[Exception]):
     class Broken:
         def cursor(self):
