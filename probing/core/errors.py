@@ -41,6 +41,10 @@ class RegistryError(ProbingError):
     """A name is not in the registry, or a file does not match its recorded sha256."""
 
 
+class IncompleteCopyError(RegistryError):
+    """A folder of local copies lacks a part; what it has was taken."""
+
+
 class PublishedError(ProbingError):
     """A file of published numbers is missing or malformed, or a figure is not in it."""
 

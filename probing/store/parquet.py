@@ -86,6 +86,21 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
 
 
+def rows_and_values(path: Path) -> tuple[int, int]:
+    """What a file's footer says of it: its rows, and the values of its largest column; nothing else is read.
+
+    Raises:
+        StoreError: if it cannot be read.
+    """
+    try:
+        found = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
+    columns = range(found.num_columns)
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
+
+
 def check_file(path: Path, table_name: str) -> pa.Schema:
     """Reads only the footer of a file and says whether it is a readable file of this table.
 
