@@ -33,17 +33,19 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
     tables = _tables(paths, title)
     runs: dict[str, dict] = {}
     for name in sorted(name for name in paths if tables[name] == "runs"):
-        _refuse_size(paths[name], name, 1, 1, title)
+        _refuse_size(paths[name], name, (1,), 1, title)
         (runs[name],) = _read(paths[name], "runs", title).to_pylist()
     for name, row in runs.items():
         if problem := _not_whole(name, row, paths, manifest.model):
             raise HubError(f"{name} of {title} is no whole run: {problem}; nothing was taken")
     announced = _announced(runs)
+    expected: tuple[int, ...] | None
     for name in sorted(paths):
         if tables[name] == "predictions" and name not in announced:
             raise HubError(f"{name} of {title} belongs to no run there; nothing was taken")
         if tables[name] != "runs":
-            _refuse_size(paths[name], name, *announced.get(name, (None, 1)), title)
+            expected, in_a_list = announced.get(name, (None, 1))
+            _refuse_size(paths[name], name, expected, in_a_list, title)
     for name, row in runs.items():
         predictions, facts = paths[f"predictions-{row['run_id']}.parquet"], paths[_facts_file(row)]
         tokens = rows_and_values(paths[f"vocabulary-{row['tokenizer']}.parquet"])[0]
@@ -99,17 +101,16 @@ def _announced(runs: dict[str, dict]) -> dict[str, tuple[tuple[int, ...], int]]:
     return found
 
 
-def _refuse_size(path: Path, name: str, expected: tuple[int, ...] | int | None, in_a_list: int, title: str) -> None:
+def _refuse_size(path: Path, name: str, expected: tuple[int, ...] | None, in_a_list: int, title: str) -> None:
     """Raises a ``HubError`` if a file's footer speaks of other numbers of rows or values than expected."""
     from probing.store.parquet import rows_and_values
 
     rows, values = rows_and_values(path)
-    allowed = (expected,) if isinstance(expected, int) else expected
-    if allowed is not None and rows not in allowed:
-        said = " or ".join(f"{n:,}" for n in dict.fromkeys(allowed))
+    if expected is not None and rows not in expected:
+        said = " or ".join(f"{n:,}" for n in dict.fromkeys(expected))
         what = f"{rows:,} predictions" if name.startswith("predictions") else f"{rows:,} rows"
         raise HubError(f"{name} of {title} holds {what}, expected {said}; nothing was taken")
-    if rows > _MOST_ROWS and allowed is None:
+    if rows > _MOST_ROWS and expected is None:
         raise HubError(f"{name} of {title} holds {rows:,} rows, expected at most {_MOST_ROWS:,}; nothing was taken")
     if values > rows * in_a_list:
         raise HubError(f"{name} of {title} holds {values:,} values in a column of {rows:,} rows; nothing was taken")

@@ -44,7 +44,9 @@ def read_facts(
     path = Path(name_or_path).expanduser()
     own = name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()
     if own_name is not None and not own:
-        raise FactsError(f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)}) gets one")
+        raise FactsError(
+            f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)}) gets one"
+        )
     if name_or_path in NAMES:
         names = SHIPPED if name_or_path == "all" else (str(name_or_path),)
         return _read_shipped(names, ours, template_set or "default", shipped)

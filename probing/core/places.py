@@ -63,6 +63,5 @@ def cannot_write(error: BaseException) -> str | None:
 
 def _advice(place: Path | str, error: OSError) -> str:
     return (
-        f"cannot write {place}: {error.strerror}; the cache is {cache_folder()}: make it writable, "
-        "or set PROBING_CACHE to a folder that is"
+        f"cannot write {place}: {error.strerror}; the cache is {cache_folder()}: make it writable, or set PROBING_CACHE to a folder that is"
     )

@@ -136,9 +136,7 @@ def _add_to_copy(
     return True
 
 
-def _fill(
-    path: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None, add: bool = False
-) -> None:
+def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None, add: bool = False) -> None:
     """Makes the database at ``path``; with ``add`` it is a copy of an older one that takes what is new."""
     predictions = [file for file in files if file.table == "predictions"]
     others = [file for file in files if file.table != "predictions"]

@@ -93,9 +93,7 @@ def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[Sourc
 
 def _fresh(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> list[SourceFile]:
     """The files of predictions that the old database was not made from; notes the runs of all."""
-    found = connection.execute(
-        "SELECT source, name, sha256, run_ids, left_out FROM main.files WHERE table_name = 'predictions'"
-    ).fetchall()
+    found = connection.execute("SELECT source, name, sha256, run_ids, left_out FROM main.files WHERE table_name = 'predictions'").fetchall()
     old = {(source, name, sha256) for source, name, sha256, _, _ in found}
     if gone := old - {(file.source, file.name, file.sha256) for file in files}:
         raise UnusualError(f"{min(gone)} is gone or changed")
@@ -125,7 +123,8 @@ def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
         f"SELECT run_id FROM main.runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
         f"SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {_differing('exposure')})",
     ]
-    whys += [f"SELECT run_id FROM {_differing(table)} WHERE run_id IN (SELECT run_id FROM main.runs)" for table in _WHOLE if _of_runs(table)]
+    of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
+    whys += [f"SELECT run_id FROM {_differing(table)} WHERE run_id IN (SELECT run_id FROM main.runs)" for table in of_runs]
     return _ids(connection, " UNION ".join(whys))
 
 
@@ -154,10 +153,6 @@ def merge(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM {_NEW}.{table}")
     connection.execute("SET schema = 'main'")
     connection.execute(f"DROP SCHEMA {_NEW} CASCADE")
-
-
-def _of_runs(table: str) -> bool:
-    return "run_id" in SCHEMAS[table].names
 
 
 def _ids(connection: duckdb.DuckDBPyConnection, sql: str) -> set[str]:

@@ -133,6 +133,19 @@ def layer_ranks(
     )
 
 
+def same_tokens(db: Database, first: str, second: str) -> bool:
+    """Whether two tokenizers have the same tokens by the same ids."""
+    found = db.query(
+        """
+        SELECT count(*) AS n, count(*) FILTER (a.token = b.token) AS same
+        FROM (SELECT id, token FROM vocabulary WHERE tokenizer = $first) a
+        FULL JOIN (SELECT id, token FROM vocabulary WHERE tokenizer = $second) b ON b.id = a.id
+        """,
+        {"first": first, "second": second},
+    )
+    return bool(found["n"].iloc[0]) and bool(found["n"].iloc[0] == found["same"].iloc[0])
+
+
 def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:
     """The tokens of a tokenizer by id: id, token."""
     return db.query("SELECT id, token FROM vocabulary WHERE tokenizer = $tokenizer ORDER BY id", {"tokenizer": tokenizer})
