@@ -22,7 +22,7 @@ _NEW = "addition"
 _WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
 #: The files that a database was made from: of predictions which runs they hold, and of a file that was left out why.
 _FILES = pa.schema(
-    [(name, pa.string()) for name in ("table_name", "name", "sha256", "path", "left_out")]
+    [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
     + [("source", pa.int64()), ("run_ids", pa.list_(pa.string()))]
 )
 
@@ -50,7 +50,6 @@ def note_files(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile
             "table_name": file.table,
             "name": file.name,
             "sha256": file.sha256,
-            "path": str(file.path),
             "left_out": notes.left_out.get((file.source, file.name)),
             "source": file.source,
             "run_ids": notes.runs_of.get(file.sha256),

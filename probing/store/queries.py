@@ -18,8 +18,8 @@ def runs(db: Database) -> pd.DataFrame:
 
 
 def left_out_files(db: Database) -> pd.DataFrame:
-    """The results files that are not in the database because another version of the program wrote them: path, why."""
-    return db.query("SELECT path, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY path")
+    """The results files that are not in the database because another version of the program wrote them: name (below its source), why."""
+    return db.query("SELECT name, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY source, name")
 
 
 def probe_sets(db: Database) -> pd.DataFrame:
