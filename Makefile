@@ -14,7 +14,7 @@ help:
 	@echo "make setup   environment and install only"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
-	@echo "make clean   delete everything derived (cache/ and .venv)"
+	@echo "make clean   delete .venv and what the program makes again by itself; models, heads, runs and downloads stay"
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, this is {v.major}.{v.minor}; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
@@ -61,6 +61,9 @@ format: $(VENV)/.installed-dev
 check: setup
 	$(BIN)/python -m probing check
 
+# Never what a user trained, probed or fetched: cache/README.md.
+MADE_AGAIN := database states head-states shards bench locks
+
 clean:
 	rm -rf $(VENV) build *.egg-info
-	find cache -mindepth 1 ! -name README.md -delete
+	rm -rf $(addprefix cache/,$(MADE_AGAIN))

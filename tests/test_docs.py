@@ -1,6 +1,8 @@
 """What the project can do is documented, and what is documented is there."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,16 @@ def test_the_prose_speaks_of_the_project_only():
         text = path.read_text(encoding="utf-8")
         for word in ("/work/", "../shared", "session's", "TODO", "FIXME"):
             assert word not in text, f"{path}: {word}"
+
+
+def test_make_clean_keeps_what_a_user_made_or_fetched(tmp_path, repo_root):
+    shutil.copyfile(repo_root / "Makefile", tmp_path / "Makefile")
+    said = (repo_root / "cache" / "README.md").read_text(encoding="utf-8")
+    yours, again = said.split("**Made again")
+    kept = [name for row in re.findall(r"^\| (`.*?`) \|", yours, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)]
+    gone = [name for row in re.findall(r"^\| (`.*?`) \|", again, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)]
+    assert {"models", "heads", "runs", "downloads"} <= set(kept) and {"states", "shards", "database"} <= set(gone)
+    for name in [*kept, *gone]:
+        (tmp_path / "cache" / name / "inside").mkdir(parents=True)
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == sorted(kept)

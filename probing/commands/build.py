@@ -16,5 +16,5 @@ def build(
     from probing.store.build import build_database
 
     sources = runs or result_folders()
-    path = build_database(sources, out or database_folder())
+    path = build_database(sources, out or database_folder(), verify=True)
     typer.echo(f"{path} from {', '.join(map(str, sources)) or 'nothing'}")

@@ -1,5 +1,6 @@
 """``probing fetch``: brings data sets and models, from their owners or from local copies."""
 
+import json
 import os
 import shutil
 import tarfile
@@ -7,16 +8,22 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Annotated
 
 import typer
 from tqdm import tqdm
 
-from probing.core.errors import RegistryError
+from probing.core.errors import IncompleteCopyError, RegistryError
 from probing.core.places import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, file_sha256, read_registry
-from probing.core.whole_files import copy_whole, one_at_a_time, sync
+from probing.core.whole_files import copy_whole, one_at_a_time, place_folder, whole_file
+
+_WEIGHTS = (
+    "model.safetensors", "model.safetensors.index.json", "difference.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json",
+)  # fmt: skip
+_TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 
 
 def fetch(
@@ -32,18 +39,25 @@ def fetch(
             typer.echo(f"{model.name:<24} model  {model.licence:<14} {'shipped' if model.shipped else model.source}")
         return
     known = {entry.name for entry in registry.data}
+    incomplete = []
     for name in names:
-        if name in known:
-            target = fetch_data(registry.data_set(name), source, cache_folder() / "downloads" / name)
-        else:
-            target = Path(fetch_model(registry.model(name), source))
-        typer.echo(f"{name}: {target}")
+        try:
+            if name in known:
+                target = fetch_data(registry.data_set(name), source, cache_folder() / "downloads" / name)
+            else:
+                target = Path(fetch_model(registry.model(name), source))
+            typer.echo(f"{name}: {target}")
+        except IncompleteCopyError as error:
+            incomplete.append(str(error))
+    if incomplete:
+        raise IncompleteCopyError("; ".join(incomplete))
 
 
 def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
     """Brings one data set to ``target``; a file that is there and has the right sum is left alone.
 
     Raises:
+        IncompleteCopyError: if local copies lack a file whose sum is not recorded; what they have was taken.
         RegistryError: if a file is not there, cannot be downloaded, or has another sum than the registry records.
     """
     if source is not None:
@@ -55,12 +69,14 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             return target
         missing = [file.path for file in entry.files if not (folder / file.path).is_file() and file.sha256]
         if missing:
-            raise RegistryError(f"{folder} lacks {len(missing)} files of {entry.name}, such as {missing[0]}")
+            raise RegistryError(f"{folder} lacks {_some(missing)} of {entry.name}; nothing was taken")
         if not any((folder / file.path).is_file() for file in entry.files):
             raise RegistryError(f"{folder} has no file of {entry.name}, such as {entry.files[0].path}")
         for file in entry.files:
             if (folder / file.path).is_file():
                 _place(lambda temporary, file=file: shutil.copyfile(folder / file.path, temporary), file, target)  # type: ignore[misc]
+        if lacking := [file.path for file in entry.files if not (target / file.path).is_file()]:
+            raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; what is there was taken: {target}")
         return target
     if entry.url:
         with one_at_a_time(target.parent / f".{entry.name}.lock"):
@@ -81,11 +97,19 @@ def fetch_or_stand_in(registry: Registry, name: str, source: Path | None) -> Pat
     downloads = cache_folder() / "downloads"
     try:
         return fetch_data(entry, source, downloads / entry.name)
-    except RegistryError:
+    except RegistryError as error:
         for other in registry.data if source is not None else ():
-            if other.stands_in_for == name:
+            if other.stands_in_for == name and (source / other.folder).is_dir():  # type: ignore[operator]
                 return fetch_data(other, source, downloads / other.name)
+        if isinstance(error, IncompleteCopyError):
+            typer.echo(f"  {error}")
+            return downloads / entry.name
         raise
+
+
+def _some(names: Sequence[str]) -> str:
+    """How many files, and the first few by name."""
+    return f"{len(names)} file{'' if len(names) == 1 else 's'} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
 
 
 def fetch_model(entry: ModelEntry, source: Path | None) -> str:
@@ -102,9 +126,11 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
             shutil.copytree(folder, temporary)
             with one_at_a_time(target.with_name(f".{target.name}.lock")):
                 shutil.rmtree(target, ignore_errors=True)
-                temporary.replace(target)
+                place_folder(temporary, target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+        if lacking := _missing_parts(target):
+            raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; what is there was taken: {target}")
         return str(target)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
@@ -116,22 +142,30 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
         raise RegistryError(f"cannot download {entry.source} from the hub ({error}); local copies: --from FOLDER") from error
 
 
+def _missing_parts(folder: Path) -> list[str]:
+    """What a model's folder lacks to be opened: configuration, weights with all their parts, tokenizer."""
+    wanted = {"config.json": ("config.json",), "its weights": _WEIGHTS, "its tokenizer": _TOKENIZER}
+    lacking = [what for what, names in wanted.items() if not any((folder / name).is_file() for name in names)]
+    for index in folder.glob("*.index.json"):
+        try:
+            parts = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            lacking.append(f"a readable {index.name}")
+        else:
+            lacking += [part for part in parts if not (folder / part).is_file()]
+    return lacking
+
+
 def _place(bring, file: DataFile, target: Path) -> None:
     path = target / file.path
     # A file without a recorded sum is taken as it is: it came under its final name only once it was whole.
     if path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256):
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
+    with whole_file(path) as temporary:
         bring(temporary)
         got = file_sha256(temporary)
         if file.sha256 and got != file.sha256:
             raise RegistryError(f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another version")
-        sync(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _download(url: str, target: Path, member: str = "") -> None:
@@ -174,4 +208,4 @@ def _unpack(entry: DataEntry, target: Path) -> None:
                 opened.extractall(Path(folder, "files"))
         except zipfile.BadZipFile as error:
             raise RegistryError(f"{entry.url} is not a zip archive: {error}") from error
-        Path(folder, "files", entry.archive_root).replace(target)
+        place_folder(Path(folder, "files", entry.archive_root), target)

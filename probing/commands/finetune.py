@@ -11,7 +11,7 @@ import typer
 from probing.core.errors import FactsError, ModelError
 from probing.core.places import cache_folder
 from probing.core.registry import name_in_files, name_of_model
-from probing.core.whole_files import one_at_a_time
+from probing.core.whole_files import one_at_a_time, place_folder
 
 
 class Objective(StrEnum):
@@ -119,7 +119,7 @@ def finetune(
         (half / FINETUNING).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         # Whatever lies there has no note of finetune and is no finished model.
         shutil.rmtree(target, ignore_errors=True)
-        half.replace(target)
+        place_folder(half, target)
         shutil.rmtree(work, ignore_errors=True)
         for score in scores:
             chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"

@@ -13,7 +13,7 @@ from probing.core.errors import FactsError, HeadError, HubError
 from probing.core.places import cache_folder
 from probing.core.registry import file_sha256
 from probing.core.shared_manifest import SharedManifest
-from probing.core.whole_files import copy_whole, sync
+from probing.core.whole_files import copy_whole, place_folder
 
 if TYPE_CHECKING:
     from probing.models.encoders import Encoder
@@ -154,8 +154,7 @@ def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Pat
         shutil.rmtree(half, ignore_errors=True)
         for path in sorted(source.iterdir()):
             copy_whole(path, half / path.name)
-        half.replace(target)
-        sync(target.parent)
+        place_folder(half, target)
     return targets
 
 

@@ -73,7 +73,10 @@ class LocalFolder:
         read_manifest(self.folder / MANIFEST)
         commit = hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()[:40]
         if revision not in (None, "main", commit):
-            raise HubError(f"{self.folder} is at revision {commit}, asked is {revision}; a folder keeps its newest revision only")
+            raise HubError(
+                f"{self.folder} is at revision {commit}, asked is {revision}; a folder keeps its newest revision only: "
+                "take that with --revision main"
+            )
         return commit
 
     def names(self, commit: str) -> list[str]:

@@ -1,15 +1,13 @@
-"""Runs as they are shared: gathered for a push, checked and placed by a pull."""
+"""Runs as they are shared: gathered for a push, placed by a pull; ``hub_run_checks`` has what is refused."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 import pyarrow as pa
 
 from probing.commands.hub_heads import link_or_copy
 from probing.core.errors import HubError, StoreError
-from probing.core.facts import Fact, fill
 from probing.core.registry import file_sha256, name_in_files
 from probing.core.shared_manifest import SharedManifest
 from probing.core.whole_files import copy_whole
@@ -52,13 +50,13 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
     folder, run_id = path.parent, row["run_id"]
     predictions = folder / f"predictions-{run_id}.parquet"
     config = json.loads(row["config"])
-    vocabulary = folder / f"vocabulary-{name_in_files(row['tokenizer'])}.parquet"
+    vocabulary = folder / f"vocabulary-{row['tokenizer']}.parquet"
     needed = [predictions, folder / f"facts-{config['facts_sha256'][:16]}.parquet", vocabulary, folder / "relations.parquet"]
     if names_lenders(row["config"]):
-        needed.append(folder / _lenders_name(row))
+        needed.append(folder / lenders_file(row))
     if missing := [file for file in needed if not file.is_file()]:
         raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
-    if problem := _incomplete(row, predictions, needed[1]):
+    if problem := incomplete(row, predictions, needed[1]):
         raise StoreError(f"run {run_id}: {problem}; run `probe` again to complete it")
     beside = [folder / f"{table}-{name_in_files(row['model'])}.parquet" for table in ("exposure", "tasks", "weight_drift")]
     for file in [*needed, path, *(file for file in beside if file.is_file())]:
@@ -68,7 +66,7 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
             link_or_copy(file, target / name)
 
 
-def _incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
+def incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
     """What a run's predictions lack or have too much, for its row and its facts; None if nothing."""
     from probing.store.parquet import read_table
 
@@ -85,10 +83,10 @@ def _incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
     asked = set(read_table(facts, "facts").column("fact_id").to_pylist())
     if other := set(table.column("fact_id").unique().to_pylist()) ^ asked:
         return f"{len(other):,} facts are in only one of {predictions.name} and {facts.name}"
-    return _wrong_lenders(row, table, facts, predictions.with_name(_lenders_name(row)))
+    return _wrong_lenders(row, table, facts, predictions.with_name(lenders_file(row)))
 
 
-def _lenders_name(row: dict) -> str:
+def lenders_file(row: dict) -> str:
     return f"lenders-{row['run_id']}.parquet"
 
 
@@ -105,81 +103,6 @@ def _wrong_lenders(row: dict, predictions: pa.Table, facts: Path, lenders: Path)
     swapped = predictions.filter(predictions.column("other_rank").is_valid()).column("fact_id").unique().to_pylist()
     known = list(stored_facts(read_table(facts, "facts")).values())
     return lender_problem(known, {one["fact_id"]: one["lender_id"] for one in stored}, swapped)
-
-
-def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a file is none of this program's tables, or a run is not whole, though the sums are right."""
-    from probing.store.check import fingerprint_problem
-    from probing.store.parquet import read_table
-    from probing.store.sources import table_of
-    from probing.store.swapped_ranks import names_lenders
-
-    there = {Path(file.path).name for file in manifest.content}
-    runs, predicted = [], set()
-    for name in sorted(there):
-        path = folder / DATA / name
-        table = table_of(path)
-        try:
-            if table is None:
-                raise StoreError(f"{name} is named after no table")
-            rows = read_table(path, table)
-        except StoreError as error:
-            raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
-        if table == "facts" and (problem := _renamed(rows.to_pylist())):
-            raise HubError(f"{name} of {title} {problem}; nothing was taken")
-        if table == "runs":
-            runs += [(name, row) for row in rows.to_pylist()]
-        elif table in ("predictions", "lenders"):
-            predicted.add(name)
-    for name, row in runs:
-        wanted = f"predictions-{row['run_id']}.parquet"
-        problem = fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row)
-        if problem is None:
-            needed = [
-                wanted,
-                f"facts-{json.loads(row['config'])['facts_sha256'][:16]}.parquet",
-                f"vocabulary-{name_in_files(row['tokenizer'])}.parquet",
-            ]
-            needed += [_lenders_name(row)] if names_lenders(row["config"]) else []
-            if missing := [file for file in needed if file not in there]:
-                problem = f"{missing[0]} is not there"
-        if problem is None:
-            problem = _incomplete(row, folder / DATA / wanted, folder / DATA / needed[1])
-        if problem is not None or name != f"runs-{row['run_id']}.parquet":
-            raise HubError(f"{name} of {title} is no whole run: {problem or 'its name is not that of its run'}; nothing was taken")
-    named = {_lenders_name(row) for _, row in runs if names_lenders(row["config"])}
-    if strays := predicted - named - {f"predictions-{row['run_id']}.parquet" for _, row in runs}:
-        raise HubError(f"{min(strays)} of {title} belongs to no run there; nothing was taken")
-
-
-def _renamed(facts: list[dict]) -> str | None:
-    """What is wrong with facts whose ids are not the hashes of what they say, or their prompts not their templates'; None if nothing."""
-    parts = [field.name for field in fields(Fact) if field.name != "pred"]
-    for row in facts:
-        fact = Fact(**{name: row[name] for name in parts})
-        # Where a set has no templates, the template is the prompt.
-        if fact.prompt not in (fact.template, fill(fact.template or "", fact.subject)):
-            return f"says that {fact.fact_id} was asked as {fact.prompt!r}, which its template {fact.template!r} does not give"
-        if fact.fact_id != row["fact_id"]:
-            return f"says that {row['fact_id']} is {row['subject']!r}, {row['relation']}, {row['object']!r}, which has another id"
-    return None
-
-
-def _other_than_configured(row: dict) -> str | None:
-    """What a run's row says otherwise than the configuration that its fingerprint vouches for; None if nothing."""
-    config = json.loads(row["config"])
-    if not isinstance(config, dict) or not isinstance(config.get("facts_sha256"), str):
-        return "its configuration does not say which facts were asked"
-    try:
-        left_out = sum(dict(json.loads(row["left_out"])).values())
-    except (TypeError, ValueError):
-        return f"its row says {row['left_out']!r} was left out, expected numbers by reason"
-    if row["n_read"] != row["n_probed"] + left_out:
-        return f"its row says {row['n_read']:,} facts read, {row['n_probed']:,} probed and {left_out:,} left out, which does not add up"
-    for key in sorted(config.keys() & row.keys()):
-        if config[key] != row[key]:
-            return f"its row says {key} {row[key]!r}, its configuration {config[key]!r}"
-    return None
 
 
 def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Path]:

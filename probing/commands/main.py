@@ -24,6 +24,7 @@ from probing.commands.reproduce import reproduce
 from probing.commands.runs import runs
 from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
+from probing.core.places import cannot_write
 from probing.core.whole_files import no_room
 
 app = typer.Typer(
@@ -77,8 +78,8 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except Exception as error:
-        # Whatever library was writing: a full disk is the user's to mend, all else is ours.
-        if (words := no_room(error)) is None:
+        # Whatever library was writing: a full disk or a folder that cannot be written is the user's to mend, all else is ours.
+        if (words := no_room(error) or cannot_write(error)) is None:
             raise
         print(f"error: {words}", file=sys.stderr)
         sys.exit(1)

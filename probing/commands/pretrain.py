@@ -58,7 +58,7 @@ def pretrain(
             if not kept.is_dir():
                 half_written = kept.with_suffix(".tmp")
                 train_vocabulary((s.text for s in text.text), vocabulary, words_to_hold(facts, text.text)).save_pretrained(half_written)
-                half_written.replace(kept)
+                place_folder(half_written, kept)
             tokenizer = AutoTokenizer.from_pretrained(kept)
             model = new_model(recipe, len(tokenizer))
         else:

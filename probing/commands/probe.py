@@ -33,6 +33,8 @@ from probing.core.registry import name_in_files
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.core.templates import Relation, read_lama_relations, read_relations
+from probing.core.tokenizer_ids import tokenizer_id
+from probing.core.whole_files import one_at_a_time
 from probing.jobs.claim import claimed
 from probing.jobs.coordinator import Executor, run_job
 
@@ -48,6 +50,7 @@ def probe(
         str, typer.Option(help="trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.")
     ] = "all",
     head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
+    called: Annotated[str | None, typer.Option("--as", help="Name of the probe set of your own facts; none: the file's name.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
     templates: Annotated[str | None, typer.Option(help="Template set; none: a LAMA folder's own, else default.")] = None,
     top: Annotated[int, typer.Option(help="Best tokens to keep for each fact and layer.", min=1)] = 10,
@@ -80,7 +83,7 @@ def probe(
     if head == "lens" and seed:
         raise HeadError(f"got seed {seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
     relations = read_relations(FACTS_FOLDER / "relations.toml")
-    sets = read_facts(facts, relations, templates)
+    sets = read_facts(facts, relations, templates, own_name=called)
     target = out or runs_folder()
     used = set_threads(threads)
     encoder = open_encoder(model, base, device, torch.float64 if double else torch.float32, name)
@@ -166,14 +169,14 @@ def _store(run: _Run) -> None:
     order = sorted(range(len(run.kept.facts)), key=lambda n: (run.kept.facts[n].relation, n))
     facts = [run.kept.facts[n] for n in order]
     # A fine-tuned model has its base's tokenizer, stored once.
-    tokenizer = f"{config.base or encoder.base}-{len(encoder.tokenizer)}"
     tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
+    tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
     _whole("facts", run.target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
     if config.lenders:
         _whole("lenders", run.target / f"lenders-{run_id}.parquet", _lender_rows(run_id, facts))
     vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
-    _whole("vocabulary", run.target / f"vocabulary-{name_in_files(tokenizer)}.parquet", vocabulary)
+    _whole("vocabulary", run.target / f"vocabulary-{tokenizer}.parquet", vocabulary)
     work = cache_folder() / "shards"
     done = _rows("predictions", predictions) == len(layers) * len(facts)
     if not done:
@@ -268,8 +271,7 @@ def _fact_row(fact, template_set: str) -> dict:
 
 
 def _write_relations(ours: dict[str, Relation], source: str, target: Path) -> None:
-    from probing.store.parquet import write_table
-
+    """Adds what is known of relations to what is stored of others."""
     rows = dict(ours)
     theirs = Path(source) / "relations.jsonl"
     if theirs.is_file():
@@ -277,4 +279,9 @@ def _write_relations(ours: dict[str, Relation], source: str, target: Path) -> No
     if not rows:
         raise FactsError("no relations are known; expected data/facts/relations.toml")
     table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
-    write_table("relations", table, target / "relations.parquet")
+    path = target / "relations.parquet"
+    # Two that read it at once would each write what the other does not know.
+    with one_at_a_time(cache_folder() / "locks" / "relations.lock"):
+        found = _readable("relations", path)
+        stored = [] if found is None else found.to_pylist()
+        _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()))

@@ -78,7 +78,8 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
 
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
-    from probing.commands.hub_runs import check_runs, place_runs
+    from probing.commands.hub_run_checks import check_runs
+    from probing.commands.hub_runs import place_runs
 
     check_runs(incoming, manifest, title)
     target = out or runs_folder()

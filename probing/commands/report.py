@@ -82,10 +82,8 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
 ) -> None:
     """Report stored results: every cell, or those chosen; the same numbers as on the pages."""
-    from probing.reports.selection_of_runs import choose
-    from probing.store.build import build_database
-    from probing.store.database import open_database
-    from probing.store.queries import runs as all_runs
+    from probing.reports.selection_of_runs import stored_templates
+    from probing.store.build import built_database
 
     if as_csv + as_latex + as_json > 1:
         raise typer.BadParameter("give one of --csv, --latex and --json")
@@ -94,17 +92,15 @@ def report(
         raise typer.BadParameter(f"got k {', '.join(map(str, ks))}; expected 1, 10 or 100")
     averages = AVERAGES if average is Average.both else (average.value,)
     sets = probe_set or (["trex"] if what is What.forgotten else None)
-    build_database(result_folders(), database_folder())
-    with open_database(database_folder()) as db:
-        every = choose(db, templates=templates)
-        sets_of_templates = sorted(set(all_runs(db)["template_set"]))
-        if sets_of_templates and templates not in sets_of_templates:
-            raise StoreError(f"no run with --templates {templates}; there are {', '.join(sets_of_templates)}")
-        for option, column, wanted in (("--model", "model", model), ("--head", "head", head), ("--probe-set", "probe_set", probe_set)):
-            if unknown := sorted(set(wanted or ()) - set(every[column])):
-                raise StoreError(f"no run with {option} {', '.join(unknown)}; there are {', '.join(sorted(set(every[column]))) or 'none'}")
+    with built_database(result_folders(), database_folder()) as db:
+        if (there := stored_templates(db)) and templates not in there:
+            raise StoreError(f"no run with --templates {templates}; there are {', '.join(there)}")
+        _refuse_unknown(db, {"--model": model, "--head": head, "--probe-set": probe_set}, templates)
         definitions = tuple(one.value for one in definition) if definition else DEFINITIONS
         table = table_of(db, what, model, head, sets, ks, averages, definitions, templates)
+        others = [name for name in stored_templates(db, model, head, sets) if name != templates] if table.empty else []
+    if others:
+        typer.echo(f"no run of this selection has --templates {templates}; there are runs with --templates {', '.join(others)}", err=True)
     text = written(table, what.value, "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text")
     if out is None:
         typer.echo(text, nl=False)
@@ -115,6 +111,21 @@ def report(
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
         typer.echo(f"{len(table):,} rows: {out}")
+
+
+def _refuse_unknown(db: Any, given: dict[str, list[str] | None], templates: str) -> None:
+    """Raises a ``StoreError`` for a name that no run of the template set has; it says which sets have it."""
+    from probing.reports.selection_of_runs import choose, stored_templates
+
+    every = choose(db, templates=templates)
+    for option, wanted in given.items():
+        column = option.removeprefix("--").replace("-", "_")
+        if unknown := sorted(set(wanted or ()) - set(every[column])):
+            elsewhere = stored_templates(db, **{f"{column}s": unknown})
+            asked = f" asked with --templates {templates}" if elsewhere else ""
+            there = f"; it was asked with --templates {', '.join(elsewhere)}" if elsewhere else ""
+            names = ", ".join(sorted(set(every[column]))) or "none"
+            raise StoreError(f"no run with {option} {', '.join(unknown)}{asked}{there}; there are {names}")
 
 
 def table_of(

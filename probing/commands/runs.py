@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from probing.core.errors import SchemaVersionError
 from probing.core.places import result_folders
 
 
@@ -19,7 +20,10 @@ def runs(
     rows = []
     for place in folder or result_folders():
         for path in sorted(place.rglob("runs-*.parquet")):
-            rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
+            try:
+                rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
+            except SchemaVersionError as error:
+                typer.echo(f"left out: {error}", err=True)
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
         return

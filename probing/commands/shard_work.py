@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from probing import __version__
 from probing.core.errors import JobError
 from probing.core.facts import Fact
+from probing.core.whole_files import whole_file
 from probing.jobs.job import Job, Shard
 
 if TYPE_CHECKING:
@@ -70,10 +69,8 @@ def probe_job(opened: ProbeWork, model: str, base: str | None, heads: Path | Non
 
 def write_asked(job: Job, opened: ProbeWork) -> None:
     """Puts the run's facts where workers of other processes read them."""
-    job.folder.mkdir(parents=True, exist_ok=True)
-    temporary = job.folder / f"{ASKED}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
-    temporary.write_bytes(_asked(opened.facts, opened.answers))
-    temporary.replace(job.folder / ASKED)
+    with whole_file(job.folder / ASKED) as temporary:
+        temporary.write_bytes(_asked(opened.facts, opened.answers))
 
 
 def open_probing(setup: Mapping[str, Any]) -> ProbeWork:

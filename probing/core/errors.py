@@ -29,8 +29,24 @@ class StoreError(ProbingError):
     """A Parquet file or a database is missing, truncated, foreign or of an older version."""
 
 
+class SchemaVersionError(StoreError):
+    """A results file was written by another version of the program."""
+
+
+class DamagedDatabaseError(StoreError):
+    """The database was damaged after it was built."""
+
+
+class CacheError(StoreError):
+    """A folder of the cache cannot be written."""
+
+
 class RegistryError(ProbingError):
     """A name is not in the registry, or a file does not match its recorded sha256."""
+
+
+class IncompleteCopyError(RegistryError):
+    """A folder of local copies lacks a part; what it has was taken."""
 
 
 class PublishedError(ProbingError):

@@ -5,7 +5,7 @@ from pathlib import Path
 from probing.core.errors import FactsError
 from probing.core.facts import FactSet
 from probing.core.lama import read_lama
-from probing.core.own_facts import SUFFIXES, read_own_facts
+from probing.core.own_facts import SUFFIXES, own_probe_set, read_own_facts
 from probing.core.shipped import FACTS_FOLDER
 from probing.core.templates import Relation
 
@@ -22,6 +22,7 @@ def read_facts(
     ours: dict[str, Relation],
     template_set: str | None = None,
     shipped: Path = FACTS_FOLDER,
+    own_name: str | None = None,
 ) -> list[FactSet]:
     """Reads the facts that ``name_or_path`` stands for.
 
@@ -32,6 +33,7 @@ def read_facts(
         template_set: name of a template set. None takes ``default`` for shipped facts, and as ``read_lama`` says for a
             folder. Sets without templates have only the prompts they come with.
         shipped: folder of the shipped facts.
+        own_name: what the probe set of a file of own facts is called; None calls it after the file.
 
     Returns:
         One set of facts a probe set.
@@ -39,14 +41,19 @@ def read_facts(
     Raises:
         FactsError: if it is none of these, or what is there is malformed.
     """
+    path = Path(name_or_path).expanduser()
+    own = name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()
+    if own_name is not None and not own:
+        raise FactsError(
+            f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)}) gets one"
+        )
     if name_or_path in NAMES:
         names = SHIPPED if name_or_path == "all" else (str(name_or_path),)
         return _read_shipped(names, ours, template_set or "default", shipped)
-    path = Path(name_or_path).expanduser()
     if path.is_dir():
         return read_lama(path, ours, template_set)
-    if path.suffix.lower() in SUFFIXES:
-        return [read_own_facts(path)]
+    if own:
+        return [read_own_facts(path, own_probe_set(path, own_name))]
     raise FactsError(
         f"no facts called {str(name_or_path)!r}; expected one of {', '.join(NAMES)}, "
         f"a folder in LAMA's layout or a file of own facts ({' or '.join(SUFFIXES)})"

@@ -9,15 +9,39 @@ A CSV file has the same four columns, named in its first line. Further columns a
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.facts import Fact, FactSet, select
+from probing.core.facts import PROBE_SETS, Fact, FactSet, select
 from probing.core.lama import known_probe_sets, parse_json_lines
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 SUFFIXES = (".jsonl", ".csv")
+_LONGEST_NAME = 60
+
+
+def own_probe_set(path: Path, name: str | None = None) -> str:
+    """What the probe set of a file of own facts is called: as the user says, else after the file.
+
+    Args:
+        path: the file.
+        name: what the user calls it; None makes a name of the file's stem, with ``own-`` before one that stands for other facts.
+
+    Raises:
+        FactsError: if the user's name stands for other facts, or has other characters than letters, digits and ``._-``.
+    """
+    taken = (*PROBE_SETS, "all")
+    stem = re.sub(r"[^\w.-]+", "-", path.stem)[:_LONGEST_NAME].strip("-.") or "facts"
+    if name is None:
+        return f"own-{stem}" if stem.lower() in taken else stem
+    if name.lower() in taken or not re.fullmatch(rf"\w[\w.-]{{0,{_LONGEST_NAME - 1}}}", name):
+        raise FactsError(
+            f"own facts cannot be called {name!r}; expected up to {_LONGEST_NAME} letters, digits and ._- "
+            f"in a name other than {', '.join(taken)}"
+        )
+    return name
 
 
 def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:

@@ -184,7 +184,7 @@ def read_registry(path: Path | None = None) -> Registry:
     Raises:
         RegistryError: if it is missing or malformed.
     """
-    path = path or Path(os.environ.get("PROBING_REGISTRY", REGISTRY))
+    path = path or Path(os.environ.get("PROBING_REGISTRY") or REGISTRY)
     try:
         return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:

@@ -37,9 +37,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield temporary
         # safetensors makes files that nobody else may read; those of a cache that several share are as the user's other files.
         temporary.chmod(mode)
-        sync(temporary)
-        temporary.replace(path)
-        sync(path.parent)
+        place_file(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -55,6 +53,14 @@ def write_whole(target: Path, text: str) -> Path:
     """Writes a text file in the way of ``whole_file``."""
     with whole_file(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
+    return target
+
+
+def place_file(finished: Path, target: Path) -> Path:
+    """Gives a finished file its name when its bytes are on disk."""
+    sync(finished)
+    finished.replace(target)
+    sync(target.parent)
     return target
 
 

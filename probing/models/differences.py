@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import ModelError
+from probing.core.whole_files import whole_file
 
 FILE = "difference.safetensors"
 _SCALE = ".scale"
@@ -45,11 +46,9 @@ def save_difference(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.
         scale = change.abs().amax(dim=tuple(range(1, change.dim())), keepdim=True) / _STEPS
         tensors[name] = torch.round(change / scale.clamp_min(1e-12)).to(torch.int8)
         tensors[name + _SCALE] = scale
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f"{FILE}.tmp"
-    # One entry: safetensors writes several in an order that changes from file to file, and equal models are equal bytes.
-    save_file(tensors, temporary, metadata={_BASE: base_weights})
-    temporary.replace(folder / FILE)
+    with whole_file(folder / FILE) as temporary:
+        # One entry: safetensors writes several in an order that changes from file to file, and equal models are equal bytes.
+        save_file(tensors, temporary, metadata={_BASE: base_weights})
     return folder / FILE
 
 

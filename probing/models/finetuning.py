@@ -17,6 +17,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
+from probing.core.whole_files import write_whole
 from probing.models.heads import masked_logits
 from probing.models.pretraining import plan_batches
 from probing.models.task_rows import IGNORED, Row, collate, mask_tokens
@@ -174,9 +175,7 @@ def finetune(
     note = folder / "recipe.json"
     if note.is_file() and note.read_text(encoding="utf-8") != recipe.canonical():
         raise ModelError(f"{folder} holds checkpoints of another recipe; delete it to start anew")
-    half_written = note.with_suffix(".tmp")
-    half_written.write_text(recipe.canonical(), encoding="utf-8")
-    half_written.replace(note)
+    write_whole(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
     data = PlannedSteps(rows, recipe, tokenizer, kind)

@@ -21,7 +21,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.corpus import Sentence
 from probing.core.errors import ModelError
-from probing.core.whole_files import sync
+from probing.core.whole_files import place_file
 from probing.models.heads import masked_logits
 
 log = logging.getLogger(__name__)
@@ -252,9 +252,7 @@ def _save(folder: Path, recipe: PretrainRecipe, model, optimiser, step: int, his
     temporary = folder / "checkpoint.pt.tmp"
     with temporary.open("wb") as stream:
         torch.save(state, stream)
-    sync(temporary)
-    temporary.replace(folder / "checkpoint.pt")
-    sync(folder)
+    place_file(temporary, folder / "checkpoint.pt")
 
 
 def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int, list[dict]]:

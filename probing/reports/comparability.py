@@ -10,6 +10,7 @@ import pandas as pd
 from probing.core.trainings import training_of
 from probing.store.database import Database
 from probing.store.queries import runs as all_runs
+from probing.store.queries import same_tokens
 
 #: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
 CONTROL = "control"
@@ -39,7 +40,7 @@ def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Datab
     """
     own, other = _config(first), _config(second)
     return (
-        _alike("vocabulary", first["tokenizer"], second["tokenizer"]),
+        _vocabulary(first, second, db),
         _casing(first, second, own, other),
         _facts(first, second, own, other),
         _recipe(first, second, own, other),
@@ -85,6 +86,14 @@ def badge(checks: Sequence[Check]) -> str:
 def _alike(name: str, first: object, second: object) -> Check:
     same = first == second
     return Check(name, same, f"{first}" if same else f"{first} and {second}")
+
+
+def _vocabulary(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None) -> Check:
+    """By name, and where names differ by the tokens: earlier versions named a vocabulary without its checksum."""
+    names = first["tokenizer"], second["tokenizer"]
+    if names[0] != names[1] and db is not None and same_tokens(db, *names):
+        return Check("vocabulary", True, f"{names[1]}")
+    return _alike("vocabulary", *names)
 
 
 def _casing(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:

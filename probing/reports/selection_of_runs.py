@@ -39,6 +39,17 @@ def choose(
     return kept.sort_values(["model", "head", "seed", "probe_set"]).reset_index(drop=True)
 
 
+def stored_templates(
+    db: Database, models: Sequence[str] | None = None, heads: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None
+) -> list[str]:
+    """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
+    found = all_runs(db)
+    found = found[found["role"] == "primary"]
+    for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
+        found = found if wanted is None else found[found[column].isin(list(wanted))]
+    return sorted(set(found["template_set"]))
+
+
 def pairs(runs: pd.DataFrame) -> pd.DataFrame:
     """Every fine-tuned model's run beside its base's with the same head, seed, probe set and template set.
 

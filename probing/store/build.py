@@ -9,12 +9,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.core.errors import StoreError
-from probing.core.whole_files import write_whole
+from probing.core.errors import SchemaVersionError, StoreError
+from probing.core.places import require_writable
+from probing.core.registry import file_sha256
+from probing.core.whole_files import place_file, write_whole
+from probing.store import increment
 from probing.store.answer_words import load_words
-from probing.store.database import POINTER, THREADS, open_database
+from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
 from probing.store.derived import STATEMENTS
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
@@ -32,46 +36,75 @@ _MEMORY = "512MB"
 _PLAIN_TABLES = tuple(table for table in SCHEMAS if table != "predictions")
 
 
-def build_database(sources: Sequence[Path], target: Path, progress: Progress | None = None, memory: str = _MEMORY) -> Path:
+def build_database(
+    sources: Sequence[Path], target: Path, progress: Progress | None = None, memory: str = _MEMORY, verify: bool = False
+) -> Path:
     """Builds the database from all runs below the source folders, unless it is already made from exactly these files.
 
-    A run is read from the first source that has it. A run whose predictions are not complete is left out with a warning;
-    ``check_store`` names it. A reader sees the old database until the pointer ``current.json`` is replaced.
+    A run is read from the first source that has it. A run whose predictions are not complete is left out with a warning, and so is
+    a file of another schema version; ``check_store`` names both. Where files were only added since the last build, a copy of
+    the database takes what is new (``store.increment``); the result equals a full build. A reader sees the old database until
+    the pointer ``current.json`` is replaced.
 
     Args:
         sources: existing folders, searched in any depth.
         target: folder of the database; created.
         progress: called at every step.
         memory: what DuckDB should hold, in its words: with less it builds more slowly. Where it is too little, what the machine has.
+        verify: also compares the database's bytes with the sha256 in its pointer, and builds it again where they differ.
 
     Returns:
-        The database file, ``results-<data version>.duckdb`` in ``target``.
+        The database file, ``results-<data version>.duckdb`` in ``target``; a further part of the name keeps it apart from a damaged one.
 
     Raises:
-        StoreError: naming the folder or file that is missing, truncated, foreign or of another schema version.
+        StoreError: naming the folder or file that is missing, truncated or foreign.
+        CacheError: if nothing can be written in ``target``.
     """
     target = Path(target)
     files = find_files(sources)
     version = data_version_of(files)
+    old = _current(target)
+    if old and old[1] == version and (not verify or is_whole(target)):
+        return old[0]
+    require_writable(target)
     final = target / f"results-{version}.duckdb"
-    if _is_current(target, version):
-        return final
-    target.mkdir(parents=True, exist_ok=True)
+    if final.exists():
+        # A process that has the damaged file open would be given that one again under the same name.
+        final = target / f"results-{version}-{uuid.uuid4().hex[:8]}.duckdb"
     temporary = target / f"results-{version}.{uuid.uuid4().hex[:8]}.tmp"
     say = progress or (lambda what, done, total: None)
     try:
-        try:
-            _fill(temporary, files, version, say, memory)
-        except duckdb.OutOfMemoryException as error:
-            _log.info("%s is too little to build %s, so memory is no longer limited: %s", memory, final, error)
-            _remove(temporary)
-            _fill(temporary, files, version, say, None)
-        temporary.replace(final)
-        _point_to(target, final, version)
+        if not (old and _add_to_copy(target, old[0], temporary, files, version, say, memory)):
+            try:
+                _fill(temporary, files, version, say, memory)
+            except duckdb.OutOfMemoryException as error:
+                _log.info("%s is too little to build %s, so memory is no longer limited: %s", memory, final, error)
+                _remove(temporary)
+                _fill(temporary, files, version, say, None)
+        sha256 = file_sha256(temporary)
+        place_file(temporary, final)
+        _point_to(target, final, version, sha256)
     finally:
         _remove(temporary)
     _remove_old(target, final)
     return final
+
+
+def built_database(sources: Sequence[Path], target: Path, memory: str = _MEMORY) -> Database:
+    """Builds the database where it is not current, and opens it; one that is found damaged later is made again.
+
+    Raises:
+        StoreError: as ``build_database``.
+    """
+    build_database(sources, target, memory=memory)
+    database = open_database(target)
+
+    def mend() -> Database:
+        build_database(sources, target, memory=memory, verify=True)
+        return open_database(target)
+
+    database.mend = mend
+    return database
 
 
 def _remove(temporary: Path) -> None:
@@ -79,17 +112,36 @@ def _remove(temporary: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
-def _is_current(target: Path, version: str) -> bool:
+def _current(target: Path) -> tuple[Path, str] | None:
+    """File and data version of the database that is there; None where it cannot be opened."""
     try:
         with open_database(target) as database:
-            return database.data_version == version
+            return database.path, database.data_version
     except StoreError:
+        return None
+
+
+def _add_to_copy(
+    target: Path, old: Path, temporary: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None
+) -> bool:
+    """Makes the new database from a copy of the old one; False where only a full build is certain to be right."""
+    try:
+        shutil.copyfile(old, temporary)
+        if not is_whole(target, temporary):
+            raise increment.UnusualError("its bytes are not those that were written")
+        _fill(temporary, files, version, progress, memory, add=True)
+    except (increment.UnusualError, StoreError, OSError, duckdb.OutOfMemoryException) as error:
+        _log.debug("%s is built in full: %s", target, error)
+        _remove(temporary)
         return False
+    return True
 
 
-def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None) -> None:
+def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None, add: bool = False) -> None:
+    """Makes the database at ``path``; with ``add`` it is a copy of an older one that takes what is new."""
     predictions = [file for file in files if file.table == "predictions"]
     others = [file for file in files if file.table != "predictions"]
+    notes = increment.Notes()
     steps = len(files) + len(STATEMENTS) + 1
     done = 0
 
@@ -103,11 +155,16 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             connection.execute(f"SET threads = {THREADS}")
             if memory:
                 connection.execute(f"SET memory_limit = '{memory}'")
+            if add:
+                increment.begin(connection)
             for table in SCHEMAS:
                 connection.execute(create_statement(table))
             for table in _PLAIN_TABLES:
-                _load_plain(connection, table, [file for file in others if file.table == table], step)
-            _load_predictions(connection, predictions, step)
+                _load_plain(connection, table, [file for file in others if file.table == table], step, notes)
+            if add:
+                predictions = increment.new_predictions(connection, predictions, notes)
+                steps = done + len(predictions) + len(STATEMENTS) + 1
+            _load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
             _leave_out_incomplete(connection)
             empty_unfit_ranks(connection)
@@ -115,7 +172,10 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             for name, statement in STATEMENTS.items():
                 step(f"counting {name}")
                 connection.execute(statement)
-            connection.execute("CREATE TABLE meta (data_version VARCHAR, schema_version INTEGER)")
+            if add:
+                increment.merge(connection)
+            increment.note_files(connection, files, notes)
+            connection.execute("CREATE OR REPLACE TABLE meta (data_version VARCHAR, schema_version INTEGER)")
             connection.execute("INSERT INTO meta VALUES (?, ?)", [version, SCHEMA_VERSION])
             connection.execute("CHECKPOINT")
     except duckdb.Error as error:
@@ -125,13 +185,28 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
     progress("done", steps, steps)
 
 
-def _load_plain(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile], step: Callable[[str], None]) -> None:
+def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
+    """The rows of a file; None, and a note, where another version of the program wrote it."""
+    try:
+        return read_table(file.path, file.table)
+    except SchemaVersionError as error:
+        _log.warning("left out of the database: %s", error)
+        notes.leave_out(file, str(error))
+        return None
+
+
+def _load_plain(
+    connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
+) -> None:
     """Rows of all files; of several with the same key the first."""
     key = ", ".join(KEYS[table])
     connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS place FROM {table}")
     for place, file in enumerate(files):
         step(f"reading {file.name}")
-        connection.register("incoming", read_table(file.path, table))
+        rows = _read(file, notes)
+        if rows is None:
+            continue
+        connection.register("incoming", rows)
         connection.execute("INSERT INTO loading SELECT *, ? FROM incoming", [place])
         connection.unregister("incoming")
     columns = ", ".join(SCHEMAS[table].names)
@@ -142,7 +217,9 @@ def _load_plain(connection: duckdb.DuckDBPyConnection, table: str, files: Sequen
     connection.execute("DROP TABLE loading")
 
 
-def _load_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], step: Callable[[str], None]) -> None:
+def _load_predictions(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
+) -> None:
     known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM runs").fetchall()}
     source_of: dict[str, int] = {}
     seen: set[str] = set()
@@ -151,8 +228,11 @@ def _load_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[Sou
         if file.sha256 in seen:
             continue
         seen.add(file.sha256)
-        table = read_table(file.path, "predictions")
-        runs = [run_id for run_id in pc.unique(table.column("run_id")).to_pylist() if run_id in known]
+        table = _read(file, notes)
+        if table is None:
+            continue
+        notes.runs_of[file.sha256] = pc.unique(table.column("run_id")).to_pylist()
+        runs = [run_id for run_id in notes.runs_of[file.sha256] if run_id in known]
         runs = [run_id for run_id in runs if source_of.setdefault(run_id, file.source) == file.source]
         connection.register("incoming", table)
         # By fact, not by layer: one fact's layers are then read from one place.
@@ -196,8 +276,9 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
 
 
-def _point_to(target: Path, final: Path, version: str) -> None:
+def _point_to(target: Path, final: Path, version: str, sha256: str) -> None:
     content = {"file": final.name, "data_version": version, "schema_version": SCHEMA_VERSION, "derived_version": DERIVED_VERSION}
+    content["sha256"] = sha256
     write_whole(target / POINTER, json.dumps(content, indent=1))
 
 

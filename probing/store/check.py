@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
-from probing.store.database import BUILD_COMMAND, current_version
+from probing.store.database import BUILD_COMMAND, current_version, is_whole
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMAS
 from probing.store.sources import SourceFile, data_version_of, find_files
@@ -95,7 +95,8 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
     first: dict[tuple, tuple[Path, tuple]] = {}
     differing: Counter[tuple[Path, Path]] = Counter()
     for file, rows in read:
-        names = [*key, *(name for name in rows.column_names if name not in key)]
+        # A fact's id does not hold the name of its template set: two sets may have the same template.
+        names = [*key, *(name for name in rows.column_names if name not in (*key, "template_set"))]
         for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
             path, said = first.setdefault(row[: len(key)], (file.path, row))
             if said != row and path != file.path:
@@ -219,4 +220,8 @@ def _database(folder: Path, files: Sequence[SourceFile]) -> list[str]:
     expected = data_version_of(files)
     if found != expected:
         return [f"the database in {folder} is stale: made from data {found}, the files are {expected}; run `{BUILD_COMMAND}`"]
-    return []
+    try:
+        whole = is_whole(folder)
+    except (OSError, StoreError) as error:
+        return [f"cannot read the database in {folder}: {error}; run `{BUILD_COMMAND}`"]
+    return [] if whole else [f"the database in {folder} is damaged: its bytes are not those that were written; run `{BUILD_COMMAND}`"]

@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from probing.core.errors import StoreError
+from probing.core.errors import DamagedDatabaseError, StoreError
+from probing.core.registry import file_sha256
 from probing.store.schema import SCHEMA_VERSION
 from probing.store.sources import DERIVED_VERSION
 
+_log = logging.getLogger(__name__)
 POINTER = "current.json"
 BUILD_COMMAND = "python -m probing build"
 #: DuckDB has no statement timeout of its own; no query of ours takes a tenth of this.
@@ -36,16 +39,44 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
+#: What DuckDB raises for a file whose bytes are not those that it wrote, beside its plain Error for a block with a wrong sum.
+_DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
+
+
 class Database:
-    """A read-only database of results; safe to share between threads. Made by ``open_database``."""
+    """A read-only database of results; safe to share between threads. Made by ``open_database``.
+
+    Attributes:
+        path: the file.
+        data_version: fingerprint of the files that it was made from.
+        mend: makes a damaged database again and opens it; None leaves that to the caller.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, data_version: str):
         self._root = connection
-        self._lock = threading.Lock()
+        self._lock, self._mending = threading.Lock(), threading.Lock()
         self.path = path
         self.data_version = data_version
+        self.mend: Callable[[], Database] | None = None
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
+        """As ``_query``; where the file is found damaged, it is made again once, if ``mend`` is known."""
+        used = self._root
+        try:
+            return self._query(sql, parameters, seconds)
+        except DamagedDatabaseError as error:
+            if self.mend is None:
+                raise
+            with self._mending:
+                # Of several threads that meet the damage the first one mends it.
+                if self._root is used:
+                    _log.warning("%s; it is made again", error)
+                    used.close()
+                    made = self.mend()
+                    self._root, self.path = made._root, made.path
+        return self._query(sql, parameters, seconds)
+
+    def _query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
         """Runs one of this package's own statements on a cursor of its own and fetches all of it.
 
         Args:
@@ -77,6 +108,8 @@ class Database:
                 raise StoreError(f"a query on {self.path} took more than {seconds:g} s and was stopped; narrow the selection") from error
             raise StoreError(f"a query on {self.path} was interrupted; try again") from error
         except duckdb.Error as error:
+            if isinstance(error, _DAMAGE) or type(error) is duckdb.Error:
+                raise DamagedDatabaseError(f"{self.path} is damaged: {error}; run `{BUILD_COMMAND}`, which makes it again") from error
             raise StoreError(f"cannot query {self.path}: {error}; if this stays so, delete the file and run `{BUILD_COMMAND}`") from error
         finally:
             timer.cancel()
@@ -100,6 +133,12 @@ def current_version(folder: Path) -> str:
         StoreError: if there is none; the message names the command that makes one.
     """
     return _read_pointer(Path(folder))["data_version"]
+
+
+def is_whole(folder: Path, file: Path | None = None) -> bool:
+    """Whether the database in ``folder``, or a copy of it, has the bytes that were written: the sha256 in the pointer."""
+    pointer = _read_pointer(Path(folder))
+    return file_sha256(file or Path(folder) / pointer["file"]) == pointer.get("sha256")
 
 
 def open_database(folder: Path) -> Database:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probing.core.errors import StoreError
+from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.whole_files import whole_file
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS, SORT
 
@@ -64,8 +64,13 @@ def as_stored(table_name: str, rows: Any) -> pa.Table:
     return _sorted(_conform(table_name, rows), SORT[table_name])
 
 
-def read_table(path: Path, table_name: str) -> pa.Table:
+def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Reads a file that ``write_table`` wrote.
+
+    Args:
+        path: the file.
+        table_name: a key of ``SCHEMAS``.
+        columns: names of those to read; None reads all.
 
     Raises:
         StoreError: if the file is missing, truncated, foreign, another table or of another schema version; the message
@@ -75,9 +80,25 @@ def read_table(path: Path, table_name: str) -> pa.Table:
     try:
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read().replace_schema_metadata().cast(schema)
+            wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+            return file.read(columns=wanted.names).replace_schema_metadata().cast(wanted)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
+
+
+def rows_and_values(path: Path) -> tuple[int, int]:
+    """What a file's footer says of it: its rows, and the values of its largest column; nothing else is read.
+
+    Raises:
+        StoreError: if it cannot be read.
+    """
+    try:
+        found = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
+    columns = range(found.num_columns)
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
 
 
 def check_file(path: Path, table_name: str) -> pa.Schema:
@@ -106,7 +127,9 @@ def check_file(path: Path, table_name: str) -> pa.Schema:
         raise StoreError(f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r}; rename it")
     if marks[_VERSION_KEY] != str(SCHEMA_VERSION).encode():
         version = marks[_VERSION_KEY].decode(errors="replace")
-        raise StoreError(f"{path} has schema version {version}, expected {SCHEMA_VERSION}; make it again with this version of the program")
+        raise SchemaVersionError(
+            f"{path} has schema version {version}, expected {SCHEMA_VERSION}; make it again with this version of the program"
+        )
     expected = SCHEMAS[table_name]
     if found.names != expected.names:
         raise StoreError(f"{path} has the columns {found.names}, expected {expected.names}; make it again with this version of the program")

@@ -17,6 +17,11 @@ def runs(db: Database) -> pd.DataFrame:
     return db.query("SELECT * FROM runs ORDER BY model, probe_set, head, template_set, seed, run_id")
 
 
+def left_out_files(db: Database) -> pd.DataFrame:
+    """The results files that are not in the database because another version of the program wrote them: name (below its source), why."""
+    return db.query("SELECT name, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY source, name")
+
+
 def probe_sets(db: Database) -> pd.DataFrame:
     """Every probe set: probe_set, n_facts (stored, whichever run probed them), n_relations, n_runs."""
     return db.query("""
@@ -126,6 +131,19 @@ def layer_ranks(
         """,
         {"run_id": run_id, "layer": int(layer), **filters(exposures, answer_in_subject)},
     )
+
+
+def same_tokens(db: Database, first: str, second: str) -> bool:
+    """Whether two tokenizers have the same tokens by the same ids."""
+    found = db.query(
+        """
+        SELECT count(*) AS n, count(*) FILTER (a.token = b.token) AS same
+        FROM (SELECT id, token FROM vocabulary WHERE tokenizer = $first) a
+        FULL JOIN (SELECT id, token FROM vocabulary WHERE tokenizer = $second) b ON b.id = a.id
+        """,
+        {"first": first, "second": second},
+    )
+    return bool(found["n"].iloc[0]) and bool(found["n"].iloc[0] == found["same"].iloc[0])
 
 
 def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:

@@ -93,6 +93,8 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         opened = results.open_results()
     except StoreError as caught:
         error = caught
+    if opened:
+        parts.left_out_files(opened.read("left_out_files"))
     runs = one_run_each(opened.runs()) if opened else pd.DataFrame()
     if needs_results:
         if error:

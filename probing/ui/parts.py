@@ -107,6 +107,14 @@ def problem(error: Exception) -> None:
     st.warning(escape(str(error)), icon=":material/report:")
 
 
+def left_out_files(files: pd.DataFrame) -> None:
+    """Names the results files that another version of the program wrote; everything else is shown."""
+    if files.empty:
+        return
+    more = f" {len(files) - 1:,} further files are left out too: `python -m probing check` names them." if len(files) > 1 else ""
+    st.warning(f"A results file is left out of these pages: {escape(str(files['why'].iloc[0]))}.{more}", icon=":material/report:")
+
+
 def dark() -> bool:
     """Whether the visitor's page is dark, as far as the browser has told; for the few figures that cannot leave their colours to it."""
     return st.context.theme.type == "dark"

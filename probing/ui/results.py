@@ -13,8 +13,8 @@ import streamlit as st
 from probing.core.places import database_folder, result_folders
 from probing.core.registry import REPOSITORY as ROOT
 from probing.store import fact_queries, forgetting_queries, one_fact, queries
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.build import built_database
+from probing.store.database import Database
 
 __all__ = ["ROOT", "Results", "open_results"]
 _QUERIES = {
@@ -73,9 +73,7 @@ _BUILD_MEMORY = "256MB"
 
 @st.cache_resource(max_entries=3, show_spinner="Making the database from the stored results (once) …")
 def _open(sources: tuple[str, ...], target: str, state: str) -> Results:
-    folder = Path(target)
-    build_database([Path(source) for source in sources], folder, memory=_BUILD_MEMORY)
-    database = open_database(folder)
+    database = built_database([Path(source) for source in sources], Path(target), memory=_BUILD_MEMORY)
     return Results(database, database.data_version)
 
 

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 import yaml
 from safetensors.torch import load_file, save_file
@@ -115,7 +116,7 @@ def test_the_revision_is_resolved_shown_and_pinned(run, at, made, shared):
     at(made.cache)
     run("push", "heads", "--model", made.model, "--to-folder", shared / "heads", "--licence", "CC0-1.0")
     at(other)
-    with pytest.raises(HubError, match=f"asked is {pin['commit']}"):
+    with pytest.raises(HubError, match=f"asked is {pin['commit']}.*take that with --revision main"):
         run("pull", "--from-folder", shared / "heads")
     run("pull", "--from-folder", shared / "heads", "--revision", "main")
     assert json.loads(note.read_text())["commit"] != pin["commit"]
@@ -271,6 +272,8 @@ def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, sh
         ({"config": "{"}, "not JSON"),
         ({"left_out": "{"}, "expected numbers by reason"),
         ({"n_read": 4}, "which does not add up"),
+        ({"role": "replicate"}, "its row says role 'replicate', expected 'primary' with seed 0"),
+        ({"template_set": "lama"}, "its row says template_set 'lama', its configuration 'default'"),
         ({"config": "[1]", "run_id": "080a9ed428559ef6"}, "does not say which facts"),
     ],
 )
@@ -283,6 +286,110 @@ def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, s
     with pytest.raises(HubError, match=said):
         run("pull", "--from-folder", folder)
     assert not (other / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gold_rank": 0}, "gold_rank is 0 in some rows; ranks count from 1"),
+        ({"answer_rank": 0}, "answer_rank is 0"),
+        ({"other_rank": 0}, "other_rank is 0"),
+        ({"gold_logp": float("nan")}, "gold_logp has values that are no log-probabilities"),
+        ({"gold_logp": 0.5}, "gold_logp has values that are no log-probabilities"),
+        ({"top_logp": [0.5] * 10}, "top_logp has values that are no log-probabilities"),
+        ({"top_logp": [float("-inf")] * 10}, "top_logp has values that are no log-probabilities"),
+        ({"top_logp": [-1.0] * 9}, "top_logp has lists of .*9.* values, expected 10, the run's top_k"),
+        ({"top_ids": [1] * 9, "top_logp": [-1.0] * 9}, "top_ids has lists of .*9.* values, expected 10"),
+        ({"layer": 7}, r"of the layers \[.*7\], expected 0 to 2"),
+    ],
+)
+def test_values_that_no_model_gives_are_refused_by_name(change, said, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob("predictions-*.parquet"))[0]
+    rows = read_table(path, "predictions").to_pylist()
+    write_table("predictions", [rows[0] | change, *rows[1:]], path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=said) as refused:
+        run("pull", "--from-folder", folder)
+    assert "runs-" in str(refused.value) and not (other / "runs").exists()
+
+
+def test_rows_that_no_run_announces_are_refused_before_they_are_read(run, at, shared, monkeypatch):
+    at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob("predictions-*.parquet"))[0]
+    many = pa.concat_tables([read_table(path, "predictions").slice(0, 1)] * 100_000).combine_chunks()
+    write_table("predictions", many, path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+
+    def read(file, table, columns=None):
+        assert file.name != path.name, "its footer says enough"
+        return read_table(file, table, columns)
+
+    monkeypatch.setattr("probing.store.parquet.read_table", read)
+    with pytest.raises(HubError, match=f"{path.name} of .* holds 100,000 predictions, expected 9"):
+        run("pull", "--from-folder", folder)
+
+
+def test_a_few_rows_with_endless_lists_are_refused_before_they_are_read(run, at, shared):
+    at(shared / "other")
+    folder = shared / "predictions"
+    path = sorted(folder.rglob("predictions-*.parquet"))[0]
+    rows = read_table(path, "predictions").to_pylist()
+    write_table("predictions", [row | {"top_ids": [1] * 1000} for row in rows], path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match="holds 9,000 values in a column of 9 rows"):
+        run("pull", "--from-folder", folder)
+
+
+def test_a_manifest_that_names_another_model_is_refused(run, at, shared):
+    other = at(shared / "other")
+    manifest = shared / "predictions" / MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"model": "bert-base-uncased"}))
+    with pytest.raises(HubError, match="it is of tiny-bert, the manifest says bert-base-uncased"):
+        run("pull", "--from-folder", shared / "predictions")
+    assert not (other / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "said"),
+    [
+        ("vocabulary", {"token": "gibberish"}, "holds other tokens than the checksum in its name says"),
+        ("facts", {"template_set": "lama"}, "is of template_set 'lama', its run says 'default'"),
+    ],
+)
+def test_tokens_and_facts_that_are_not_those_of_the_run_are_refused(table, change, said, run, at, shared):
+    other = at(shared / "other")
+    folder = shared / "predictions"
+    (path,) = folder.rglob(f"{table}-*.parquet")
+    rows = read_table(path, table).to_pylist()
+    write_table(table, [rows[0] | change, *rows[1:]], path)
+    rewrite(folder, path.relative_to(folder).as_posix())
+    with pytest.raises(HubError, match=said):
+        run("pull", "--from-folder", folder)
+    assert not (other / "runs").exists()
+
+
+def test_a_vocabulary_of_an_earlier_version_must_be_the_one_that_is_known(run, at, made, shared, tmp_path):
+    """Its name holds no checksum, so only what is stored already can say that it is another."""
+    at(made.cache)
+    copy = at(tmp_path / "old")
+    shutil.copytree(made.cache, copy)
+    (path,) = (copy / "runs").glob("vocabulary-*.parquet")
+    earlier = [row | {"tokenizer": "tiny-bert-42"} for row in read_table(path, "vocabulary").to_pylist()]
+    path.unlink()
+    write_table("vocabulary", earlier, copy / "runs" / "vocabulary-tiny-bert-42.parquet")
+    for row_file in (copy / "runs").glob("runs-*.parquet"):
+        write_table("runs", [row | {"tokenizer": "tiny-bert-42"} for row in read_table(row_file, "runs").to_pylist()], row_file)
+    run("push", "predictions", "--model", "tiny-bert", "--to-folder", tmp_path / "earlier", "--licence", "MIT")
+    other = at(tmp_path / "other")
+    known = [row | {"token": row["token"].upper()} for row in earlier]
+    write_table("vocabulary", known, other / "runs" / "elsewhere" / "vocabulary-tiny-bert-42.parquet")
+    with pytest.raises(HubError, match=r"holds other rows than .*elsewhere.*same name"):
+        run("pull", "--from-folder", tmp_path / "earlier")
+    write_table("vocabulary", earlier, other / "runs" / "elsewhere" / "vocabulary-tiny-bert-42.parquet")
+    run("pull", "--from-folder", tmp_path / "earlier")
 
 
 def changed_head(folder: Path, number: int, change=dict, **said: str) -> None:
@@ -361,7 +468,8 @@ def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(ru
     ("table", "change", "said"),
     [
         ("facts", lambda rows: [row | {"prompt": "A lie is [MASK]."} for row in rows], "was asked as 'A lie is"),
-        ("facts", lambda rows: rows[1:], "1 facts are in only one of"),
+        ("facts", lambda rows: rows[1:], r"facts-.* holds 2 rows, expected 3"),
+        ("facts", lambda rows: [*rows[1:], rows[1]], "1 facts are in only one of"),
         ("predictions", lambda rows: [rows[1], *rows[1:]], "1 predictions of .* are of a fact and layer that it has already"),
         ("predictions", lambda rows: [row | {"fact_id": row["fact_id"][::-1]} for row in rows], "facts are in only one of"),
     ],

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from probing.commands.fetch import fetch_data, fetch_or_stand_in
-from probing.core.errors import PromptError, RegistryError
+from probing.commands.main import main
+from probing.core.errors import IncompleteCopyError, PromptError, RegistryError
 from probing.core.registry import DataEntry, DataFile, read_registry
+from tests.store.planted import plant_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,6 +86,72 @@ def test_fetch_takes_local_copies_and_checks_their_sum(run, cache, tmp_path):
         fetch_data(entry, tmp_path / "nowhere", tmp_path / "target3")
 
 
+def test_a_partial_copy_is_taken_as_far_as_it_goes_and_what_it_lacks_is_named(tmp_path):
+    (tmp_path / "copies" / "set").mkdir(parents=True)
+    (tmp_path / "copies" / "set" / "a.txt").write_text("hello")
+    entry = DataEntry(name="set", title="", folder="set", licence="", files=(DataFile(path="a.txt"), DataFile(path="b.txt")))
+    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(b\.txt\) of set; what is there was taken"):
+        fetch_data(entry, tmp_path / "copies", tmp_path / "target")
+    assert (tmp_path / "target" / "a.txt").read_text() == "hello"
+    (tmp_path / "copies" / "set" / "b.txt").write_text("there")
+    fetch_data(entry, tmp_path / "copies", tmp_path / "target")
+
+
+def test_a_model_whose_copy_lacks_weights_or_tokenizer_is_named(run, cache, tiny_model, tmp_path):
+    copy = tmp_path / "copies" / "bert-base-uncased"
+    shutil.copytree(tiny_model, copy)
+    run("fetch", "bert-base-uncased", "--from", tmp_path / "copies")
+    (copy / "model.safetensors").unlink()
+    for name in ("tokenizer.json", "vocab.txt"):
+        (copy / name).unlink(missing_ok=True)
+    with pytest.raises(IncompleteCopyError, match="lacks its weights, its tokenizer of bert-base-uncased; what is there was taken"):
+        run("fetch", "bert-base-uncased", "--from", tmp_path / "copies")
+    assert (cache / "models" / "bert-base-uncased" / "config.json").is_file()
+    index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
+    (copy / "model.safetensors.index.json").write_text(json.dumps(index))
+    (copy / "model-1-of-2.safetensors").write_bytes(b"")
+    with pytest.raises(IncompleteCopyError, match=r"lacks its tokenizer, model-2-of-2\.safetensors of"):
+        run("fetch", "bert-base-uncased", "--from", tmp_path / "copies")
+
+
+@pytest.mark.parametrize("words", [("build",), ("report", "total"), ("fetch", "set"), ("runs",)])
+def test_a_cache_that_cannot_be_written_is_one_line_with_what_to_do(tmp_path, words, monkeypatch, capsys):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
+    if words[0] == "fetch":
+        (tmp_path / "copies" / "set").mkdir(parents=True)
+        (tmp_path / "copies" / "set" / "a.txt").write_text("hello")
+        (tmp_path / "registry.toml").write_text(
+            '[[models]]\nname="m"\nsource="m"\nlicence="x"\n'
+            '[[data]]\nname="set"\ntitle="t"\nfolder="set"\nlicence="x"\nfiles=[{path="a.txt"}]\n'
+        )
+        monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
+        words = (*words, "--from", str(tmp_path / "copies"))
+    monkeypatch.setattr("sys.argv", ["probing", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    if words[0] == "runs":
+        assert ended.value.code == 0
+        return
+    assert ended.value.code == 1
+    assert said.startswith("error: cannot write ") and said.count("\n") == 1
+    assert "set PROBING_CACHE to a folder that is" in said
+
+
+def test_runs_of_another_schema_version_are_left_out_of_the_list_and_named(run, cache, tiny_model, facts_file, monkeypatch):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    monkeypatch.setattr("probing.store.parquet.SCHEMA_VERSION", 0)
+    plant_runs(cache / "runs" / "older")
+    monkeypatch.undo()
+    monkeypatch.setenv("PROBING_CACHE", str(cache))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(cache / "none"))
+    listed = run("runs")
+    assert "tiny-bert" in listed.stdout and "schema version 0, expected 1" in listed.stderr
+    assert "schema version 0, expected 1" in run("check", code=1).output
+
+
 def test_fetch_downloads_single_files_and_archives_by_address(tmp_path):
     (tmp_path / "a.txt").write_text("hello")
     url = (tmp_path / "a.txt").as_uri()
@@ -134,6 +203,9 @@ def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):
 
 
 def test_every_shipped_data_set_can_be_fetched_from_the_local_copies(run, cache, shared_data):
-    run("fetch", "wikitext-2", "trex-triples", "lama", "--from", shared_data)
+    run("fetch", "trex-triples", "lama", "--from", shared_data)
+    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(train\.txt\) of wikitext-2; what is there was taken"):
+        run("fetch", "wikitext-2", "--from", shared_data)
+    assert (cache / "downloads" / "wikitext-2" / "valid.txt").is_file()
     assert (cache / "downloads" / "lama" / "TREx" / "P19.jsonl").is_file()
     assert "ok  fetched data" in run("check").output

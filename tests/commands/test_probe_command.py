@@ -1,13 +1,15 @@
 """``probe``: counts, resumption, equal bytes, rank parity."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer
 
-from probing.core.errors import HeadError, ModelError
+from probing.core.errors import FactsError, HeadError, ModelError
+from probing.store import build
 from probing.store.parquet import read_table
 
 
@@ -150,3 +152,54 @@ def test_torn_or_missing_side_files_are_made_again_and_new_counts_are_recorded(r
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     assert (row["n_read"], json.loads(row["left_out"])["duplicate"]) == (7, 1)
     assert "ok  runs and database" in run("check").output
+
+
+def test_two_files_of_own_facts_are_two_probe_sets(run, cache, tiny_model, facts_file, tmp_path):
+    second = tmp_path / "capitals.jsonl"
+    second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
+    for file in (facts_file, second):
+        run("probe", "--model", tiny_model, "--facts", file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", second, "--head", "lens", "--as", "mine")
+    rows = json.loads(run("report", "total", "--k", "1", "--average", "micro", "--json").stdout)
+    assert {row["probe_set"]: row["n"] for row in rows} == {"facts": 4, "capitals": 2, "mine": 2}
+    with pytest.raises(FactsError, match="only a file of own facts"):
+        run("probe", "--model", tiny_model, "--facts", "questions", "--head", "lens", "--as", "mine")
+
+
+def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_own(run, cache, tiny_model, facts_file, tmp_path):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    (first,) = (cache / "runs").glob("vocabulary-*")
+    before = first.read_bytes()
+    other = tmp_path / "elsewhere" / tiny_model.name
+    shutil.copytree(tiny_model, other)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    words = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    # The same words in another order: the end of the list is turned round.
+    BertTokenizer(vocab={word: n for n, word in enumerate([*words[:5], *reversed(words[5:])])}, do_lower_case=True).save_pretrained(other)
+    run("probe", "--model", other, "--facts", facts_file, "--head", "lens")
+    assert first.read_bytes() == before
+    names = {path.name.removeprefix("vocabulary-").removesuffix(".parquet") for path in (cache / "runs").glob("vocabulary-*")}
+    stored = {read_table(path, "runs").to_pylist()[0]["tokenizer"] for path in (cache / "runs").glob("runs-*")}
+    assert len(names) == 2 and stored == names
+    assert "ok  runs and database" in run("check").output
+
+
+def test_labels_of_an_earlier_lama_folder_stay(run, cache, tiny_model, facts_file, tmp_path):
+    folder = tmp_path / "lama" / "TREx"
+    folder.mkdir(parents=True)
+    folder.joinpath("P9999.jsonl").write_text(json.dumps({"sub_label": "France", "obj_label": "Paris"}) + "\n")
+    row = {"relation": "P9999", "template": "The capital of [X] is [Y] .", "label": "made up", "type": "1-1"}
+    folder.parent.joinpath("relations.jsonl").write_text(json.dumps(row) + "\n")
+    run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    labels = {row["relation"]: row["label"] for row in read_table(cache / "runs" / "relations.parquet", "relations").to_pylist()}
+    assert labels["P9999"] == "made up"
+    assert labels["P19"]
+
+
+def test_a_small_probe_adds_to_the_database_and_does_not_build_it_again(run, cache, tiny_model, facts_file, monkeypatch):
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    ways, fill = [], build._fill
+    monkeypatch.setattr(build, "_fill", lambda *given, add=False: (fill(*given, add=add), ways.append(add)))
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--as", "again")
+    assert ways == [True]

@@ -131,3 +131,14 @@ def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run):
     for what in KEYS:
         assert json.loads(run("report", what, "--json").stdout) == []
         assert "no rows" in run("report", what).stdout
+
+
+def test_runs_of_another_template_set_are_named_instead_of_no_rows(folders, run):
+    plant_runs(folders / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
+    with pytest.raises(StoreError, match="own-model asked with --templates default; it was asked with --templates lama"):
+        run("report", "total", "--model", "own-model")
+    assert len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
+    plant_runs(folders / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="lens", template_set="lama")], EXPOSURE)
+    plant_runs(folders / "snapshot" / "lens", [PlantedRun(model=BASE.model, head="lens", probe_set="questions")], EXPOSURE)
+    shown = run("report", "total", "--model", BASE.model, "--head", "lens", "--probe-set", "trex").output
+    assert "no run of this selection has --templates default; there are runs with --templates lama" in shown

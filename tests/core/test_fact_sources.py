@@ -39,7 +39,7 @@ def test_a_folder_in_lamas_layout_is_read_as_such(shipped, ours):
 @pytest.mark.parametrize("name", ["sample_facts.jsonl", "sample_facts.csv"])
 def test_a_file_is_a_users_own_facts(repo_root, ours, name):
     (found,) = read_facts(str(repo_root / "docs" / name), ours)
-    assert (found.probe_set, found.n_read) == ("own", 6)
+    assert (found.probe_set, found.n_read) == ("sample_facts", 6)
 
 
 @pytest.mark.parametrize("name", ["wikidata", "facts.txt", "/absent/folder"])

@@ -1,12 +1,13 @@
 """A user's own facts, as file or upload; whatever is wrong with them is named."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts import DUPLICATE, NOT_ONE_MASK, Fact
-from probing.core.own_facts import COLUMNS, parse_own_facts, read_own_facts
+from probing.core.own_facts import COLUMNS, own_probe_set, parse_own_facts, read_own_facts
 
 PROMPT = "Rocky Balboa was born in [MASK]."
 ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
@@ -94,6 +95,31 @@ def test_what_is_wrong_is_named_with_its_line(content, name, message):
 def test_markup_and_emoji_are_text_like_any_other():
     text = json.dumps({**ROCKY, "subject": "<b>🥊</b>"}, ensure_ascii=False)
     assert parse_own_facts(text, "my.jsonl").facts[0].subject == "<b>🥊</b>"
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("capitals.csv", "capitals"),
+        ("my facts (2).jsonl", "my-facts-2"),
+        ("städte.csv", "städte"),
+        ("trex.csv", "own-trex"),
+        ("T-REx.jsonl", "T-REx"),
+        ("own.csv", "own-own"),
+        ("All.csv", "own-All"),
+        ("....csv", "facts"),
+        ("x" * 300 + ".csv", "x" * 60),
+    ],
+)
+def test_a_probe_set_is_called_after_its_file_and_never_like_a_known_one(file, name):
+    assert own_probe_set(Path(file)) == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "trex", "TREX", "own", "all", "questions", "a b", "<b>", "-x", "x" * 61])
+def test_a_name_that_stands_for_other_facts_or_is_no_name_is_refused(name):
+    with pytest.raises(FactsError, match="own facts cannot be called"):
+        own_probe_set(Path("mine.csv"), name)
+    assert own_probe_set(Path("trex.csv"), "mine") == "mine"
 
 
 def test_a_missing_file_is_an_error(tmp_path):

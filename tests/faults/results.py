@@ -66,7 +66,8 @@ def tables(path: Path) -> dict[str, list]:
         names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()]
         found = {}
         for name in names:
-            if name == "meta":
+            # Of what it was made: sums of files in which the time of making stands.
+            if name in ("meta", "files"):
                 continue
             frame = connection.execute(f'SELECT * FROM "{name}"').df()
             frame = frame.drop(columns=[column for column in OF_THE_MAKING if column in frame])

@@ -10,8 +10,12 @@ import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitTheme
 
 from probing.figures import token_grid
-from probing.ui import parts
+from probing.store import parquet
+from probing.store.database import is_whole
+from probing.ui import parts, results
 from tests.pages.conftest import PAGES, ROOT, words
+from tests.store.planted import SEVERAL, plant_runs
+from tests.store.test_build_database import damage_in_place
 
 NEEDS_RESULTS = ("home", "layer_curves", "facts")
 
@@ -54,6 +58,40 @@ def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot
     app.run()
     assert not app.exception
     assert "predictions" in app.warning[0].value
+
+
+@pytest.mark.parametrize("page", ["home", "layer_curves"])
+def test_a_results_file_of_another_version_is_a_warning_and_the_rest_is_shown(visit, own_snapshot, monkeypatch, page):
+    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
+    plant_runs(own_snapshot / "older", SEVERAL[1:2])
+    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 1)
+    app = visit(page, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(own_snapshot))
+    app.run()
+    assert not app.exception
+    (warning,) = app.warning
+    assert "left out of these pages" in warning.value and "schema version 0" in warning.value
+    assert "nesia-mini" in words(app)
+
+
+def test_a_cache_that_cannot_be_written_is_named_without_a_traceback(visit, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    app = visit("home", run=False)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file" / "cache"))
+    app.run()
+    assert not app.exception
+    assert "set PROBING_CACHE to a folder that is" in words(app).replace("\\", "")
+
+
+def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_restart(visit, tmp_path):
+    app = visit("home", "several")
+    (path,) = (tmp_path / "cache" / "database").glob("*.duckdb")
+    damage_in_place(path)
+    results._read.clear()
+    app.switch_page("pages/1_Layer_curves.py")
+    app.run()
+    assert not app.exception and not app.warning
+    assert is_whole(tmp_path / "cache" / "database")
 
 
 def test_pages_that_ask_no_model_do_not_load_torch(planted_snapshots, tmp_path):

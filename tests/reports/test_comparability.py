@@ -6,8 +6,10 @@ import pytest
 
 from probing.core.registry import read_registry
 from probing.reports.comparability import as_long, badge, comparability, differences
+from probing.store.build import build_database
 from probing.store.database import open_database
-from tests.store.planted import PlantedRun, plant_store
+from probing.store.parquet import write_table
+from tests.store.planted import TOKENIZER, TOKENS, PlantedRun, plant_store
 
 RECIPE = {"epochs": 3, "learning_rate": 0.0005}
 
@@ -139,3 +141,15 @@ def test_differences_are_the_fields_that_differ_and_no_others():
     assert differences(BASE, BASE).empty
     sums = differences(BASE, row("nesia-mini", config_facts_sha256="b" * 64)).iloc[0]
     assert (sums["first"], sums["second"]) == ("a" * 12, "b" * 12)
+
+
+def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its_tokens(tmp_path):
+    folder = plant_store(tmp_path, [PlantedRun()])
+    tokens = [{"tokenizer": "planted-18-0badcafe", "id": number, "token": token} for number, token in enumerate(TOKENS)]
+    write_table("vocabulary", tokens, tmp_path / "runs" / "vocabulary-new.parquet")
+    write_table("vocabulary", [{"tokenizer": "other", "id": 0, "token": "[PAD]"}], tmp_path / "runs" / "vocabulary-other.parquet")
+    build_database([tmp_path / "runs"], folder)
+    with open_database(folder) as db:
+        for name, same in (("planted-18-0badcafe", True), ("other", False), ("unknown", False)):
+            checks = comparability(row("a", tokenizer=TOKENIZER), row("b", tokenizer=name), db)
+            assert checks[0].name == "vocabulary" and checks[0].same is same, name

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.core.errors import StoreError
+from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
 from probing.store import database, parquet, queries
-from probing.store.build import build_database
+from probing.store.build import build_database, built_database
+from probing.store.check import check_store
 from probing.store.database import current_version, open_database
 from probing.store.parquet import write_table
 from tests.store.planted import (
@@ -29,6 +30,13 @@ from tests.store.planted import (
 )
 
 RUN = ONE_MODEL[0]
+
+
+def damage_in_place(path: Path) -> None:
+    """Empties all blocks but the first, which hold what is needed to open the file."""
+    with path.open("r+b") as stream:
+        stream.seek(3 * 4096)
+        stream.write(bytes(path.stat().st_size - 3 * 4096))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -112,10 +120,11 @@ def test_a_lost_or_damaged_database_is_made_again(tmp_path: Path):
     build_database([tmp_path / "runs"], folder)
     with open_database(folder) as db:
         assert len(queries.runs(db)) == 1
+        file = db.path
     file.unlink()
     with pytest.raises(StoreError, match=r"does not exist; run `python -m probing build`"):
         open_database(folder)
-    assert build_database([tmp_path / "runs"], folder) == file
+    assert build_database([tmp_path / "runs"], folder).is_file()
 
 
 def test_a_failed_build_keeps_the_old_database(tmp_path: Path):
@@ -139,8 +148,8 @@ def test_bad_sources_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
     older = plant_runs(tmp_path / "older")
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="schema version 0, expected 1"):
-        build_database([older], tmp_path / "db")
+    with pytest.raises(SchemaVersionError, match="schema version 0, expected 1"):
+        parquet.read_table(older / "relations.parquet", "relations")
 
 
 def test_other_files_are_let_be(tmp_path: Path):
@@ -296,3 +305,60 @@ def test_a_temporary_file_that_another_build_renames_meanwhile_is_no_error(tmp_p
     # Listed, but not there when its age is asked, like a file that was renamed in between.
     (target / "results-a.1.tmp").symlink_to(target / "gone")
     assert build_database([source], target).is_file()
+
+
+def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
+    source = plant_runs(tmp_path / "runs")
+    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
+    plant_runs(source / "older", [PlantedRun(head="lens")])
+    monkeypatch.undo()
+    with caplog.at_level(logging.WARNING), open_database(build_database([source], tmp_path / "db").parent) as db:
+        assert queries.runs(db)["run_id"].tolist() == [RUN.run_id]
+        left_out = queries.left_out_files(db)
+    assert len(left_out) == 6
+    assert left_out["why"].str.contains("schema version 0, expected 1").all()
+    assert f"predictions-{PlantedRun(head='lens').run_id}.parquet has schema version 0" in caplog.text
+
+
+def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(tmp_path: Path):
+    folder = plant_store(tmp_path)
+    damaged = open_database(folder)
+    damage_in_place(damaged.path)
+    assert not database.is_whole(folder)
+    assert "is damaged" in check_store([tmp_path / "runs"], folder)[0]
+    made = build_database([tmp_path / "runs"], folder, verify=True)
+    assert made != damaged.path
+    with open_database(folder) as db:
+        assert len(queries.runs(db)) == 1
+        assert len(queries.aggregate(db, [RUN.run_id]))
+    damaged.close()
+
+
+def test_an_open_database_that_was_damaged_in_place_answers_all_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    plant_runs(tmp_path / "runs", SEVERAL)
+    with built_database([tmp_path / "runs"], tmp_path / "db") as undisturbed:
+        expected = queries.aggregate(undisturbed, [RUN.run_id])
+    db = built_database([tmp_path / "runs"], tmp_path / "db")
+    damage_in_place(db.path)
+    assert queries.aggregate(db, [RUN.run_id]).equals(expected)
+    assert "is damaged" in caplog.text
+    assert database.is_whole(tmp_path / "db")
+    db.close()
+
+
+@pytest.mark.parametrize("error", [duckdb.Error, duckdb.IOException, duckdb.FatalException, duckdb.InternalException])
+def test_what_a_damaged_file_makes_duckdb_say_is_an_error_of_its_own(tmp_path: Path, error: type[Exception]):
+    class Broken:
+        def cursor(self):
+            return self
+
+        def execute(self, sql, parameters):
+            raise error("checksum does not match")
+
+        def interrupt(self):
+            """Nothing runs."""
+
+        close = interrupt
+
+    with pytest.raises(DamagedDatabaseError, match="run `python -m probing build`, which makes it again"):
+        database.Database(Broken(), tmp_path, "v").query("SELECT 1")

@@ -10,7 +10,7 @@ import pytest
 
 from probing.store.build import build_database
 from probing.store.check import check_store, fingerprint_problem
-from probing.store.parquet import write_table
+from probing.store.parquet import read_table, write_table
 from tests.store.planted import ONE_MODEL, SEVERAL, TOKENIZER, VARIANTS, plant_runs, prediction_rows, run_row
 
 RUN = ONE_MODEL[0]
@@ -115,3 +115,12 @@ def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):
 def test_fingerprints_take_either_spelling_of_letters_outside_ascii():
     for config in ('{"model":"Zoë"}', '{"model":"Zo\\u00eb"}'):
         assert fingerprint_problem(hashlib.sha256(config.encode()).hexdigest()[:16], config) is None
+
+
+def test_facts_that_differ_in_the_name_of_their_template_set_only_are_no_contradiction(tmp_path: Path):
+    source = plant_runs(tmp_path / "runs")
+    rows = read_table(source / "facts-trex.parquet", "facts").to_pylist()
+    write_table("facts", [row | {"template_set": "lama"} for row in rows], source / "facts-of-lama.parquet")
+    assert check_store([source]) == []
+    write_table("facts", [row | {"template_set": "lama", "object": "else"} for row in rows], source / "facts-of-lama.parquet")
+    assert "differ from those with the same ['fact_id']" in check_store([source])[0]

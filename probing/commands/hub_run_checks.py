@@ -1,0 +1,232 @@
+"""What a pull refuses: tables that are not this program's, runs that are not whole, and values that no run has."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probing.commands.hub_runs import DATA, incomplete, lenders_file
+from probing.core.errors import HubError, StoreError
+from probing.core.facts import Fact, fill
+from probing.core.places import result_folders
+from probing.core.shared_manifest import SharedManifest
+from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Rows of a table that no run announces: a hundred times what the largest vocabulary, or list of exposures, has.
+_MOST_ROWS = 5_000_000
+#: Tables of which one name means the same rows everywhere; the name of a template set is none of a fact's marks.
+_SAME_EVERYWHERE = {"vocabulary": (), "facts": ("template_set",)}
+
+
+def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
+    """Raises a ``HubError`` if a file is none of this program's tables, or a run is not whole, though the sums are right.
+
+    Every file's footer is read first: rows that no run announces are refused before they take memory.
+    """
+    from probing.store.parquet import read_table, rows_and_values
+
+    paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
+    tables = _tables(paths, title)
+    runs: dict[str, dict] = {}
+    for name in sorted(name for name in paths if tables[name] == "runs"):
+        _refuse_size(paths[name], name, (1,), 1, title)
+        (runs[name],) = _read(paths[name], "runs", title).to_pylist()
+    for name, row in runs.items():
+        if problem := _not_whole(name, row, paths, manifest.model):
+            raise HubError(f"{name} of {title} is no whole run: {problem}; nothing was taken")
+    announced = _announced(runs)
+    expected: Sequence[int] | None
+    for name in sorted(paths):
+        if tables[name] in ("predictions", "lenders") and name not in announced:
+            raise HubError(f"{name} of {title} belongs to no run there; nothing was taken")
+        if tables[name] != "runs":
+            expected, in_a_list = announced.get(name, (None, 1))
+            _refuse_size(paths[name], name, expected, in_a_list, title)
+    for name, row in runs.items():
+        predictions, facts = paths[f"predictions-{row['run_id']}.parquet"], paths[_facts_file(row)]
+        tokens = rows_and_values(paths[f"vocabulary-{row['tokenizer']}.parquet"])[0]
+        try:
+            problem = incomplete(row, predictions, facts) or _senseless(read_table(predictions, "predictions"), row, tokens)
+        except StoreError as error:
+            raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        if problem:
+            raise HubError(f"{name} of {title} is no whole run: {problem}; nothing was taken")
+    for name in sorted(paths):
+        if tables[name] not in ("runs", "predictions"):
+            rows = _read(paths[name], tables[name], title)
+            problem = _other_than_named(name, tables[name], rows, list(runs.values())) or _other_than_known(name, tables[name], rows)
+            if problem:
+                raise HubError(f"{name} of {title} {problem}; nothing was taken")
+
+
+def _tables(paths: dict[str, Path], title: str) -> dict[str, str]:
+    """File name -> its table, for files that are this program's."""
+    from probing.store.parquet import check_file
+    from probing.store.sources import table_of
+
+    found = {}
+    for name, path in sorted(paths.items()):
+        table = table_of(path)
+        try:
+            if table is None:
+                raise StoreError(f"{name} is named after no table")
+            check_file(path, table)
+        except StoreError as error:
+            raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        found[name] = table
+    return found
+
+
+def _read(path: Path, table: str, title: str) -> "pa.Table":
+    from probing.store.parquet import read_table
+
+    try:
+        return read_table(path, table)
+    except StoreError as error:
+        raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+
+
+def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
+    """File name -> how many rows its run lets it have, and how many values a list of it."""
+    from probing.store.swapped_ranks import names_lenders
+
+    found: dict[str, tuple[Sequence[int], int]] = {}
+    for row in runs.values():
+        n = row["n_probed"]
+        either = (n * row["layers"], n) if row["role"] == "replicate" else (n * row["layers"],)
+        found[f"predictions-{row['run_id']}.parquet"] = (either, row["top_k"])
+        found[_facts_file(row)] = ((n,), 1)
+        if names_lenders(row["config"]):
+            # Facts to which nobody can lend have no row.
+            found[lenders_file(row)] = (range(n + 1), 1)
+    return found
+
+
+def _refuse_size(path: Path, name: str, expected: Sequence[int] | None, in_a_list: int, title: str) -> None:
+    """Raises a ``HubError`` if a file's footer speaks of other numbers of rows or values than expected."""
+    from probing.store.parquet import rows_and_values
+
+    rows, values = rows_and_values(path)
+    if expected is not None and rows not in expected:
+        said = f"at most {expected[-1]:,}" if isinstance(expected, range) else " or ".join(f"{n:,}" for n in dict.fromkeys(expected))
+        what = f"{rows:,} predictions" if name.startswith("predictions") else f"{rows:,} rows"
+        raise HubError(f"{name} of {title} holds {what}, expected {said}; nothing was taken")
+    if rows > _MOST_ROWS and expected is None:
+        raise HubError(f"{name} of {title} holds {rows:,} rows, expected at most {_MOST_ROWS:,}; nothing was taken")
+    if values > rows * in_a_list:
+        raise HubError(f"{name} of {title} holds {values:,} values in a column of {rows:,} rows; nothing was taken")
+
+
+def _facts_file(row: dict) -> str:
+    return f"facts-{json.loads(row['config'])['facts_sha256'][:16]}.parquet"
+
+
+def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str | None:
+    """What a run's row says otherwise than its name, its configuration and the manifest, or which file it lacks; None if nothing."""
+    from probing.store.check import fingerprint_problem
+    from probing.store.swapped_ranks import names_lenders
+
+    if problem := fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row):
+        return problem
+    if row["model"] != model:
+        return f"it is of {row['model']}, the manifest says {model}"
+    needed = [f"predictions-{row['run_id']}.parquet", _facts_file(row), f"vocabulary-{row['tokenizer']}.parquet"]
+    needed += [lenders_file(row)] if names_lenders(row["config"]) else []
+    if missing := [file for file in needed if file not in paths]:
+        return f"{missing[0]} is not there"
+    return None if name == f"runs-{row['run_id']}.parquet" else "its name is not that of its run"
+
+
+def _other_than_configured(row: dict) -> str | None:
+    """What a run's row says otherwise than the configuration that its fingerprint vouches for; None if nothing."""
+    config = json.loads(row["config"])
+    if not isinstance(config, dict) or not isinstance(config.get("facts_sha256"), str):
+        return "its configuration does not say which facts were asked"
+    try:
+        left_out = sum(dict(json.loads(row["left_out"])).values())
+    except (TypeError, ValueError):
+        return f"its row says {row['left_out']!r} was left out, expected numbers by reason"
+    if row["n_read"] != row["n_probed"] + left_out:
+        return f"its row says {row['n_read']:,} facts read, {row['n_probed']:,} probed and {left_out:,} left out, which does not add up"
+    for key in sorted(config.keys() & row.keys()):
+        if config[key] != row[key]:
+            return f"its row says {key} {row[key]!r}, its configuration {config[key]!r}"
+    role = "replicate" if row["seed"] else "primary"
+    return None if row["role"] == role else f"its row says role {row['role']!r}, expected {role!r} with seed {row['seed']}"
+
+
+def _senseless(predictions: "pa.Table", row: dict, tokens: int) -> str | None:
+    """Which value of a run's predictions no model gives; None if there is none."""
+    import pyarrow.compute as pc
+
+    for name in ("gold_rank", "answer_rank", "other_rank"):
+        if pc.min(predictions.column(name)).as_py() == 0:
+            return f"{name} is 0 in some rows; ranks count from 1"
+    layers = sorted(predictions.column("layer").unique().to_pylist())
+    if layers not in (list(range(row["layers"])), [row["layers"] - 1]):
+        return f"its predictions are of the layers {layers}, expected 0 to {row['layers'] - 1}"
+    for name in ("top_ids", "top_logp"):
+        lengths = pc.unique(pc.list_value_length(predictions.column(name))).to_pylist()
+        if lengths != [min(row["top_k"], tokens)]:
+            return f"{name} has lists of {', '.join(map(str, lengths))} values, expected {min(row['top_k'], tokens)}, the run's top_k"
+    for name in ("gold_logp", "top_logp"):
+        values = predictions.column(name)
+        values = pc.list_flatten(values) if name == "top_logp" else values
+        if values.null_count or not pc.all(pc.and_(pc.is_finite(values), pc.less_equal(values, 0))).as_py():
+            return f"{name} has values that are no log-probabilities: expected finite numbers up to 0"
+    return "top_ids has empty values" if pc.list_flatten(predictions.column("top_ids")).null_count else None
+
+
+def _other_than_named(name: str, table: str, rows: "pa.Table", runs: Sequence[dict]) -> str | None:
+    """What is wrong with facts or tokens for what names them; None if nothing."""
+    if table == "facts":
+        return _renamed(rows.to_pylist(), [row for row in runs if _facts_file(row) == name])
+    if table == "vocabulary":
+        for tokenizer in rows.column("tokenizer").unique().to_pylist():
+            tokens = [row["token"] for row in rows.to_pylist() if row["tokenizer"] == tokenizer]
+            recorded = recorded_checksum(tokenizer)
+            if recorded is not None and tokens_checksum(tokens) != recorded:
+                return f"holds other tokens than the checksum in its name says: {tokens_checksum(tokens)}, expected {recorded}"
+    return None
+
+
+def _renamed(facts: list[dict], runs: Sequence[dict]) -> str | None:
+    """What is wrong with facts whose ids are not the hashes of what they say, or that are not their runs'; None if nothing."""
+    parts = [field.name for field in fields(Fact) if field.name != "pred"]
+    for row in facts:
+        fact = Fact(**{name: row[name] for name in parts})
+        # Where a set has no templates, the template is the prompt.
+        if fact.prompt not in (fact.template, fill(fact.template or "", fact.subject)):
+            return f"says that {fact.fact_id} was asked as {fact.prompt!r}, which its template {fact.template!r} does not give"
+        if fact.fact_id != row["fact_id"]:
+            return f"says that {row['fact_id']} is {row['subject']!r}, {row['relation']}, {row['object']!r}, which has another id"
+        for key in ("probe_set", "template_set"):
+            if runs and row[key] not in {run[key] for run in runs}:
+                return f"says that {row['fact_id']} is of {key} {row[key]!r}, its run says {runs[0][key]!r}"
+    return None
+
+
+def _other_than_known(name: str, table: str, rows: "pa.Table") -> str | None:
+    """Where a file of the same name is stored that says otherwise; None if nowhere."""
+    from probing.store.parquet import read_table
+
+    if table not in _SAME_EVERYWHERE:
+        return None
+
+    def said(found: "pa.Table") -> list[Any]:
+        return found.drop_columns(list(_SAME_EVERYWHERE[table])).to_pylist()
+
+    for folder in result_folders():
+        for path in sorted(folder.rglob(name)):
+            try:
+                known = read_table(path, table)
+            except StoreError:
+                # Of a damaged one of ours `check` speaks.
+                continue
+            if said(known) != said(rows):
+                return f"holds other rows than {path}, which has the same name"
+    return None

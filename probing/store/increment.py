@@ -1,0 +1,158 @@
+"""A new database from a copy of the old one: only runs that are new, or that something new bears on, are counted.
+
+What is new is loaded and counted in a schema of its own, by the same statements as in a full build, and then takes the place of
+the copy's rows. This is right as long as every table that is not read from one file holds rows by run, and those of a run
+depend on nothing but its row, its predictions, the facts of its relations, its vocabulary and its base's exposure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probing.core.errors import SchemaVersionError
+from probing.store.parquet import read_table
+from probing.store.schema import SCHEMAS, SORT
+from probing.store.sources import SourceFile
+
+_NEW = "addition"
+#: Tables that are small enough to be read from all files every time.
+_WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
+#: The files that a database was made from: of predictions which runs they hold, and of a file that was left out why.
+_FILES = pa.schema(
+    [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
+    + [("source", pa.int64()), ("run_ids", pa.list_(pa.string()))]
+)
+
+
+class UnusualError(Exception):
+    """More than additions happened to the files, so only a full build is certain to be right."""
+
+
+@dataclass
+class Notes:
+    """What a build learns about its files: sha256 -> ids of the runs in it, and (source, name) -> why it was left out."""
+
+    runs_of: dict[str, list[str]] = field(default_factory=dict)
+    left_out: dict[tuple[int, str], str] = field(default_factory=dict)
+
+    def leave_out(self, file: SourceFile, why: str) -> None:
+        """Notes why a file is not in the database."""
+        self.left_out[file.source, file.name] = why
+
+
+def note_files(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> None:
+    """Makes the table ``files``."""
+    rows = [
+        {
+            "table_name": file.table,
+            "name": file.name,
+            "sha256": file.sha256,
+            "left_out": notes.left_out.get((file.source, file.name)),
+            "source": file.source,
+            "run_ids": notes.runs_of.get(file.sha256),
+        }
+        for file in files
+    ]
+    connection.register("incoming", pa.Table.from_pylist(rows, schema=_FILES))
+    connection.execute("CREATE OR REPLACE TABLE files AS SELECT * FROM incoming")
+    connection.unregister("incoming")
+
+
+def begin(connection: duckdb.DuckDBPyConnection) -> None:
+    """From here on every table that is made or named is one of the addition."""
+    connection.execute(f"CREATE SCHEMA {_NEW}")
+    connection.execute(f"SET schema = '{_NEW}'")
+
+
+def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> list[SourceFile]:
+    """Leaves in the addition's ``runs`` those that must be counted, and gives the files of predictions that hold them.
+
+    All other tables of the addition are loaded already.
+
+    Raises:
+        UnusualError: if rows or files of the old database are gone or changed, or most runs must be counted again.
+    """
+    fresh = _fresh(connection, files, notes)
+    done = _ids(connection, "SELECT run_id FROM main.runs")
+    if done - _ids(connection, "SELECT run_id FROM runs"):
+        raise UnusualError("a run is gone")
+    if again := done & {run_id for file in fresh for run_id in notes.runs_of.get(file.sha256, ())}:
+        raise UnusualError(f"a new file holds predictions of the run {min(again)}, which is there already")
+    touched = _touched(connection)
+    if len(touched) * 2 > len(done):
+        raise UnusualError(f"{len(touched)} of {len(done)} runs must be counted again")
+    counted = touched | (_ids(connection, "SELECT run_id FROM runs") - done)
+    connection.execute("CREATE TEMP TABLE counted AS SELECT unnest(?::VARCHAR[]) AS run_id", [sorted(counted)])
+    connection.execute("DELETE FROM runs WHERE run_id NOT IN (SELECT run_id FROM counted)")
+    return [file for file in files if counted.intersection(notes.runs_of.get(file.sha256, ()))]
+
+
+def _fresh(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> list[SourceFile]:
+    """The files of predictions that the old database was not made from; notes the runs of all."""
+    found = connection.execute("SELECT source, name, sha256, run_ids, left_out FROM main.files WHERE table_name = 'predictions'").fetchall()
+    old = {(source, name, sha256) for source, name, sha256, _, _ in found}
+    if gone := old - {(file.source, file.name, file.sha256) for file in files}:
+        raise UnusualError(f"{min(gone)} is gone or changed")
+    notes.runs_of.update({sha256: run_ids for _, _, sha256, run_ids, _ in found if run_ids is not None})
+    notes.left_out.update({(source, name): why for source, name, _, _, why in found if why is not None})
+    fresh = [file for file in files if (file.source, file.name, file.sha256) not in old]
+    for file in fresh:
+        if file.sha256 not in notes.runs_of:
+            try:
+                runs = read_table(file.path, "predictions", ["run_id"]).column("run_id")
+            except SchemaVersionError as error:
+                notes.leave_out(file, str(error))
+            else:
+                notes.runs_of[file.sha256] = pc.unique(runs).to_pylist()
+    return fresh
+
+
+def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The runs of the old database whose counts may change with what is new."""
+    if connection.execute("SELECT 1 FROM (SELECT * FROM main.facts EXCEPT SELECT * FROM facts) LIMIT 1").fetchone():
+        raise UnusualError("facts are gone or changed")
+    whys = [
+        "SELECT run_id FROM (SELECT * FROM main.runs EXCEPT SELECT * FROM runs)",
+        # What the relation's other answers are is counted too.
+        "SELECT DISTINCT k.run_id FROM main.known k JOIN main.facts f ON f.fact_id = k.fact_id WHERE (f.probe_set, f.relation) "
+        "IN (SELECT (probe_set, relation) FROM (SELECT * FROM facts EXCEPT SELECT * FROM main.facts))",
+        f"SELECT run_id FROM main.runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
+        f"SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {_differing('exposure')})",
+    ]
+    of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
+    whys += [f"SELECT run_id FROM {_differing(table)} WHERE run_id IN (SELECT run_id FROM main.runs)" for table in of_runs]
+    return _ids(connection, " UNION ".join(whys))
+
+
+def _differing(table: str) -> str:
+    """SQL of the rows that only one of the two databases has."""
+    return (
+        f"((SELECT * FROM main.{table} EXCEPT SELECT * FROM {_NEW}.{table}) "
+        f"UNION ALL (SELECT * FROM {_NEW}.{table} EXCEPT SELECT * FROM main.{table}))"
+    )
+
+
+def merge(connection: duckdb.DuckDBPyConnection) -> None:
+    """Puts the addition in the place of the old rows: whole where a table is read whole, else run by run."""
+    counted = "(SELECT run_id FROM counted)"
+    for table in _WHOLE:
+        if connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():
+            connection.execute(f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM {_NEW}.{table}")
+    connection.execute(
+        f"CREATE OR REPLACE TABLE main.runs AS SELECT * FROM (SELECT * FROM main.runs WHERE run_id NOT IN {counted} "
+        f"UNION ALL SELECT * FROM {_NEW}.runs) ORDER BY {', '.join(SORT['runs'])}"
+    )
+    made = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY table_name", [_NEW]).fetchall()
+    for (table,) in made:
+        if table not in (*_WHOLE, "runs"):
+            connection.execute(f"DELETE FROM main.{table} WHERE run_id IN {counted}")
+            connection.execute(f"INSERT INTO main.{table} SELECT * FROM {_NEW}.{table}")
+    connection.execute("SET schema = 'main'")
+    connection.execute(f"DROP SCHEMA {_NEW} CASCADE")
+
+
+def _ids(connection: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
+    return {run_id for (run_id,) in connection.execute(sql).fetchall()}

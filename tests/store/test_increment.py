@@ -1,0 +1,155 @@
+"""A database that grew from a copy equals one that is built in full."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from probing.core.facts import Fact
+from probing.store import build
+from probing.store.build import build_database
+from probing.store.derived import STATEMENTS
+from probing.store.parquet import read_table, write_table
+from probing.store.schema import SCHEMAS
+from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row
+
+#: Rows of these come from one file or in the order of ``SORT``, so their order is compared too.
+_IN_ORDER = [table for table in SCHEMAS if table != "predictions"]
+_OLD = [*SEVERAL[:5], *SEVERAL[6:]]
+_NEW = SEVERAL[5]
+_MORE_TREX = Fact("trex", "P19", "Rome Paris", "rome", "[X] was born in [Y] .", "Rome Paris was born in [MASK] .")
+_ELSEWHERE = Fact("trex", "P20", "Rome Paris", "rome", "[X] died in [Y] .", "Rome Paris died in [MASK] .")
+
+
+def tables(path: Path) -> dict[str, tuple[list, list]]:
+    """Table -> its columns with types, and its rows; sorted where no reader relies on their order."""
+    with duckdb.connect(path, read_only=True) as connection:
+        names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()]
+        found = {}
+        for name in names:
+            rows = connection.execute(f"SELECT * FROM {name}").fetchall()
+            columns = connection.execute(f"DESCRIBE {name}").fetchall()
+            found[name] = ([column[:2] for column in columns], rows if name in _IN_ORDER else sorted(rows, key=repr))
+        return found
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each database that was made grew from a copy."""
+    ways: list[bool] = []
+    fill = build._fill
+
+    def noted(*given, add=False):
+        fill(*given, add=add)
+        ways.append(add)
+
+    monkeypatch.setattr(build, "_fill", noted)
+    return ways
+
+
+def _new_run(source: Path) -> None:
+    plant_runs(source / "new", [_NEW])
+
+
+def _new_facts_of_an_old_relation(source: Path) -> None:
+    """What old runs answered may now be another fact's answer."""
+    plant_runs(source / "new", [PlantedRun(model="new", facts=(_MORE_TREX,))])
+
+
+def _new_facts_of_a_new_relation(source: Path) -> None:
+    plant_runs(source / "new", [PlantedRun(model="new", facts=(_ELSEWHERE,))])
+
+
+def _a_new_vocabulary(source: Path) -> None:
+    run = PlantedRun(model="new", made=(("tokenizer", "new"),))
+    plant_runs(source / "new", [run])
+    write_table("runs", [run_row(run) | {"tokenizer": "new"}], source / "new" / run.run_id / f"runs-{run.run_id}.parquet")
+    tokens = [{"tokenizer": "new", "id": number, "token": f"token{number}"} for number in range(20)]
+    write_table("vocabulary", tokens, source / "new" / "vocabulary-new.parquet")
+
+
+def _exposure_of_one_model(source: Path) -> None:
+    rows = [{"model": "other-bert", "fact_key": key, "exposure": kind} for key, kind in planted_exposure().items()]
+    write_table("exposure", rows, source / "exposure-other-bert.parquet")
+
+
+def _a_run_that_is_complete_only_now(source: Path) -> None:
+    folder = source / "late"
+    rows = prediction_rows(_NEW)
+    write_table("predictions", rows[:3], folder / f"predictions-{_NEW.run_id}-0.parquet")
+    write_table("runs", [run_row(_NEW)], folder / f"runs-{_NEW.run_id}.parquet")
+    build_database([source], source.parent / "grown")
+    write_table("predictions", rows[3:], folder / f"predictions-{_NEW.run_id}-1.parquet")
+
+
+def _another_row_of_a_run(source: Path) -> None:
+    (path,) = source.rglob(f"runs-{SEVERAL[0].run_id}.parquet")
+    write_table("runs", [run_row(SEVERAL[0]) | {"created": "2027", "n_read": 99}], path)
+
+
+def _a_row_that_announces_more(source: Path) -> None:
+    (path,) = source.rglob(f"runs-{SEVERAL[0].run_id}.parquet")
+    write_table("runs", [run_row(SEVERAL[0]) | {"n_probed": 99}], path)
+
+
+def _labels(source: Path) -> None:
+    rows = [{"relation": "P36", "probe_set": "trex", "label": "capital city", "cardinality": "1-1"}]
+    write_table("relations", rows, source / "relations.parquet")
+
+
+def _a_run_is_gone(source: Path) -> None:
+    for path in source.rglob(f"*-{SEVERAL[0].run_id}.parquet"):
+        path.unlink()
+
+
+def _other_predictions(source: Path) -> None:
+    (path,) = source.rglob(f"predictions-{SEVERAL[0].run_id}.parquet")
+    write_table("predictions", [row | {"gold_rank": 7} for row in prediction_rows(SEVERAL[0])], path)
+
+
+def _a_copy_of_a_run(source: Path) -> None:
+    (path,) = source.rglob(f"predictions-{SEVERAL[0].run_id}.parquet")
+    write_table("predictions", read_table(path, "predictions"), source / "copy" / path.name)
+
+
+def _facts_changed(source: Path) -> None:
+    rows = read_table(source / "facts-trex.parquet", "facts").to_pylist()
+    write_table("facts", [row | {"pred": "changed"} for row in rows], source / "facts-trex.parquet")
+
+
+def _tokens_changed(source: Path) -> None:
+    rows = read_table(source / f"vocabulary-{TOKENIZER}.parquet", "vocabulary").to_pylist()
+    write_table("vocabulary", [row | {"token": row["token"].upper()} for row in rows], source / f"vocabulary-{TOKENIZER}.parquet")
+
+
+_ADDED: list[Callable[[Path], None]] = [
+    _new_run, _new_facts_of_an_old_relation, _new_facts_of_a_new_relation, _a_new_vocabulary, _exposure_of_one_model,
+    _a_run_that_is_complete_only_now, _another_row_of_a_run, _a_row_that_announces_more, _labels,
+]  # fmt: skip
+_UNUSUAL: list[Callable[[Path], None]] = [_a_run_is_gone, _other_predictions, _a_copy_of_a_run, _facts_changed, _tokens_changed]
+
+
+@pytest.mark.parametrize("change", [*_ADDED, *_UNUSUAL], ids=lambda change: change.__name__.strip("_").replace("_", " "))
+def test_a_database_that_grew_equals_one_that_is_built_in_full(tmp_path: Path, counted: list[bool], change: Callable[[Path], None]):
+    source = plant_runs(tmp_path / "runs", _OLD)
+    build_database([source], tmp_path / "grown")
+    change(source)
+    grown = tables(build_database([source], tmp_path / "grown"))
+    assert counted[-1] is (change in _ADDED)
+    whole = tables(build_database([source], tmp_path / "whole"))
+    assert counted[-1] is False
+    assert set(grown) == set(whole) >= {*SCHEMAS, *STATEMENTS} - {"layers"}
+    for name, rows in whole.items():
+        assert grown[name] == rows, name
+
+
+def test_a_damaged_database_is_not_grown_from(tmp_path: Path, counted: list[bool]):
+    source = plant_runs(tmp_path / "runs", _OLD)
+    path = build_database([source], tmp_path / "db")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    _new_run(source)
+    build_database([source], tmp_path / "db")
+    assert counted[-1] is False
