@@ -66,7 +66,7 @@ def choices() -> dict[str, Choice]:
     ]
     there = {choice.name for choice in (*shipped, *local)} | {name for name, entry in entries.items() if _in_hub_cache(entry)}
     hub = [
-        Choice(name, name, f"{name} (hub)" if here else f"{name} (hub, not on this machine)", here)
+        Choice(name, name, f"{name} (hub)" if here else f"{name} (not on this machine)", here)
         for name, entry in entries.items()
         if not entry.shipped
         for here in [name in there and (not entry.base or entry.base in there)]

@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 
 from probing.core.facts import Fact
 from probing.store.parquet import write_table
+from tests.models.tiny_models import save
 from tests.store import planted
 from tests.store.planted import PlantedRun, prediction_rows, run_row
 
@@ -152,3 +153,21 @@ def test_no_page_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile, 
 def test_the_check_of_this_file_sees_every_attack():
     assert len(markup_of(ATTACK)) >= 4
     assert markup_of("see https://evil.example") and not markup_of("see `https://evil.example`")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"prompt": f"{ATTACK} is [MASK].", "watch": "paris, " + ATTACK},
+        {"prompt": f"{ATTACK} [MASK] is [MASK].", "mask": "0"},
+        {"prompt": "Paris is [MASK].", "behaviour": "misprimed", "prime": ATTACK},
+        {"prompt": ATTACK, "live_head": ATTACK},
+        {"live_model": ATTACK, "live_models": ATTACK, "prompt": "Paris is [MASK]."},
+    ],
+)
+def test_the_live_page_shows_what_a_link_says_as_it_stands(visit, tmp_path, query):
+    save("bert", tmp_path / "cache" / "models" / "tiny")
+    app = visit("live", "empty", {"live_model": "tiny", "live_head": "lens"} | query)
+    assert not app.exception
+    shown = [one for part in app._tree.children.values() for one in walk(part)]
+    assert {(where, text, tuple(acts)) for where, text in shown if (acts := markup_of(text))} == set()

@@ -103,7 +103,7 @@ def test_a_hub_model_is_marked_unless_it_was_fetched_before(tmp_path, monkeypatc
     monkeypatch.setattr(
         huggingface_hub, "try_to_load_from_cache", lambda source, name, revision: "there" if (source, name) in fetched else None
     )
-    assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(hub, not on this machine)")
+    assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(not on this machine)")
     fetched.add((entry.source, "config.json"))
     assert not choices()["roberta-base"].here, "no weights"
     fetched.add((entry.source, "model.safetensors"))
