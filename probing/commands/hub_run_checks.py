@@ -50,7 +50,7 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
         predictions, facts = paths[f"predictions-{row['run_id']}.parquet"], paths[_facts_file(row)]
         tokens = rows_and_values(paths[f"vocabulary-{row['tokenizer']}.parquet"])[0]
         try:
-            problem = incomplete(row, predictions, facts) or _senseless(read_table(predictions, "predictions"), row, tokens)
+            problem = _senseless(read_table(predictions, "predictions"), row, tokens) or incomplete(row, predictions, facts)
         except StoreError as error:
             raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
         if problem:

@@ -111,8 +111,10 @@ def left_out_files(files: pd.DataFrame) -> None:
     """Names the results files that another version of the program wrote; everything else is shown."""
     if files.empty:
         return
-    more = f" {len(files) - 1:,} further files are left out too: `python -m probing check` names them." if len(files) > 1 else ""
-    st.warning(f"A results file is left out of these pages: {escape(str(files['why'].iloc[0]))}.{more}", icon=":material/report:")
+    words = "A results file is left out of these pages: {why}."
+    if len(files) > 1:
+        words += " {more:,} further files are left out too: `python -m probing check` names them."
+    st.warning(filled(words, why=str(files["why"].iloc[0]), more=len(files) - 1), icon=":material/report:")
 
 
 def dark() -> bool:

@@ -315,7 +315,7 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
     with caplog.at_level(logging.WARNING), open_database(build_database([source], tmp_path / "db").parent) as db:
         assert queries.runs(db)["run_id"].tolist() == [RUN.run_id]
         left_out = queries.left_out_files(db)
-    assert len(left_out) == 6
+    assert len(left_out) == 7
     assert left_out["why"].str.contains("schema version 0, expected 1").all()
     assert f"predictions-{PlantedRun(head='lens').run_id}.parquet has schema version 0" in caplog.text
 
