@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from probing.ui import home, home_forgetting, page, parts
+from probing.ui.frame import page
+from probing.ui.home import forgetting, overview
+from probing.ui.widgets import blocks
 
 view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
 st.markdown(
@@ -11,13 +13,13 @@ st.markdown(
     "which single facts a fine-tuned model no longer gives. It rebuilds and extends the experiments of *BERTnesia: Investigating the "
     "capture and forgetting of knowledge in BERT* (Wallat, Singh and Anand 2020)."
 )
-parts.small_model_note(view.chosen.models)
+blocks.small_model_note(view.chosen.models)
 st.markdown("### Total knowledge against the last layer")
-home.controls(view)
-home.draw(view)
-home_forgetting.draw(view)
+overview.controls(view)
+overview.draw(view)
+forgetting.draw(view)
 st.markdown("### Facts worth looking at")
-home.notable(view)
-home.rocky_card(view)
-home.ways(view)
-home.snapshot(view)
+overview.notable(view)
+overview.rocky_card(view)
+overview.ways(view)
+overview.snapshot(view)

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from probing.ui import curves, page, parts
+from probing.ui import curves
+from probing.ui.frame import page
+from probing.ui.widgets import blocks
 
 view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
 st.markdown(
@@ -12,4 +14,4 @@ st.markdown(
 curves.controls(view)
 points = curves.draw(view)
 curves.choose_point(view, points)
-parts.small_model_note(view.chosen.models)
+blocks.small_model_note(view.chosen.models)

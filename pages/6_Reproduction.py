@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from probing.ui import page, parts, reproduction, reproduction_claims, reproduction_figures
+from probing.ui.frame import page
+from probing.ui.reproduction import claim_cards, paper_figures, paper_tables
+from probing.ui.widgets import blocks
 
 view = page.open_page("reproduction", "Reproduction", "The paper's numbers beside ours")
-ours = reproduction.choose_family(view)
+ours = paper_tables.choose_family(view)
 tables, figures, claims = st.tabs(["Tables 1 to 3", "Figures 1 to 18", "Claims of the text"])
 with tables:
-    reproduction.tables(view, ours)
+    paper_tables.tables(view, ours)
 with figures:
-    reproduction_figures.draw(view, ours.gathered)
+    paper_figures.draw(view, ours.gathered)
 with claims:
-    reproduction_claims.cards(view, ours)
-parts.small_model_note(ours.gathered.family.models)
+    claim_cards.cards(view, ours)
+blocks.small_model_note(ours.gathered.family.models)

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from probing.ui import methods, page
+from probing.ui import methods
+from probing.ui.frame import page
 
 view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
 definitions, data, differences = st.tabs(["Definitions", "Data, models and licences", "Differences from the papers"])

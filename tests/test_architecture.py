@@ -68,9 +68,9 @@ def test_a_heavy_library_stays_in_its_room(library):
 def test_measuring_is_reached_through_its_command_only_and_not_before_it_runs():
     for path in [*PACKAGE.rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         if "bench" not in path.relative_to(ROOT).parts:
-            ours = {name for name in imported(path) if name == "probing.bench" or name.startswith("probing.bench.")}
+            ours = {name for name in imported(path) if name == "tests.speed" or name.startswith("tests.speed.")}
             assert not ours or path == PACKAGE / "commands" / "bench.py", f"{path} imports {sorted(ours)}"
-    code = "import sys, probing.commands.main; print([name for name in sys.modules if name in ('streamlit', 'ray', 'probing.bench')])"
+    code = "import sys, probing.commands.main; print([name for name in sys.modules if name in ('streamlit', 'ray', 'tests.speed')])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "[]"
 
@@ -90,7 +90,9 @@ def test_sql_stands_in_the_store_only():
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
-    code = "import sys, probing.commands.main, probing.ui.results, probing.figures.layer_curve; print('torch' in sys.modules)"
+    code = (
+        "import sys, probing.commands.main, probing.ui.frame.results, probing.figures.knowledge.layer_curve; print('torch' in sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probing.commands.main import COMMANDS
-from probing.core.facts import LEFT_OUT_REASONS, PROBE_SETS
+from probing.core.facts.fact import LEFT_OUT_REASONS, PROBE_SETS
 from probing.core.metrics import METRICS
 from probing.core.registry import read_registry
 

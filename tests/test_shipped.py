@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.facts import PROBE_SETS
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.registry import REPOSITORY
-from probing.reports.precision import precision
+from probing.reports.knowledge.precision import precision
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import read_table
-from probing.store.queries import aggregate, exposures, totals
+from probing.store.run_queries import aggregate, exposures, totals
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 SHIPPED_SETS = ("trex", "google_re", "common_sense", "questions")
@@ -126,7 +126,7 @@ def test_every_exposure_is_there_and_held_out_facts_are_few(database):
 
 @pytest.mark.parametrize("model", FAMILY)
 def test_ask_answers_for_every_shipped_model_at_all_layers(model):
-    from probing.models.catalogue import open_live
+    from probing.models.encoders.catalogue import open_live
 
     for head in ("tied", "lens"):
         live = open_live(model, head, Path("no-cache"), "cpu")

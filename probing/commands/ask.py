@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probing.core.errors import PromptError
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 
 if TYPE_CHECKING:
-    from probing.models.live import LiveModel
+    from probing.models.knowledge.ask import LiveModel
 
 
 def ask(
@@ -24,7 +24,7 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask every layer to fill the mask of a sentence."""
-    from probing.models.live import SeveralMasks
+    from probing.models.knowledge.ask import SeveralMasks
 
     try:
         answer = _open(model, head, device, base).ask(prompt, top, tuple(watch or ()), mask)
@@ -51,9 +51,9 @@ def ask(
 
 def _open(model: str, head: str | None, device: str, base: str | None) -> "LiveModel":
     """The model with the heads asked for; without a wish the tied ones or, said on stderr, the logit lens, which every model has."""
-    from probing.models.catalogue import heads_folder, open_encoder
-    from probing.models.head_files import train_command
-    from probing.models.live import load_live
+    from probing.models.encoders.catalogue import heads_folder, open_encoder
+    from probing.models.heads.files import train_command
+    from probing.models.knowledge.ask import load_live
 
     encoder = open_encoder(model, base, device)
     kind = head or "tied"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.places import database_folder, result_folders
+from probing.core.paths import database_folder, result_folders
 
 
 def build(

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import ProbingError
-from probing.core.fact_sources import read_facts
-from probing.core.places import cache_folder, database_folder, result_folders
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.registry import file_sha256, read_registry
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.templates import read_relations
 
 
 def check(
@@ -63,8 +63,8 @@ def _data_problems() -> list[str]:
 
 
 def _head_problems() -> list[str]:
-    from probing.models.encoders import joint_identity, weights_identity
-    from probing.models.head_files import read_identity
+    from probing.models.encoders.load import joint_identity, weights_identity
+    from probing.models.heads.files import read_identity
 
     problems = []
     registry = read_registry()

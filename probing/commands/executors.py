@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 from probing.core.registry import read_registry
 from probing.jobs.coordinator import Executor
 from probing.jobs.local import LocalExecutor

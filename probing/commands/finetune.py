@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.places import cache_folder
+from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files, name_of_model
-from probing.core.whole_files import one_at_a_time, place_folder
 
 
 class Objective(StrEnum):
@@ -53,11 +53,11 @@ def finetune(
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
     """Fine-tune an encoder and score it on its task beside chance; resumable, the task's head is dropped at the end."""
-    from probing.commands.finetune_task import prepare
-    from probing.models.catalogue import FINETUNING, find_entry
-    from probing.models.encoders import weights_identity
-    from probing.models.finetuning import DEFAULTS, FinetuneRecipe
-    from probing.models.finetuning import finetune as train
+    from probing.models.encoders.catalogue import FINETUNING, find_entry
+    from probing.models.encoders.load import weights_identity
+    from probing.models.finetuning.setup import prepare
+    from probing.models.finetuning.trainer import DEFAULTS, FinetuneRecipe
+    from probing.models.finetuning.trainer import finetune as train
 
     entry = find_entry(model)
     label, fetched = LABELS[objective.value]

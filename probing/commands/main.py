@@ -8,24 +8,24 @@ import typer
 
 from probing import __version__
 from probing.commands.ask import ask
-from probing.commands.bench import bench
 from probing.commands.build import build
 from probing.commands.check import check
-from probing.commands.facts import facts
 from probing.commands.fetch import fetch
 from probing.commands.finetune import finetune
-from probing.commands.gate import gate
-from probing.commands.pretrain import pretrain
+from probing.commands.nesia.facts import facts
+from probing.commands.nesia.gate import gate
+from probing.commands.nesia.pretrain import pretrain
 from probing.commands.probe import probe
-from probing.commands.pull import pull
-from probing.commands.push import push
 from probing.commands.report import report
 from probing.commands.reproduce import reproduce
 from probing.commands.runs import runs
+from probing.commands.share.pull import pull
+from probing.commands.share.push import push
 from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
-from probing.core.places import cannot_write
-from probing.core.whole_files import no_room
+from probing.core.files.atomic import no_room
+from probing.core.paths import cannot_write
+from tests.speed.__main__ import bench
 
 app = typer.Typer(
     name="probing",

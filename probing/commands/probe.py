@@ -23,25 +23,25 @@ from probing.commands.executors import (
     same_path,
     set_threads,
 )
-from probing.commands.model_records import copy_beside, drift_from_base, refuse_taken_name
-from probing.commands.shard_work import ProbeWork, probe_job, write_asked
 from probing.core.errors import FactsError, HeadError, ProbingError
-from probing.core.fact_sources import read_facts
-from probing.core.facts import Fact, FactSet
-from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.facts.fact import Fact, FactSet
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import Relation, read_lama_relations, read_relations
+from probing.core.files.atomic import one_at_a_time
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.registry import name_in_files
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.swapped import WITHOUT_THE_ANSWER, lenders
-from probing.core.templates import Relation, read_lama_relations, read_relations
 from probing.core.tokenizer_ids import tokenizer_id
-from probing.core.whole_files import one_at_a_time
-from probing.jobs.claim import claimed
 from probing.jobs.coordinator import Executor, run_job
+from probing.jobs.lock import claimed
+from probing.workflows.model_records import copy_beside, drift_from_base, refuse_taken_name
+from probing.workflows.shard_work import ProbeWork, probe_job, write_asked
 
 if TYPE_CHECKING:
-    from probing.models.encoders import Encoder
-    from probing.models.heads import DecodingHead
-    from probing.models.probing import RunConfig
+    from probing.models.encoders.head import DecodingHead
+    from probing.models.encoders.load import Encoder
+    from probing.models.knowledge.probe import RunConfig
 
 
 def probe(
@@ -73,10 +73,10 @@ def probe(
     """
     import torch
 
-    from probing.models.answers import askable
-    from probing.models.catalogue import base_entry, find_entry, heads_folder, open_encoder
-    from probing.models.head_files import heads_fingerprint, load_heads, no_heads
-    from probing.models.probing import RunConfig, facts_sha256
+    from probing.models.encoders.answer_tokens import askable
+    from probing.models.encoders.catalogue import base_entry, find_entry, heads_folder, open_encoder
+    from probing.models.heads.files import heads_fingerprint, load_heads, no_heads
+    from probing.models.knowledge.probe import RunConfig, facts_sha256
     from probing.store.build import build_database
     from probing.store.parquet import write_table
 
@@ -159,8 +159,8 @@ class _Run:
 
 def _store(run: _Run) -> None:
     """Writes a run and what belongs to it, as far as they are not there."""
-    from probing.commands.stored_predictions import prediction_columns
-    from probing.models.probing import gather_shards
+    from probing.models.knowledge.probe import gather_shards
+    from probing.store.knowledge.predictions import prediction_columns
     from probing.store.parquet import write_table
 
     encoder, config, layers = run.encoder, run.config, run.layers

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from probing.core.errors import StoreError
-from probing.core.forgetting import DEFINITIONS
-from probing.core.knowledge import AVERAGES
-from probing.core.places import database_folder, result_folders
+from probing.core.knowledge.forgetting import DEFINITIONS
+from probing.core.knowledge.total import AVERAGES
+from probing.core.paths import database_folder, result_folders
 
 #: Report -> the columns on the terminal and in LaTeX, which are the keys of an object in JSON unless ``_OBJECTS`` names others.
 KEYS = {
@@ -82,7 +82,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
 ) -> None:
     """Report stored results: every cell, or those chosen; the same numbers as on the pages."""
-    from probing.reports.selection_of_runs import stored_templates
+    from probing.reports.runs import stored_templates
     from probing.store.build import built_database
 
     if as_csv + as_latex + as_json > 1:
@@ -115,7 +115,7 @@ def report(
 
 def _refuse_unknown(db: Any, given: dict[str, list[str] | None], templates: str) -> None:
     """Raises a ``StoreError`` for a name that no run of the template set has; it says which sets have it."""
-    from probing.reports.selection_of_runs import choose, stored_templates
+    from probing.reports.runs import choose, stored_templates
 
     every = choose(db, templates=templates)
     for option, wanted in given.items():
@@ -144,11 +144,11 @@ def table_of(
     """
     import pandas as pd
 
-    from probing.reports.forgotten import forgotten
-    from probing.reports.precision import precision
-    from probing.reports.selection_of_runs import choose, pairs
-    from probing.reports.total import total
-    from probing.reports.transitions import transitions
+    from probing.reports.knowledge.forgotten import forgotten
+    from probing.reports.knowledge.precision import precision
+    from probing.reports.knowledge.total import total
+    from probing.reports.knowledge.transitions import transitions
+    from probing.reports.runs import choose, pairs
 
     if what is What.transitions:
         found = pairs(choose(db, None, heads, probe_sets, templates=templates))

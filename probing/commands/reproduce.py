@@ -11,12 +11,12 @@ import typer
 
 from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption, executor
 from probing.core.errors import RegistryError, StoreError
-from probing.core.fact_sources import read_facts
-from probing.core.places import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.files.atomic import write_whole
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.templates import read_relations
-from probing.core.whole_files import write_whole
 
 
 class Stage(StrEnum):
@@ -190,7 +190,7 @@ def _finetune(plan: Plan) -> None:
 
 def _heads(plan: Plan) -> None:
     from probing.commands.train_heads import train_heads
-    from probing.models.catalogue import heads_folder, open_encoder
+    from probing.models.encoders.catalogue import heads_folder, open_encoder
 
     for model in plan.models:
         for kind in plan.heads:
@@ -212,8 +212,8 @@ def _heads(plan: Plan) -> None:
 
 def _otherwise(heads: Path, plan: Plan) -> str:
     """What heads that were trained before learnt from, where it is not what the plan says."""
-    from probing.models.head_files import head_path, read_identity
-    from probing.models.head_recipe import HeadRecipe
+    from probing.models.heads.files import head_path, read_identity
+    from probing.models.heads.recipe import HeadRecipe
 
     if cache_folder() not in heads.parents:
         # They ship with the model.
@@ -264,7 +264,7 @@ def _build(plan: Plan) -> None:
 
 def _tables(plan: Plan) -> None:
     from probing.commands.report import What, table_of, written
-    from probing.reports.selection_of_runs import choose
+    from probing.reports.runs import choose
     from probing.store.database import open_database
 
     plan.out.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import SchemaVersionError
-from probing.core.places import result_folders
+from probing.core.paths import result_folders
 
 
 def runs(

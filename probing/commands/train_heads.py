@@ -17,10 +17,10 @@ from probing.commands.executors import (
     same_path,
     set_threads,
 )
-from probing.commands.head_work import HeadWork, head_job
-from probing.core.places import cache_folder
-from probing.jobs.claim import claimed
+from probing.core.paths import cache_folder
 from probing.jobs.coordinator import run_job
+from probing.jobs.lock import claimed
+from probing.workflows.head_work import HeadWork, head_job
 
 
 def train_heads(
@@ -58,10 +58,10 @@ def train_heads(
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
     """
-    from probing.commands.head_text import head_text
-    from probing.models.catalogue import open_encoder, trained_heads_folder
-    from probing.models.head_files import validation_losses
-    from probing.models.head_recipe import HeadRecipe, text_sha256
+    from probing.models.encoders.catalogue import open_encoder, trained_heads_folder
+    from probing.models.heads.files import validation_losses
+    from probing.models.heads.recipe import HeadRecipe, text_sha256
+    from probing.workflows.head_text import head_text
 
     used = set_threads(threads)
     train_text, valid_text = head_text(text, valid)

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from probing.core.errors import CacheError
+from probing.core.files.atomic import no_room
 from probing.core.registry import REPOSITORY
-from probing.core.whole_files import no_room
 
 #: A full disk is none of them: ``whole_files.no_room`` names it.
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from probing.jobs.job import Job, Shard, open_worker
 from probing.jobs.manifest import Line
-from probing.jobs.shard_process import noted
+from probing.jobs.worker import noted
 
 
 class LocalExecutor:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import JobError
-from probing.jobs.attempts import Attempts, last_line
 from probing.jobs.job import Job, Shard
 from probing.jobs.manifest import Line
-from probing.jobs.shard_process import do_shards, take_back
+from probing.jobs.retries import Attempts, last_line
+from probing.jobs.worker import do_shards, take_back
 
 log = logging.getLogger(__name__)
 #: Options that submitit knows for every cluster; all others are Slurm's own.

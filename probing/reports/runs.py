@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.queries import runs as all_runs
+from probing.store.run_queries import runs as all_runs
 
 #: What names a run in every report.
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")

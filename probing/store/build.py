@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.places import require_writable
+from probing.core.files.atomic import place_file, write_whole
+from probing.core.paths import require_writable
 from probing.core.registry import file_sha256
-from probing.core.whole_files import place_file, write_whole
 from probing.store import increment
-from probing.store.answer_words import load_words
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
-from probing.store.derived import STATEMENTS
+from probing.store.knowledge.by_layer import STATEMENTS
+from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
+from probing.store.knowledge.word_ids import load_words
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
-from probing.store.swapped_ranks import empty_unfit_ranks
 
 #: Called with what is being done, the steps done and the steps in all.
 Progress = Callable[[str, int, int], None]

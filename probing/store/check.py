@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
 from probing.store.database import BUILD_COMMAND, current_version, is_whole
+from probing.store.knowledge.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMAS
 from probing.store.sources import SourceFile, data_version_of, find_files
-from probing.store.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 
 _Read = tuple[SourceFile, pa.Table]
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.whole_files import whole_file
+from probing.core.files.atomic import whole_file
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS, SORT
 
 _TABLE_KEY = b"probing.table"

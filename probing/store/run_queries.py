@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.kept_facts import KEPT, OF_RUNS, filters, of_runs
+from probing.store.scope import KEPT, OF_RUNS, filters, of_runs
 
 
 def runs(db: Database) -> pd.DataFrame:

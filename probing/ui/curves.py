@@ -4,14 +4,15 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.figures.layer_curve import layer_curve, series_name
-from probing.reports.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
-from probing.ui import facts_behind, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.results import Results
-from probing.ui.text import filled
+from probing.figures.knowledge.layer_curve import layer_curve, series_name
+from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
+from probing.ui.frame import facts_link, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.results import Results
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
 
 #: Columns of the curve's table.
 _POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "swapped", "swapped_n"]
@@ -70,7 +71,7 @@ def draw(view: View) -> pd.DataFrame:
         panels=chosen.panels, controls=view.controls,
     )  # fmt: skip
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
-    parts.figure(
+    blocks.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(runs["run_id"])), name="layer-curves",
         caption=_caption(chosen.metric, table), on_point=_remember,
         alt=f"{metric.label} by layer for {', '.join(chosen.models)}",
@@ -95,7 +96,7 @@ def swapped_words(points: pd.DataFrame, line: str = "run_id") -> str:
     """What the dotted lines are, how many facts have one, and where there is none.
 
     Args:
-        points: columns ``n, swapped_n`` of ``reports.precision`` beside the one that tells the lines apart.
+        points: columns ``n, swapped_n`` of ``reports.knowledge.precision`` beside the one that tells the lines apart.
         line: name of that column.
     """
     measured = points[points["swapped_n"].notna()]
@@ -144,4 +145,4 @@ def choose_point(view: View, table: pd.DataFrame) -> None:
         )
         st.markdown(filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer))
         run = {name: row[name] for name in ("model", "head", "probe_set")}
-        facts_behind.link(view, "Show these facts", **run, at_layer=layer, at_rank=k)
+        facts_link.link(view, "Show these facts", **run, at_layer=layer, at_rank=k)

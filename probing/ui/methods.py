@@ -7,11 +7,11 @@ import streamlit as st
 
 from probing.core.metrics import METRICS, Metric
 from probing.core.registry import read_registry
-from probing.ui import parts
-from probing.ui.chosen_runs import set_name
-from probing.ui.columns import fitted
-from probing.ui.page import View
-from probing.ui.text import Markdown, filled
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.tables import fitted
 
 HOW = """
 **A fact** is a subject, a relation and an object. A template turns it into a sentence with exactly one `[MASK]`, and the object must be
@@ -138,7 +138,7 @@ def provenance(view: View) -> None:
     """Where data and models come from, and the runs in the store."""
     st.markdown("### Where models and data come from")
     table = licences()
-    st.dataframe(table, hide_index=True, placeholder=parts.EMPTY, column_config=fitted(table))
+    st.dataframe(table, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(table))
     st.caption(
         "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
         "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."
@@ -146,7 +146,7 @@ def provenance(view: View) -> None:
     st.markdown("### Runs in the store")
     runs = view.results.runs() if view.results else pd.DataFrame()
     if runs.empty:
-        parts.missing("No run is stored.", parts.PROBE_COMMAND)
+        blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
         return
     assert view.results is not None
     shown = runs.assign(left_out=[left_out_text(text) for text in runs["left_out"]], probe_set=runs["probe_set"].map(set_name))
@@ -155,7 +155,7 @@ def provenance(view: View) -> None:
         "seed",
         "layers", "dtype", "device", "code_version", "created",
     ]  # fmt: skip
-    parts.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    blocks.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
     st.caption("Read = probed + left out. A run is named by the sha256 of its whole configuration; equal names have equal bytes.")
 
 
@@ -177,5 +177,5 @@ def bert() -> None:
         "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then stand beside "
         "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `lens` needs no training."
     )
-    st.code(parts.BERT_COMMAND, language="shell")
+    st.code(blocks.BERT_COMMAND, language="shell")
     st.markdown("A file of your own facts, or any folder in LAMA's layout, takes the place of `all`.")

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from probing.core.corpus import wikitext_sentences
 from probing.core.errors import FactsError
-from probing.core.places import cache_folder
+from probing.core.nesia.corpus import wikitext_sentences
+from probing.core.paths import cache_folder
 
 FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probing import __version__
-from probing.commands.head_text import head_text
 from probing.core.errors import JobError
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 from probing.jobs.job import Job, Shard
+from probing.workflows.head_text import head_text
 
 if TYPE_CHECKING:
     import torch
 
-    from probing.models.encoders import Encoder
-    from probing.models.head_recipe import HeadRecipe
+    from probing.models.encoders.load import Encoder
+    from probing.models.heads.recipe import HeadRecipe
 
 #: The function that opens the worker in another process.
-OPENER = "probing.commands.head_work:open_training"
+OPENER = "probing.workflows.head_work:open_training"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class HeadWork:
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
         """Trains all layers of all shards in one go, so that the encoder runs as seldom as the budget lets it."""
-        from probing.models.head_files import head_path
-        from probing.models.head_training import train_heads
+        from probing.models.heads.files import head_path
+        from probing.models.heads.training import train_heads
 
         layers = [layer for given in arguments for layer in given["layers"]]
         train_heads(
@@ -78,8 +78,8 @@ def head_job(
     """
     import torch
 
-    from probing.models.head_files import head_path
-    from probing.models.head_training import finished
+    from probing.models.heads.files import head_path
+    from probing.models.heads.training import finished
 
     for layer in layers:
         finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, opened.dtype)
@@ -114,8 +114,8 @@ def open_training(setup: Mapping[str, Any]) -> HeadWork:
     """
     import torch
 
-    from probing.models.catalogue import open_encoder
-    from probing.models.head_recipe import HeadRecipe, text_sha256
+    from probing.models.encoders.catalogue import open_encoder
+    from probing.models.heads.recipe import HeadRecipe, text_sha256
 
     torch.set_num_threads(setup["threads"])
     train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from probing.core.errors import ModelError, ProbingError
+from probing.core.files.atomic import copy_whole
 from probing.core.registry import ModelEntry, name_in_files
-from probing.core.whole_files import copy_whole
 
 if TYPE_CHECKING:
-    from probing.models.encoders import Encoder
+    from probing.models.encoders.load import Encoder
 
 #: From this relative change on a layer is no nearer to its base than to nothing: no fine-tuning goes so far.
 STRANGE_DRIFT = 1.0
@@ -64,8 +64,8 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: 
     Raises:
         ModelError: if the two share no layer's weights by name and shape, or the base is not the one that was fine-tuned.
     """
-    from probing.models.catalogue import open_base
-    from probing.models.weight_drift import weight_drift
+    from probing.models.encoders.catalogue import open_base
+    from probing.models.encoders.weight_drift import weight_drift
 
     try:
         base = open_base(entry)
@@ -96,7 +96,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
     """Puts exposure and task scores in a model's folder beside its runs, under the name that the runs have."""
-    from probing.models.catalogue import find_entry
+    from probing.models.encoders.catalogue import find_entry
     from probing.store.parquet import read_table, write_table
 
     own = find_entry(model).name

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from probing import __version__
 from probing.core.errors import JobError
-from probing.core.facts import Fact
-from probing.core.whole_files import whole_file
+from probing.core.facts.fact import Fact
+from probing.core.files.atomic import whole_file
 from probing.jobs.job import Job, Shard
 
 if TYPE_CHECKING:
-    from probing.models.encoders import Encoder
-    from probing.models.heads import DecodingHead
-    from probing.models.probing import RunConfig
+    from probing.models.encoders.head import DecodingHead
+    from probing.models.encoders.load import Encoder
+    from probing.models.knowledge.probe import RunConfig
 
 #: A run's facts with their answers, beside its shards.
 ASKED = "asked.jsonl"
 #: The function that opens the worker in another process.
-OPENER = "probing.commands.shard_work:open_probing"
+OPENER = "probing.workflows.shard_work:open_probing"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ProbeWork:
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
         """Does shards in order; each is noted when it is written, while the next ones are computed."""
-        from probing.models.probing import probe_shards
+        from probing.models.knowledge.probe import probe_shards
 
         numbers = [int(given["shard"]) for given in arguments]
         probe_shards(
@@ -50,7 +50,7 @@ class ProbeWork:
 
 def probe_job(opened: ProbeWork, model: str, base: str | None, heads: Path | None, environment: Mapping[str, str]) -> Job:
     """The job of a run: a shard is a slice of its facts."""
-    from probing.models.probing import shard_numbers
+    from probing.models.knowledge.probe import shard_numbers
 
     setup = {
         "model": model,
@@ -82,9 +82,9 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWork:
     """
     import torch
 
-    from probing.models.catalogue import open_encoder
-    from probing.models.head_files import heads_fingerprint, load_heads
-    from probing.models.probing import RunConfig
+    from probing.models.encoders.catalogue import open_encoder
+    from probing.models.heads.files import heads_fingerprint, load_heads
+    from probing.models.knowledge.probe import RunConfig
 
     config = RunConfig(**setup["config"])
     torch.set_num_threads(config.threads)

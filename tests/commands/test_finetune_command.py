@@ -8,7 +8,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probing.commands.finetune import LABELS, Objective
 from probing.core.errors import FactsError, HeadError, ModelError
-from probing.models.finetuning import DEFAULTS
+from probing.models.finetuning.trainer import DEFAULTS
 from probing.store.parquet import read_table
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
@@ -86,18 +86,18 @@ def test_a_finished_model_is_not_taken_for_one_with_other_settings(run, cache, t
 
 
 def test_a_model_has_its_name_only_when_it_is_whole(run, cache, tiny_model, data, monkeypatch):
-    from probing.models import task_evaluation
+    from probing.models.finetuning import evaluation
 
     def dies(*_):
         raise KeyboardInterrupt
 
-    scored = task_evaluation.score_tags
-    monkeypatch.setattr(task_evaluation, "score_tags", dies)
+    scored = evaluation.score_tags
+    monkeypatch.setattr(evaluation, "score_tags", dies)
     with pytest.raises((KeyboardInterrupt, AssertionError)):
         tune(run, tiny_model, "ner-conll", data("ner-conll"))
     name = "tiny-bert-ner-conll"
     assert not (cache / "models" / name).exists() and (cache / "finetune" / name).is_dir()
-    monkeypatch.setattr(task_evaluation, "score_tags", scored)
+    monkeypatch.setattr(evaluation, "score_tags", scored)
     tune(run, tiny_model, "ner-conll", data("ner-conll"))
     assert (cache / "models" / name / "finetuning.json").is_file()
     # Neither the half model nor the checkpoints stay.

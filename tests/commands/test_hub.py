@@ -11,10 +11,10 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from probing.core.errors import HeadError, HubError, StoreError
+from probing.core.files.share_manifest import MANIFEST, read_manifest
 from probing.core.registry import file_sha256
-from probing.core.shared_manifest import MANIFEST, read_manifest
-from probing.models.head_files import IDENTITY, read_identity
-from probing.models.sealed_files import sum_of
+from probing.models.heads.files import IDENTITY, read_identity
+from probing.models.runtime.checked_arrays import sum_of
 from probing.store.parquet import read_table, write_table
 
 

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from probing.commands.finetune_task import rows_sha256
 from probing.core.errors import HeadError, ModelError
+from probing.models.finetuning.setup import rows_sha256
 from probing.store.parquet import read_table
 from tests.commands.test_finetune_command import data as data
 from tests.commands.test_finetune_command import tune
@@ -92,7 +92,7 @@ def test_another_configuration_is_another_run_and_asks_for_another_name(probed, 
 def test_runs_of_version_0_2_keep_their_ids_and_their_models_their_names(probed, own, cache, run):
     import hashlib
 
-    from probing.models.probing import RunConfig
+    from probing.models.knowledge.probe import RunConfig
     from probing.store.parquet import write_table
 
     folder = own("mine")
@@ -130,8 +130,8 @@ def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, 
 
 
 def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypatch):
-    from probing.commands.model_records import drift_from_base
-    from probing.models.catalogue import find_entry, open_encoder
+    from probing.models.encoders.catalogue import find_entry, open_encoder
+    from probing.workflows.model_records import drift_from_base
 
     base, tuned = own("base"), own("tuned", 0.01)
     encoder = open_encoder(str(tuned), str(base))
@@ -152,7 +152,7 @@ def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so
 def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, own, facts_file):
     import shlex
 
-    from probing.models.catalogue import open_encoder
+    from probing.models.encoders.catalogue import open_encoder
 
     body, base = own("a folder/mine", 0.01), own("base")
     weights = {name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")}
@@ -190,7 +190,7 @@ def test_a_base_given_as_a_folder_is_found_again_by_its_path(run, probed, own, c
     assert (row["model"], row["base"]) == (name, "my-base")
     assert (cache / "runs" / f"weight_drift-{name}.parquet").is_file()
     assert "logit lens" in run("ask", PROMPT, "--model", name).stderr
-    from probing.ui import live_models
+    from probing.ui.frame import live_models
 
     offered = live_models.choices()
     assert offered[live_models.base_of(offered[name])].location == str(base)

@@ -48,7 +48,7 @@ def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model,
 
 
 def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(run, cache, tiny_model, facts_file, tmp_path, monkeypatch):
-    import probing.models.probing as probing_module
+    import probing.models.knowledge.probe as probing_module
 
     arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--shard", 1)
     run(*arguments, "--out", tmp_path / "undisturbed")

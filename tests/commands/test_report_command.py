@@ -7,10 +7,10 @@ import json
 import pytest
 
 from probing.core.errors import StoreError
-from probing.reports.forgotten import forgotten
-from probing.reports.selection_of_runs import choose, pairs
-from probing.reports.total import total
-from probing.reports.transitions import transitions
+from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.runs import choose, pairs
 from probing.store.database import open_database
 from tests.reports.planted_forgetting import BASE, EXPOSURE, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from probing.commands.stored_predictions import prediction_columns, stored_logp, stored_rank
-from probing.core.facts import Fact
+from probing.core.facts.fact import Fact
+from probing.store.knowledge.predictions import prediction_columns, stored_logp, stored_rank
 
 
 def test_full_runs_keep_ranks_and_round_log_probabilities_to_a_256th():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.templates import Relation, read_relations
+from probing.core.facts.templates import Relation, read_relations
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.answer_types import KINDS, classify, marker, piece, plain, shares, words
+from probing.core.knowledge.answer_types import KINDS, classify, marker, piece, plain, shares, words
 
 WORDPIECE, BYTES, SENTENCE = "##", "\u0120", "\u2581"
 ASKED = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from probing.core.behaviours import misprimed, negated, renamed, shuffled, truncated, wrong_answers
-from probing.core.sentence_names import find_name, other_name
+from probing.core.perturb.names import find_name, other_name
+from probing.core.perturb.rules import misprimed, negated, renamed, shuffled, truncated, wrong_answers
 
 
 @pytest.mark.parametrize(

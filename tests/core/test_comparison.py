@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.comparison import (
-    PairedCounts,
-    benjamini_hochberg,
-    mcnemar_exact,
-    mcnemar_exact_many,
-    paired_counts,
-    paired_difference,
-)
+from probing.core.stats.paired import PairedCounts, benjamini_hochberg, mcnemar_exact, mcnemar_exact_many, paired_counts, paired_difference
 
 
 def slow_mcnemar(b, c):

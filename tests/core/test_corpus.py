@@ -2,7 +2,11 @@ import json
 
 import pytest
 
-from probing.core.corpus import (
+from probing.core.errors import FactsError
+from probing.core.facts.fact import Fact, contains_words, fill
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.templates import Relation, read_relations
+from probing.core.nesia.corpus import (
     EXPOSURES,
     PairIndex,
     Sentence,
@@ -20,11 +24,7 @@ from probing.core.corpus import (
     wikitext_sentences,
     word_counts,
 )
-from probing.core.errors import FactsError
-from probing.core.facts import Fact, contains_words, fill
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.templates import Relation, read_relations
-from probing.core.training_text import training_text, words_to_hold
+from probing.core.nesia.training_text import training_text, words_to_hold
 
 BORN = Relation(
     "P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth.")

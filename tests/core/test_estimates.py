@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
+from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
 
 COUNTS = [RelationCounts("P19", 10, 1), RelationCounts("P36", 30, 15), RelationCounts("P103", 2, 2)]
 

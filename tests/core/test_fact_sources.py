@@ -3,7 +3,7 @@
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.fact_sources import NAMES, SHIPPED, read_facts
+from probing.core.facts.sources import NAMES, SHIPPED, read_facts
 
 ROW = {"subject": "snow", "relation": "has_property", "object": "white", "prompt": "Snow is [MASK]."}
 

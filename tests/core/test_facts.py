@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts import (
+from probing.core.facts.fact import (
     DUPLICATE,
     JUDGED_WRONG,
     MASK,

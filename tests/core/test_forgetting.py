@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.comparison import PairedCounts, benjamini_hochberg, mcnemar_exact
-from probing.core.forgetting import RelationLayers, doubles, forgetting, share_forgotten, unpaired_p
+from probing.core.knowledge.forgetting import RelationLayers, doubles, forgetting, share_forgotten, unpaired_p
+from probing.core.stats.paired import PairedCounts, benjamini_hochberg, mcnemar_exact
 
 
 def relation(name: str, last: int, n: int = 50, **inner: tuple[int, int]) -> RelationLayers:

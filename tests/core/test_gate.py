@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from probing.core.estimates import RelationCounts, micro
-from probing.core.gate import LayerCounts, conditions, difference
+from probing.core.nesia.quality import LayerCounts, conditions, difference
+from probing.core.stats.intervals import RelationCounts, micro
 
 
 def counts(relation="P1", n=100, hits_1=40, hits_10=60, answer_hits=50, majority_hits=20, other_1=10):

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from probing.core.knowledge import KnowledgeCounts, intermediate_share, knowledge, total_knowledge
-from probing.core.ranks import known_at_any_layer
+from probing.core.knowledge.total import KnowledgeCounts, intermediate_share, knowledge, total_knowledge
+from tests.reference.ranks import known_at_any_layer
 
 COUNTS = [KnowledgeCounts("P19", 10, 1, 4), KnowledgeCounts("P36", 30, 15, 18)]
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
-from probing.core.lama import has_lama_layout, json_lines, known_probe_sets, read_lama
+from probing.core.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
+from probing.core.facts.lama import has_lama_layout, json_lines, known_probe_sets, read_lama
 
 BORN = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}
 ROCKY = {"sub_label": "Rocky Balboa", "obj_label": "Philadelphia"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.layer_return import returns_at
+from probing.core.knowledge.recovery import returns_at
 
 
 @pytest.mark.parametrize(

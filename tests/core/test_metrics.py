@@ -3,7 +3,7 @@
 import pytest
 
 from probing.core.metrics import METRICS
-from probing.core.ranks import precision_at
+from tests.reference.ranks import precision_at
 
 NAMES = (
     *("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1", "total", "intermediate_share", "gold_rank"),

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts import DUPLICATE, NOT_ONE_MASK, Fact
-from probing.core.own_facts import COLUMNS, own_probe_set, parse_own_facts, read_own_facts
+from probing.core.facts.custom import COLUMNS, own_probe_set, parse_own_facts, read_own_facts
+from probing.core.facts.fact import DUPLICATE, NOT_ONE_MASK, Fact
 
 PROMPT = "Rocky Balboa was born in [MASK]."
 ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.core import places, registry
+from probing.core import paths, registry
 from probing.core.errors import CacheError
 
 
@@ -13,13 +13,13 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.chdir(tmp_path)
     for name in ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY"):
         monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
-    assert places.cache_folder() == registry.REPOSITORY / "cache"
-    assert places.snapshot_folder() == registry.REPOSITORY / "data" / "snapshot"
+    assert paths.cache_folder() == registry.REPOSITORY / "cache"
+    assert paths.snapshot_folder() == registry.REPOSITORY / "data" / "snapshot"
     assert registry.read_registry().models
 
 
 def test_a_folder_that_can_be_written_is_made_and_left_empty(tmp_path: Path):
-    places.require_writable(tmp_path / "a" / "b")
+    paths.require_writable(tmp_path / "a" / "b")
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
@@ -27,6 +27,6 @@ def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file"))
     (tmp_path / "file").write_text("")
     with pytest.raises(CacheError, match=r"cannot write .*file/database: Not a directory; the cache is .*: make it writable, or set"):
-        places.require_writable(tmp_path / "file" / "database")
-    assert places.cannot_write(ValueError("x")) is None
-    assert places.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith("cannot write /there: Permission denied")
+        paths.require_writable(tmp_path / "file" / "database")
+    assert paths.cannot_write(ValueError("x")) is None
+    assert paths.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith("cannot write /there: Permission denied")

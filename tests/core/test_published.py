@@ -6,8 +6,8 @@ import tomllib
 import pytest
 
 from probing.core.errors import PublishedError
+from probing.core.facts.templates import read_relations
 from probing.core.published import BERTNESIA, read_published
-from probing.core.templates import read_relations
 
 PAPER = read_published()
 

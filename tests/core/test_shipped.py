@@ -3,9 +3,9 @@ import json
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.lama import read_lama
-from probing.core.shipped import FACTS_FOLDER, read_triples, write_shipped_triples
-from probing.core.templates import Relation, read_relations
+from probing.core.facts.lama import read_lama
+from probing.core.facts.shipped import FACTS_FOLDER, read_triples, write_shipped_triples
+from probing.core.facts.templates import Relation, read_relations
 
 OURS = {
     "P36": Relation("P36", "trex", "capital", "1-1", {"default": "The capital of [X] is [Y]."}),

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from probing.core.facts import Fact, fill
-from probing.core.swapped import Answers, can_lend, lenders, lenders_up_to_version_0_2
+from probing.core.facts.fact import Fact, fill
+from probing.core.knowledge.swapped import Answers, can_lend, lenders, lenders_up_to_version_0_2
 
 CAPITAL = "The capital of [X] is [Y]."
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from probing.core import task_data
 from probing.core.errors import FactsError
+from probing.core.tasks import task_data
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.templates import read_lama_relations, read_relations
+from probing.core.facts.templates import read_lama_relations, read_relations
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from probing.core.comparison import mcnemar_exact
-from probing.core.transitions import FATES, PARTS, Transitions, fate_of, known_there, part_of
+from probing.core.knowledge.transitions import FATES, PARTS, Transitions, fate_of, known_there, part_of
+from probing.core.stats.paired import mcnemar_exact
 
 
 def test_a_fact_is_known_up_to_rank_k_and_not_beyond():

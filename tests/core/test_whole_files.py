@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from probing.core.whole_files import copy_whole, no_room, one_at_a_time, place_folder, used_together, whole_file, write_whole
+from probing.core.files.atomic import copy_whole, no_room, one_at_a_time, place_folder, used_together, whole_file, write_whole
 
 
 def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):

@@ -129,11 +129,11 @@ def _import_everything() -> None:
     )
 
     import probing.commands.main
-    import probing.models.catalogue
-    import probing.models.finetuning
-    import probing.models.head_training
-    import probing.models.pretraining
-    import probing.models.probing
+    import probing.models.encoders.catalogue
+    import probing.models.finetuning.trainer
+    import probing.models.heads.training
+    import probing.models.knowledge.probe
+    import probing.models.pretraining.train
     import probing.store.build  # noqa: F401
 
 

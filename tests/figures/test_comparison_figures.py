@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from probing.figures import theme
-from probing.figures.alluvial import alluvial
-from probing.figures.answer_shares import answer_shares
-from probing.figures.paired_curve import p_words, paired_curve
-from probing.figures.retention_bars import retention_bars
-from probing.figures.weight_lines import drift_against_loss, weight_lines
+from probing.figures.knowledge.alluvial import alluvial
+from probing.figures.knowledge.answer_shares import answer_shares
+from probing.figures.knowledge.paired_curve import p_words, paired_curve
+from probing.figures.knowledge.retention_bars import retention_bars
+from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = theme.model_colours([BASE, MODEL, CONTROL])

@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 import pytest
 
 from probing.figures import layer_axis, theme
-from probing.figures.entropy import entropy_by_layer
-from probing.figures.layer_curve import layer_curve
-from probing.figures.rank_lines import probability_lines, rank_lines
-from probing.figures.token_grid import token_grid
-from probing.figures.total_bars import total_bars
+from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.knowledge.total_bars import total_bars
+from probing.figures.tokens.entropy import entropy_by_layer
+from probing.figures.tokens.rank_lines import probability_lines, rank_lines
+from probing.figures.tokens.token_grid import token_grid
 
 COLOURS = theme.model_colours(["nesia-mini", "other-bert"])
 NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from probing.figures import theme
-from probing.figures.relation_curves import MOST_LINES, relation_curves
-from probing.figures.relation_map import ORDERS, ordered, relation_map, row_facts
-from probing.ui.selection import ROW_ORDERS
+from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
+from probing.figures.knowledge.relation_map import ORDERS, ordered, relation_map, row_facts
+from probing.ui.frame.selection import ROW_ORDERS
 
 #: Relation -> (label, cardinality, shares of layers 0 to 3).
 PLANTED = {

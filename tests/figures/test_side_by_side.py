@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from probing.figures.entropy import entropy_lines
-from probing.figures.rank_lines import rank_lines
-from probing.figures.token_grid import token_grid
+from probing.figures.tokens.entropy import entropy_lines
+from probing.figures.tokens.rank_lines import rank_lines
+from probing.figures.tokens.token_grid import token_grid
 
 TOKENS = pd.DataFrame({"layer": [0, 0, 1, 1], "place": [1, 2, 1, 2], "token": list("abcd"), "probability": [0.5, 0.2, 0.4, 0.1]})
 LINES = pd.DataFrame(

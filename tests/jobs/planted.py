@@ -35,8 +35,8 @@ def squares(setup):
 
 def mortal_probing(setup):
     """The real worker of ``probe``; the first process that reads the second layer of the last shard is killed there."""
-    import probing.models.probing as module
-    from probing.commands.shard_work import open_probing
+    import probing.models.knowledge.probe as module
+    from probing.workflows.shard_work import open_probing
 
     opened, real, calls = open_probing(setup), module.read_out, [0]
     note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
@@ -58,7 +58,7 @@ def mortal_probing(setup):
 
 def probing_of_another_version(setup):
     """A worker on a machine where an older program is installed."""
-    import probing.commands.shard_work as module
+    import probing.workflows.shard_work as module
 
     module.__version__ = "0.0"
     return module.open_probing(setup)
@@ -66,8 +66,8 @@ def probing_of_another_version(setup):
 
 def mortal_training(setup):
     """The real worker of ``train-heads``; the first process that takes a head's second step is killed there."""
-    import probing.models.head_training as module
-    from probing.commands.head_work import open_training
+    import probing.models.heads.training as module
+    from probing.workflows.head_work import open_training
 
     opened, real = open_training(setup), module.HeadStep.take
     note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"

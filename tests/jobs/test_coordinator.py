@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import FactsError, JobError
-from probing.jobs.attempts import MOST, Attempts
-from probing.jobs.claim import claimed
 from probing.jobs.coordinator import run_job
 from probing.jobs.job import Job, Shard
 from probing.jobs.local import LocalExecutor
+from probing.jobs.lock import claimed
 from probing.jobs.manifest import NAME, Line, append, read
-from probing.jobs.shard_process import do_shards, take_back
+from probing.jobs.retries import MOST, Attempts
+from probing.jobs.worker import do_shards, take_back
 
 ROOT = Path(__file__).resolve().parents[2]
 SQUARES = {f"square-{n}.txt": str(n * n) for n in range(5)}
@@ -138,7 +138,7 @@ def test_a_shard_may_lose_all_but_its_last_worker():
 HOLDER = """
 import sys
 from pathlib import Path
-from probing.jobs.claim import claimed
+from probing.jobs.lock import claimed
 with claimed(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -196,7 +196,7 @@ def test_a_file_system_without_locks_is_said_and_work_goes_on(tmp_path, monkeypa
     def none(*given):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("probing.jobs.claim.fcntl.flock", none)
+    monkeypatch.setattr("probing.jobs.lock.fcntl.flock", none)
     with claimed(tmp_path / "job"):
         pass
     assert "keeps no locks" in caplog.text

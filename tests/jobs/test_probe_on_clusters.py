@@ -50,7 +50,7 @@ def here(run, cache, words, tmp_path):  # noqa: F811
 @pytest.mark.scale
 @pytest.mark.parametrize("who", CLUSTERS)
 def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(run, words, here, who, tmp_path, monkeypatch):
-    monkeypatch.setattr("probing.commands.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
+    monkeypatch.setattr("probing.workflows.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
     (tmp_path / "deaths").mkdir()
@@ -92,7 +92,7 @@ def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache,
 #: Runs the command line and dies with the second shard on disk and the third begun.
 DIES_AFTER_TWO_SHARDS = """
 import os, signal, sys
-import probing.models.probing as module
+import probing.models.knowledge.probe as module
 real, count = module.read_out, [0]
 def read_out(*given, **named):
     count[0] += 1
@@ -124,7 +124,7 @@ def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, t
 
 @pytest.mark.scale
 def test_a_worker_with_another_model_is_refused(run, words, here, tiny_model, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("probing.commands.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
+    monkeypatch.setattr("probing.workflows.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
     with pytest.raises(JobError, match="a worker's version: got 0"):
         run(*words, *CLUSTERS["ray"], "--out", tmp_path / "refused")
     assert not stored(tmp_path / "refused")
@@ -141,6 +141,6 @@ def test_options_of_another_executor_are_refused(run, words):
 
 
 def test_who_computes_is_no_part_of_a_run(tmp_path):
-    from probing.models.probing import RunConfig
+    from probing.models.knowledge.probe import RunConfig
 
     assert not {"executor", "workers", "address", "slurm", "host"} & set(RunConfig.model_fields)

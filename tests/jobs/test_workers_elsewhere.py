@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.jobs.shard_process import _opened, do_shards, take_back
+from probing.jobs.worker import _opened, do_shards, take_back
 from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
 
 

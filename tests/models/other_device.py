@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from probing.models.encoders import Encoder
+from probing.models.encoders.load import Encoder
 
 ELSEWHERE = torch.device("meta")
 

@@ -1,9 +1,9 @@
 import pytest
 from transformers import RobertaTokenizer
 
-from probing.core.facts import NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, select
-from probing.models.answers import answer_ids, askable, one_token_ids
-from probing.models.encoders import load_encoder
+from probing.core.facts.fact import NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, select
+from probing.models.encoders.answer_tokens import answer_ids, askable, one_token_ids
+from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
 
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from probing.core.errors import HeadError, ModelError
-from probing.models.encoders import load_encoder
+from probing.models.encoders.load import load_encoder
 
 CONFIG, WEIGHTS, TOKENIZER, MORE = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
 

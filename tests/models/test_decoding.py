@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from probing.core.errors import ModelError
-from probing.models import decoding
-from probing.models.decoding import best_tokens, decode, ranks_of, read_out
-from probing.models.heads import DecodingHead
+from probing.models.encoders.head import DecodingHead
+from probing.models.heads import decode as decoding
+from probing.models.heads.decode import best_tokens, decode, ranks_of, read_out
 
 
 def slow_rank(scores, token, among=None):

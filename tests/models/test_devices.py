@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models import decoding, states
-from probing.models.answers import answer_ids
-from probing.models.decoding import decode
-from probing.models.encoders import load_encoder
-from probing.models.heads import fresh_copy
-from probing.models.live import LiveModel
-from probing.models.probing import probe
-from probing.models.states import all_hidden_states
+from probing.models.encoders import hidden_states
+from probing.models.encoders.answer_tokens import answer_ids
+from probing.models.encoders.head import fresh_copy
+from probing.models.encoders.hidden_states import all_hidden_states
+from probing.models.encoders.load import load_encoder
+from probing.models.heads import decode as decoding
+from probing.models.heads.decode import decode
+from probing.models.knowledge.ask import LiveModel
+from probing.models.knowledge.probe import probe
 from tests.models.other_device import ELSEWHERE, Elsewhere, OtherDevice, moved
 from tests.models.test_probing import FACTS, config_for
 
@@ -58,10 +59,12 @@ def test_the_other_device_refuses_what_is_not_there():
 
 def test_hidden_states_are_computed_where_the_model_is(architecture, elsewhere, encoder_of):
     encoder = elsewhere(architecture)
-    rows = states.tokenize([PROMPT, "It is [MASK]."], encoder)
+    rows = hidden_states.tokenize([PROMPT, "It is [MASK]."], encoder)
     assert all(isinstance(state, Elsewhere) for state in all_hidden_states(rows, encoder))
-    at = states.mask_positions(rows, encoder)
-    np.testing.assert_allclose(states.states_at(rows, at, encoder), states.states_at(rows, at, encoder_of(architecture)), atol=1e-5)
+    at = hidden_states.mask_positions(rows, encoder)
+    np.testing.assert_allclose(
+        hidden_states.states_at(rows, at, encoder), hidden_states.states_at(rows, at, encoder_of(architecture)), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("kind", ["lens", "tied", "full"])

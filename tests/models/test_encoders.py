@@ -7,8 +7,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 
 from probing.core.errors import HeadError, ModelError
-from probing.models.encoders import load_encoder, weights_identity
-from probing.models.states import all_hidden_states, tokenize
+from probing.models.encoders.hidden_states import all_hidden_states, tokenize
+from probing.models.encoders.load import load_encoder, weights_identity
 from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK]."

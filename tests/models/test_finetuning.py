@@ -14,13 +14,13 @@ from transformers import (
 )
 
 from probing.core.errors import HeadError, ModelError
-from probing.core.task_data import Question, TaggedSentence, read_ranked_lists
-from probing.models import task_evaluation, task_rows
-from probing.models.differences import FILE, apply_difference, save_difference
-from probing.models.encoders import load_encoder, weights_identity
-from probing.models.finetuning import FinetuneRecipe, PlannedSteps, finetune, masked_loss, plan_steps
-from probing.models.heads import own_head
-from probing.models.weight_drift import layer_of, weight_drift
+from probing.core.tasks.task_data import Question, TaggedSentence, read_ranked_lists
+from probing.models.encoders.delta_weights import FILE, apply_difference, save_difference
+from probing.models.encoders.head import own_head
+from probing.models.encoders.load import load_encoder, weights_identity
+from probing.models.encoders.weight_drift import layer_of, weight_drift
+from probing.models.finetuning import evaluation, examples
+from probing.models.finetuning.trainer import FinetuneRecipe, PlannedSteps, finetune, masked_loss, plan_steps
 from tests.core.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32)
@@ -41,7 +41,7 @@ def weights(model):
 
 
 def test_steps_are_planned_from_the_recipe_alone(tokenizer):
-    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     assert plan_steps(rows, RECIPE) == plan_steps(rows, RECIPE)
     passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0}))
     assert len(passes) == 2 * 8 and sorted(n for step in passes[:8] for n in step) == list(range(30))
@@ -53,7 +53,7 @@ def test_steps_are_planned_from_the_recipe_alone(tokenizer):
 
 
 def test_masks_are_drawn_from_the_step_and_of_every_row_at_least_one(tokenizer):
-    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     data = PlannedSteps(rows, RECIPE, tokenizer, "mlm")
     first, again = data[3], PlannedSteps(rows, RECIPE, tokenizer, "mlm")[3]
     assert all(torch.equal(first[name], again[name]) for name in first)
@@ -68,7 +68,7 @@ def test_masks_are_drawn_from_the_step_and_of_every_row_at_least_one(tokenizer):
 
 
 def test_joined_text_is_cut_into_blocks_and_nothing_is_lost(tokenizer):
-    rows = task_rows.text_rows(TEXTS, tokenizer, 16, joined=True)
+    rows = examples.text_rows(TEXTS, tokenizer, 16, joined=True)
     assert all(len(row.ids) == 16 for row in rows[:-1])
     stream = [i for text in TEXTS for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
     assert [i for row in rows for i in row.ids[1:-1]] == stream
@@ -77,7 +77,7 @@ def test_joined_text_is_cut_into_blocks_and_nothing_is_lost(tokenizer):
 
 def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
     sentence = TaggedSentence(("rocky", "zz", "paris"), ("B-PER", "O", "B-LOC"))
-    (row,) = task_rows.tag_rows([sentence], tokenizer, ["B-LOC", "B-PER", "O"], 32)
+    (row,) = examples.tag_rows([sentence], tokenizer, ["B-LOC", "B-PER", "O"], 32)
     pieces = tokenizer.convert_ids_to_tokens(row.ids)
     assert [(p, label) for p, label in zip(pieces, row.labels, strict=True)] == [
         ("[CLS]", -100), ("rocky", 1), ("z", 2), ("##z", -100), ("paris", 0), ("[SEP]", -100)
@@ -87,7 +87,7 @@ def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
 def test_windows_hold_the_answer_or_point_at_the_first_token(tokenizer):
     context = "it is a city . " * 6 + "the capital of france is paris . " + "it is red . " * 4
     question = Question("1", "t", "the capital of france", context, (("paris", context.index("paris")),))
-    rows = task_rows.question_rows([question], tokenizer, 24, 6)
+    rows = examples.question_rows([question], tokenizer, 24, 6)
     found = [row for row in rows if row.labels != (0, 0)]
     assert len(rows) > 3 and found
     for row in found:
@@ -98,14 +98,14 @@ def test_windows_hold_the_answer_or_point_at_the_first_token(tokenizer):
 def test_a_long_question_leaves_room_for_the_passage(tokenizer):
     context = "the capital of france is paris ."
     question = Question("1", "t", "the capital of france " * 30, context, (("paris", context.index("paris")),))
-    rows = task_rows.question_rows([question], tokenizer, 24, 4)
+    rows = examples.question_rows([question], tokenizer, 24, 4)
     assert all(len(row.ids) <= 24 for row in rows) and any(row.labels != (0, 0) for row in rows)
-    (pair,) = task_rows.pair_rows([("city " * 90, "paris is a city", True)], tokenizer, 24)
+    (pair,) = examples.pair_rows([("city " * 90, "paris is a city", True)], tokenizer, 24)
     assert tokenizer.convert_tokens_to_ids("paris") in pair.ids
 
 
 def test_the_masked_loss_is_the_models_own_loss(folder_of, tokenizer):
-    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     batch, model = PlannedSteps(rows, RECIPE, tokenizer, "mlm")[0], mlm(folder_of).eval()
     assert masked_loss(model, dict(batch)).item() == pytest.approx(model(**batch).loss.item(), rel=1e-5)
 
@@ -118,7 +118,7 @@ def test_a_shared_head_trains_the_models_own(architecture, folder_of):
 
 
 def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
-    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     whole = mlm(folder_of)
     history = finetune(whole, tokenizer, rows, "mlm", RECIPE, tmp_path / "whole", "cpu", save_every=2).history
     assert history[-1]["step"] == 6
@@ -149,7 +149,7 @@ def _stop_after(folder_of, tokenizer, rows, folder, step):
 
 
 def test_checkpoints_of_another_recipe_are_refused(folder_of, tokenizer, tmp_path):
-    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE.model_copy(update={"steps": 1}), tmp_path, "cpu")
     with pytest.raises(ModelError, match="another recipe"):
         finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
@@ -158,7 +158,7 @@ def test_checkpoints_of_another_recipe_are_refused(folder_of, tokenizer, tmp_pat
 
 
 def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, tokenizer, tmp_path):
-    rows, model = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
+    rows, model = examples.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
     with torch.no_grad():
         model.bert.encoder.layer[0].output.dense.weight[0, 0] = torch.nan
     with pytest.raises(ModelError, match="the loss is nan up to step 6"):
@@ -166,7 +166,7 @@ def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, toke
 
 
 def test_frozen_word_embeddings_stay_as_they_are(folder_of, tokenizer, tmp_path):
-    rows, model = task_rows.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
+    rows, model = examples.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
     before = weights(model)
     finetune(model, tokenizer, rows, "mlm", RECIPE.model_copy(update={"freeze_embeddings": True}), tmp_path, "cpu")
     changed = {name for name, value in weights(model).items() if not torch.equal(value, before[name])}
@@ -264,13 +264,13 @@ def test_scores_come_with_the_chance_that_the_data_give(folder_of, tokenizer, tm
     sentences = [TaggedSentence(("rocky", "was", "born"), ("B-PER", "O", "O"))] * 4
     tags = ["B-PER", "O"]
     model = AutoModelForTokenClassification.from_pretrained(folder_of("bert"), num_labels=2)
-    f1, words = task_evaluation.score_tags(model, tokenizer, sentences, tags, 32)
+    f1, words = evaluation.score_tags(model, tokenizer, sentences, tags, 32)
     assert (f1.chance, f1.n, words.chance, words.n) == (0.0, 4, pytest.approx(8 / 12), 12)
 
     context = "paris is the capital of france and rome is a city"
     questions = [Question("a", "t", "capital of france", context, (("paris", 0),)), Question("b", "t", "moon", context, ())]
     answers = AutoModelForQuestionAnswering.from_pretrained(folder_of("bert"))
-    scores = task_evaluation.score_spans(answers, tokenizer, questions, [1], 32, 8)
+    scores = evaluation.score_spans(answers, tokenizer, questions, [1], 32, 8)
     assert [(s.metric, s.chance_name) for s in scores] == [
         ("F1", "random span"), ("exact match", "random span"), ("F1", "never an answer"), ("exact match", "never an answer"),
     ]  # fmt: skip
@@ -278,14 +278,14 @@ def test_scores_come_with_the_chance_that_the_data_give(folder_of, tokenizer, tm
 
     lists = [found for found in read_ranked_lists(write_msmarco(tmp_path)) if found.judged]
     ranker = AutoModelForSequenceClassification.from_pretrained(folder_of("bert"), num_labels=2)
-    ranked = task_evaluation.score_ranking(ranker, tokenizer, lists, 32)
+    ranked = evaluation.score_ranking(ranker, tokenizer, lists, 32)
     assert {(s.metric, s.chance_name) for s in ranked} == {
         (metric, name) for metric in ("nDCG@10", "MRR@10") for name in ("random order", "BM25's order")
     }
     assert all(s.n == 11 and 0 < s.chance < 1 for s in ranked)
 
-    rows = task_rows.text_rows(TEXTS, tokenizer, 32, joined=True)
-    one, other = task_evaluation.score_masked(mlm(folder_of), mlm(folder_of), tokenizer, rows, 0.15)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=True)
+    one, other = evaluation.score_masked(mlm(folder_of), mlm(folder_of), tokenizer, rows, 0.15)
     assert one.value == other.value == other.chance and 0 < one.chance < 1
 
 
@@ -302,7 +302,7 @@ def test_a_ranker_that_likes_relevant_passages_scores_one(tokenizer, tmp_path):
             likes = [max(g for text, g in by_text.items() if _bare(text) in _bare(seen)) for seen in texts]
             return type("Output", (), {"logits": torch.tensor([[0.0, like] for like in likes])})
 
-    best = task_evaluation.score_ranking(Knows(), tokenizer, lists, 40)
+    best = evaluation.score_ranking(Knows(), tokenizer, lists, 40)
     # The ideal also has a passage of grade 3 that the list lacks.
     gain = 3 + 2 / np.log2(3) + 1 / np.log2(4)
     ideal = 3 + 3 / np.log2(3) + 2 / np.log2(4) + 1 / np.log2(5)

@@ -7,8 +7,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from probing.core.errors import HeadError, ModelError
-from probing.models.encoders import load_encoder
-from probing.models.head_files import (
+from probing.models.encoders.head import fresh_copy, pretrained_head
+from probing.models.encoders.load import load_encoder
+from probing.models.heads.files import (
     HeadIdentity,
     head_path,
     heads_fingerprint,
@@ -18,7 +19,6 @@ from probing.models.head_files import (
     save_head,
     validation_losses,
 )
-from probing.models.heads import fresh_copy, pretrained_head
 
 
 def identity(encoder, layer, kind):

@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import HeadError
-from probing.models.encoders import load_encoder
-from probing.models.head_batches import batches, most_positions, steps_an_epoch
-from probing.models.head_files import head_path, validation_losses
-from probing.models.head_recipe import LATER, HeadRecipe
-from probing.models.head_step import HeadStep, start_of
-from probing.models.head_training import train_head, train_heads
-from probing.models.masked_text import mask_rows
+from probing.models.encoders.load import load_encoder
+from probing.models.heads.batches import batches, most_positions, steps_an_epoch
+from probing.models.heads.files import head_path, validation_losses
+from probing.models.heads.masked_text import mask_rows
+from probing.models.heads.recipe import LATER, HeadRecipe
+from probing.models.heads.step import HeadStep, start_of
+from probing.models.heads.training import train_head, train_heads
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
 
 IN_BLOCKS = {"pieces_a_block": 20, "blocks_a_step": 4, "positions": 0}
@@ -124,7 +124,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkey
     data = [masked_states(bert, text, wanted, n, seed, tmp_path / "cache") for text, n, seed in ((TRAIN, 200, 0), (VALID, 50, 1))]
     whole = train_head(bert, 0, wanted, *data, tmp_path / "whole", torch.float32)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("probing.models.head_training.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("probing.models.heads.training.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         train_head(bert, 0, wanted, *data, tmp_path / "again", torch.float32)
     partial = next((tmp_path / "again").glob("*.partial.sealed"))
     partial.write_bytes(damage(partial.read_bytes()))
@@ -154,7 +154,7 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
 def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):
     paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache")
     shutil.rmtree(tmp_path / "cache")
-    monkeypatch.setattr("probing.models.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("probing.models.heads.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again"))
     assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache") == paths
     assert not (tmp_path / "cache").exists()
     paths[1].unlink()

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from probing.core.errors import HeadError
-from probing.models import head_step, head_training
-from probing.models.head_files import head_path, load_head, read_identity, validation_losses
-from probing.models.head_recipe import HeadRecipe, text_sha256
-from probing.models.head_step import HeadStep, start_of
-from probing.models.head_training import train_head, train_heads
-from probing.models.masked_states import MaskedStates, masked_text_of, place_of
+from probing.models.heads import step as head_step
+from probing.models.heads import training
+from probing.models.heads.files import head_path, load_head, read_identity, validation_losses
+from probing.models.heads.masked_states import MaskedStates, masked_text_of, place_of
+from probing.models.heads.recipe import HeadRecipe, text_sha256
+from probing.models.heads.step import HeadStep, start_of
+from probing.models.heads.training import train_head, train_heads
 
 #: A text with a rule: what is asked is always answered by the same word.
 TRAIN = [f"the capital of {land} is {city} ." for land, city in (("france", "paris"), ("italy", "rome"))] * 120
@@ -116,7 +117,7 @@ def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, agai
     wanted, taken = recipe(kind, epochs=3), []
     train, valid = states(wanted)
     whole = train_head(bert, 1, wanted, train, valid, tmp_path / "whole", torch.float32)
-    monkeypatch.setattr(head_training, "CHECKPOINT_SECONDS", seconds)
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", seconds)
     # 7 steps an epoch: killed in the middle of the second and of the third.
     for die_at in (9, 17):
         real = HeadStep.take
@@ -143,7 +144,7 @@ def test_a_checkpoint_of_another_recipe_is_not_gone_on_from(bert, states, tmp_pa
     train, valid = states(wanted)
     whole = train_head(bert, 0, wanted, train, valid, tmp_path / "whole", torch.float32)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(head_training, "save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(training, "save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         train_head(bert, 0, other, train, valid, tmp_path / "b", torch.float32)
     assert list((tmp_path / "b").glob("*.partial.sealed"))
     again = train_head(bert, 0, wanted, train, valid, tmp_path / "b", torch.float32)
@@ -170,7 +171,7 @@ def test_a_checkpoint_that_outlived_its_head_is_deleted_by_the_next_call(bert, t
     folder = tmp_path / "heads"
     train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
     for layer in (0, 2):
-        head_training.checkpoint_path(folder, layer).write_bytes(b"killed before it was deleted")
+        training.checkpoint_path(folder, layer).write_bytes(b"killed before it was deleted")
     train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
     assert [path.name for path in folder.glob("*.partial.sealed")] == ["layer-02.partial.sealed"], "layer 2 is not finished"
 

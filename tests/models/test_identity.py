@@ -10,12 +10,12 @@ from transformers import AutoConfig
 
 from probing.core.errors import HeadError, ModelError
 from probing.core.registry import name_in_files, name_of_model
-from probing.models.catalogue import find_entry, heads_folder, open_encoder, trained_heads_folder
-from probing.models.configuration import configuration_digest
-from probing.models.encoders import load_encoder
-from probing.models.head_files import HeadIdentity, load_heads, read_identity, save_head
-from probing.models.heads import fresh_copy
-from probing.models.live import load_live
+from probing.models.encoders.catalogue import find_entry, heads_folder, open_encoder, trained_heads_folder
+from probing.models.encoders.configuration import configuration_digest
+from probing.models.encoders.head import fresh_copy
+from probing.models.encoders.load import load_encoder
+from probing.models.heads.files import HeadIdentity, load_heads, read_identity, save_head
+from probing.models.knowledge.ask import load_live
 from tests.models import tiny_models
 
 

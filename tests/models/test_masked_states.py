@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from probing.core.errors import HeadError
-from probing.core.whole_files import used_together
-from probing.models import masked_states as module
-from probing.models import masked_text as text_module
-from probing.models.head_files import head_path
-from probing.models.head_training import train_heads
-from probing.models.masked_states import plan, states_bytes
-from probing.models.masked_text import mask_rows
+from probing.core.files.atomic import used_together
+from probing.models.heads import masked_states as module
+from probing.models.heads import masked_text as text_module
+from probing.models.heads.files import head_path
+from probing.models.heads.masked_states import plan, states_bytes
+from probing.models.heads.masked_text import mask_rows
+from probing.models.heads.training import train_heads
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
 
 

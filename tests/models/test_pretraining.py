@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.corpus import Sentence
 from probing.core.errors import ModelError
-from probing.models import pretraining
-from probing.models.pretraining import IGNORED, Masker, PretrainRecipe, encode, learning_rate, new_model, plan_batches, pretrain
-from probing.models.vocabulary import train_vocabulary
+from probing.core.nesia.corpus import Sentence
+from probing.models.pretraining import train
+from probing.models.pretraining.train import IGNORED, Masker, PretrainRecipe, encode, learning_rate, new_model, plan_batches, pretrain
+from probing.models.pretraining.vocabulary import train_vocabulary
 from tests.models import tiny_models
 
 SENTENCES = [
@@ -88,7 +88,7 @@ def test_killed_and_called_again_the_weights_are_the_same(bfloat16, tokenizer, t
     wanted = recipe(bfloat16=bfloat16)
     whole = new_model(wanted, len(tokenizer))
     pretrain(whole, tokenizer, SENTENCES, wanted, tmp_path / "whole", save_every=3)
-    real, steps = pretraining.masked_loss, []
+    real, steps = train.masked_loss, []
 
     def killed(*arguments):
         steps.append(1)
@@ -97,10 +97,10 @@ def test_killed_and_called_again_the_weights_are_the_same(bfloat16, tokenizer, t
         return real(*arguments)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(pretraining, "masked_loss", killed)
+        patch.setattr(train, "masked_loss", killed)
         pretrain(new_model(wanted, len(tokenizer)), tokenizer, SENTENCES, wanted, tmp_path / "killed", save_every=3)
     steps.clear()
-    monkeypatch.setattr(pretraining, "masked_loss", lambda *a: steps.append(1) or real(*a))
+    monkeypatch.setattr(train, "masked_loss", lambda *a: steps.append(1) or real(*a))
     resumed = new_model(wanted, len(tokenizer))
     pretrain(resumed, tokenizer, SENTENCES, wanted, tmp_path / "killed", save_every=3)
     assert len(steps) == 5, "eight steps, three of them done before the last checkpoint"
@@ -112,7 +112,7 @@ def test_a_finished_training_is_not_repeated(tokenizer, tmp_path, monkeypatch):
     wanted = recipe()
     first = new_model(wanted, len(tokenizer))
     pretrain(first, tokenizer, SENTENCES, wanted, tmp_path)
-    monkeypatch.setattr(pretraining, "masked_loss", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(train, "masked_loss", lambda *_: pytest.fail("trained again"))
     second = new_model(wanted, len(tokenizer))
     pretrain(second, tokenizer, SENTENCES, wanted, tmp_path)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))

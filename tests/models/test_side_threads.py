@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from probing.models.side_threads import WritingBehind, read_ahead
+from probing.models.runtime.background import WritingBehind, read_ahead
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 import torch
 
-from probing.models.live import load_live
-from probing.models.turns import Superseded, Turns, arrive
+from probing.models.knowledge.ask import load_live
+from probing.models.runtime.request_queue import Superseded, Turns, arrive
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20

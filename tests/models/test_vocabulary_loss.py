@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from probing.models.heads import fresh_copy
-from probing.models.vocabulary_loss import MULTIPLE, VocabularyLoss
+from probing.models.encoders.head import fresh_copy
+from probing.models.heads.loss import MULTIPLE, VocabularyLoss
 
 
 def batch(head, positions=9):

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.core.facts import Fact
+from probing.core.facts.fact import Fact
 from tests.pages.conftest import words
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from probing.core.errors import ModelError
-from probing.ui import live_models
+from probing.ui.frame import live_models
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import words
 
@@ -115,9 +115,9 @@ def test_a_configured_folder_is_offered(ask, tmp_path, monkeypatch):
 
 
 def test_own_facts_are_asked_of_the_tiny_model(ask, tmp_path):
-    from probing.core.own_facts import parse_own_facts
-    from probing.ui.live_models import Choice
-    from probing.ui.own_upload import SAMPLE, ask_all
+    from probing.core.facts.custom import parse_own_facts
+    from probing.ui.facts.upload import SAMPLE, ask_all
+    from probing.ui.frame.live_models import Choice
 
     facts = parse_own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
     assert len(facts) == 3
@@ -428,12 +428,12 @@ def test_gaps_that_models_count_or_take_differently_end_no_page(ask, tmp_path, m
 
 
 def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
-    from probing.core.facts import Fact
-    from probing.models.answers import answer_ids
-    from probing.models.encoders import load_encoder
-    from probing.models.live import load_live
-    from probing.ui.live_models import Choice
-    from probing.ui.own_upload import ask_all
+    from probing.core.facts.fact import Fact
+    from probing.models.encoders.answer_tokens import answer_ids
+    from probing.models.encoders.load import load_encoder
+    from probing.models.knowledge.ask import load_live
+    from probing.ui.facts.upload import ask_all
+    from probing.ui.frame.live_models import Choice
 
     folder = save("roberta", tmp_path / "cache" / "models" / "roberta")
     prompt = "[MASK] paris is it."

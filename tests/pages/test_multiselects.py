@@ -3,7 +3,7 @@
 import pytest
 import streamlit as st
 
-from probing.ui import selection
+from probing.ui.frame import selection
 from tests.models.tiny_models import save
 from tests.pages.conftest import PAGES
 from tests.store.planted import PlantedRun, plant_runs

@@ -9,10 +9,11 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitTheme
 
-from probing.figures import token_grid
+from probing.figures.tokens import token_grid
 from probing.store import parquet
 from probing.store.database import is_whole
-from probing.ui import parts, results
+from probing.ui.frame import results
+from probing.ui.widgets import blocks
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.store.planted import SEVERAL, plant_runs
 from tests.store.test_build_database import damage_in_place
@@ -32,7 +33,7 @@ def test_a_page_opens_without_an_error(visit, page, store):
     assert app.title[0].value
     if store != "empty" and page in NEEDS_RESULTS:
         assert charts(app)
-    assert all(table.proto.placeholder == parts.EMPTY for table in app.dataframe), "a cell without a value would say None"
+    assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), "a cell without a value would say None"
 
 
 @pytest.mark.parametrize("kind", ["light", "dark"])
@@ -248,7 +249,7 @@ def test_home_shows_rocky_balboa_as_he_is_and_where_to_go(visit):
 
 def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit):
     from probing.core.metrics import METRICS
-    from probing.ui.text import escape
+    from probing.ui.widgets.markdown import escape
 
     app = visit("methods")
     assert all(f"**{escape(metric.label)}**" in words(app) for metric in METRICS.values())

@@ -7,10 +7,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from probing.core.facts import Fact
+from probing.core.facts.fact import Fact
 from probing.core.published import read_published
-from probing.reports.claims import RULES
-from probing.ui.columns import text_width
+from probing.reports.reproduction.claims import RULES
+from probing.ui.widgets.tables import text_width
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.store.planted import PlantedRun, plant_runs, planted_rank
 

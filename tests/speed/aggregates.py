@@ -2,13 +2,14 @@
 
 import pandas as pd
 
-from probing.bench.generated import AGGREGATES, Size, make_store
-from probing.bench.measurement import Measurement, alternate
-from probing.bench.page_queries import medians, overviews
 from probing.core.errors import ProbingError
-from probing.core.places import cache_folder
-from probing.store import queries, recount
+from probing.core.paths import cache_folder
+from probing.store import run_queries
 from probing.store.database import open_database
+from tests.reference import recount
+from tests.speed.generated import AGGREGATES, Size, make_store
+from tests.speed.measurement import Measurement, alternate
+from tests.speed.page_queries import medians, overviews
 
 MOST_SECONDS = 1.0
 
@@ -25,11 +26,11 @@ def measure(quick: bool = False) -> list[Measurement]:
     with open_database(store.cache / "database") as db:
         asked = overviews(db)
         times = medians(asked, rounds)
-        runs = queries.runs(db)
+        runs = run_queries.runs(db)
         ids = list(runs.loc[(runs["head"] == "tied") & (runs["model"].str.startswith("bert-base")), "run_id"])
         pairs = {
-            "aggregate": (lambda: queries.aggregate(db, ids), lambda: recount.aggregate_of_rows(db, ids)),
-            "totals": (lambda: queries.totals(db, ids), lambda: recount.total_of_rows(db, ids)),
+            "aggregate": (lambda: run_queries.aggregate(db, ids), lambda: recount.aggregate_of_rows(db, ids)),
+            "totals": (lambda: run_queries.totals(db, ids), lambda: recount.total_of_rows(db, ids)),
         }
         rows = []
         for name, (ours, theirs) in pairs.items():

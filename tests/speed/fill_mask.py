@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
-from probing.bench.measurement import seconds_of
+from tests.speed.measurement import seconds_of
 
 #: Best tokens that both give.
 TOP = 10

@@ -5,12 +5,12 @@ from statistics import median
 
 import torch
 
-from probing.bench.measurement import Measurement, random_bert_base, seconds_of
-from probing.bench.probing import ask_all
-from probing.bench.trex_prompts import bench_folder, trex_prompts
-from probing.models.encoders import Encoder, load_encoder
-from probing.models.probing import thread_count
-from probing.models.states import TOKENS_A_BATCH, tokenize
+from probing.models.encoders.hidden_states import TOKENS_A_BATCH, tokenize
+from probing.models.encoders.load import Encoder, load_encoder
+from probing.models.knowledge.probe import thread_count
+from tests.speed.measurement import Measurement, random_bert_base, seconds_of
+from tests.speed.probing import ask_all
+from tests.speed.trex_prompts import bench_folder, trex_prompts
 
 SIDE = 2048
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from probing.core.facts import PROBE_SETS, Fact, fill
+from probing.core.facts.fact import PROBE_SETS, Fact, fill
+from probing.core.facts.templates import read_relations
 from probing.core.registry import REPOSITORY
-from probing.core.templates import read_relations
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 

@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM
 
-from probing.bench.measurement import Measurement, alternate, random_bert_base, require_equal, seconds_of
-from probing.core.places import cache_folder
-from probing.models.encoders import Encoder, load_encoder
-from probing.models.head_batches import batches, most_positions
-from probing.models.head_recipe import HeadRecipe
-from probing.models.head_step import HeadStep, start_of
-from probing.models.masked_states import LayerStates, MaskedStates
-from probing.models.masked_text import MaskedText, mask_rows
-from probing.models.vocabulary_loss import MULTIPLE
+from probing.core.paths import cache_folder
+from probing.models.encoders.load import Encoder, load_encoder
+from probing.models.heads.batches import batches, most_positions
+from probing.models.heads.loss import MULTIPLE
+from probing.models.heads.masked_states import LayerStates, MaskedStates
+from probing.models.heads.masked_text import MaskedText, mask_rows
+from probing.models.heads.recipe import HeadRecipe
+from probing.models.heads.step import HeadStep, start_of
+from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal, seconds_of
 
 BLOCK, BLOCKS_A_STEP = 512, 8
 #: The layer whose head the slice trains; every layer's costs the same.

@@ -2,14 +2,14 @@
 
 from statistics import median, quantiles
 
-from probing.bench.fill_mask import NEAR, TOP, far_apart, fill_mask
-from probing.bench.measurement import Measurement, alternate, random_bert_base, require_equal
-from probing.bench.trex_prompts import bench_folder, trex_prompts
-from probing.models.encoders import load_encoder
-from probing.models.heads import fresh_copy
-from probing.models.live import LiveModel
-from probing.models.probing import thread_count
-from probing.models.states import own_mask, tokenize
+from probing.models.encoders.head import fresh_copy
+from probing.models.encoders.hidden_states import own_mask, tokenize
+from probing.models.encoders.load import load_encoder
+from probing.models.knowledge.ask import LiveModel
+from probing.models.knowledge.probe import thread_count
+from tests.speed.fill_mask import NEAR, TOP, far_apart, fill_mask
+from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
+from tests.speed.trex_prompts import bench_folder, trex_prompts
 
 #: Pieces of the sentence, special tokens among them.
 PIECES = 10

@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from probing.bench.measurement import Measurement, random_bert_base
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
+from tests.speed.measurement import Measurement, random_bert_base
 
 if TYPE_CHECKING:
-    from probing.models.encoders import Encoder
+    from probing.models.encoders.load import Encoder
 
 #: Masked positions of WikiText-2 under BERT-base's tokenizer: 15 % of 2.6 million word pieces.
 WIKITEXT_2 = 390_000
@@ -48,7 +48,7 @@ def measure(quick: bool = False) -> list[Measurement]:
         ("peak memory of probing with full heads (GB)", "probe_slice", 64 if quick else SHARD + 64, 4.0, 0),
     ):
         with TemporaryDirectory(prefix=f"{function}-", dir=source.parent) as folder:
-            code = f"from probing.bench.memory import {function} as work, report; report(work, {str(source)!r}, {folder!r}, {amount})"
+            code = f"from tests.speed.memory import {function} as work, report; report(work, {str(source)!r}, {folder!r}, {amount})"
             run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
         found = Peak(**json.loads(run.stdout.splitlines()[-1]))
         note = f"measured on a slice: {found.done}; {found.loaded / 1e9:.2f} GB before the work"
@@ -61,14 +61,14 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 
 def _mapped_layer() -> int:
-    from probing.models.masked_states import states_bytes
+    from probing.models.heads.masked_states import states_bytes
 
     return states_bytes(1, WIKITEXT_2, 768)
 
 
 def report(work: "Callable[[Encoder, Path, int], str]", source: str, folder: str, amount: int) -> None:
     """Does the work in this process and prints its ``Peak`` as JSON."""
-    from probing.models.encoders import load_encoder
+    from probing.models.encoders.load import load_encoder
 
     encoder = load_encoder(source, device="cpu")
     loaded, start = peak_bytes(), time.perf_counter()
@@ -93,9 +93,9 @@ def peak_bytes() -> int:
 
 def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
     """States of all layers of a short text, then one layer's full head, through the function that ``train-heads`` calls."""
-    from probing.bench.heads import BLOCK, BLOCKS_A_STEP, LAYER, made_up_text
-    from probing.models.head_recipe import HeadRecipe, text_sha256
-    from probing.models.head_training import train_heads
+    from probing.models.heads.recipe import HeadRecipe, text_sha256
+    from probing.models.heads.training import train_heads
+    from tests.speed.heads import BLOCK, BLOCKS_A_STEP, LAYER, made_up_text
 
     train, valid = (made_up_text(encoder, count * BLOCK) for count in (blocks, 8))
     recipe = HeadRecipe(
@@ -116,12 +116,12 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     import torch
 
     from probing import __version__
-    from probing.core.fact_sources import read_facts
-    from probing.core.shipped import FACTS_FOLDER
-    from probing.core.templates import read_relations
-    from probing.models.answers import askable
-    from probing.models.heads import fresh_copy
-    from probing.models.probing import RunConfig, facts_sha256, probe_shards
+    from probing.core.facts.shipped import FACTS_FOLDER
+    from probing.core.facts.sources import read_facts
+    from probing.core.facts.templates import read_relations
+    from probing.models.encoders.answer_tokens import askable
+    from probing.models.encoders.head import fresh_copy
+    from probing.models.knowledge.probe import RunConfig, facts_sha256, probe_shards
 
     kept, answers = askable(read_facts("trex", read_relations(FACTS_FOLDER / "relations.toml"), None)[0], encoder)
     facts, answers = kept.facts[:count], answers[:count]

@@ -6,31 +6,32 @@ from typing import Any
 
 import pandas as pd
 
-from probing.bench.generated import BASE
-from probing.bench.measurement import seconds_of
-from probing.store import fact_queries, forgetting_queries, one_fact, pair_queries, queries
+from probing.store import run_queries
 from probing.store.database import Database
+from probing.store.knowledge import fact_queries, forgetting_queries, one_fact, pair_queries
+from tests.speed.generated import BASE
+from tests.speed.measurement import seconds_of
 
 Query = Callable[[], Any]
 
 
 def overviews(db: Database) -> dict[str, Query]:
     """Queries of counts: what the overview pages read, for one family of seven models with one kind of head on all probe sets."""
-    family = _family(queries.runs(db))
+    family = _family(run_queries.runs(db))
     ids = list(family["run_id"])
     trex = family[family["probe_set"] == "trex"]
     base = str(trex.loc[trex["model"] == BASE, "run_id"].iloc[0])
     tuned = list(trex.loc[trex["model"] != BASE, "run_id"])
     bases = [base] * len(tuned)
     return {
-        "runs": lambda: queries.runs(db),
-        "probe_sets": lambda: queries.probe_sets(db),
-        "relations": lambda: queries.relations(db),
-        "exposures": lambda: queries.exposures(db, ids),
-        "aggregate": lambda: queries.aggregate(db, ids),
-        "aggregate, filtered": lambda: queries.aggregate(db, ids, ("stated", "unseen"), False),
-        "totals": lambda: queries.totals(db, ids),
-        "majority": lambda: queries.majority(db, ids),
+        "runs": lambda: run_queries.runs(db),
+        "probe_sets": lambda: run_queries.probe_sets(db),
+        "relations": lambda: run_queries.relations(db),
+        "exposures": lambda: run_queries.exposures(db, ids),
+        "aggregate": lambda: run_queries.aggregate(db, ids),
+        "aggregate, filtered": lambda: run_queries.aggregate(db, ids, ("stated", "unseen"), False),
+        "totals": lambda: run_queries.totals(db, ids),
+        "majority": lambda: run_queries.majority(db, ids),
         "against_last": lambda: forgetting_queries.against_last(db, ids, 1),
         "answer_types": lambda: forgetting_queries.answer_types(db, ids),
         "relation_exposures": lambda: forgetting_queries.relation_exposures(db, ids),
@@ -45,11 +46,11 @@ def overviews(db: Database) -> dict[str, Query]:
 
 def drill_downs(db: Database) -> dict[str, Query]:
     """Queries of rows: what the page of facts reads, for one run and one fact in the middle of its list."""
-    family = _family(queries.runs(db))
+    family = _family(run_queries.runs(db))
     trex = family[family["probe_set"] == "trex"]
     run, other = str(trex["run_id"].iloc[0]), str(trex["run_id"].iloc[1])
     fact = fact_queries.random_fact(db, run) or ""
-    asked = list(queries.runs(db).query("probe_set == 'trex'")["run_id"])
+    asked = list(run_queries.runs(db).query("probe_set == 'trex'")["run_id"])
     return {
         "search_facts": lambda: fact_queries.search_facts(db, run, order="layers known", limit=50),
         "search_facts, text": lambda: fact_queries.search_facts(db, run, text="Rocky Balboa Philadelphia", limit=5),

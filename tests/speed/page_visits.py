@@ -1,6 +1,6 @@
 """Visits every page of the app in a process of its own and says how long each took, and how much memory all together.
 
-A program: ``python -m probing.bench.page_visits ROUNDS`` with ``PROBING_SNAPSHOT`` and ``PROBING_CACHE`` set prints one JSON object.
+A program: ``python -m tests.speed.page_visits ROUNDS`` with ``PROBING_SNAPSHOT`` and ``PROBING_CACHE`` set prints one JSON object.
 The pages run in Streamlit's own test harness, which runs the same scripts in the same runtime as the server, without a browser.
 """
 
@@ -90,10 +90,10 @@ def _empty_caches() -> None:
     """All counted numbers and drawn figures; the open database and loaded models stay."""
     import streamlit as st
 
-    from probing.ui import drawings
+    from probing.ui.widgets import figure_cache
 
     st.cache_data.clear()
-    drawings.forget()
+    figure_cache.forget()
 
 
 def peak_bytes() -> int:

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from statistics import median
 
-from probing.bench.generated import PAGES, Size, Store, make_store
-from probing.bench.measurement import Measurement
-from probing.bench.page_queries import drill_downs, medians, overviews
 from probing.core.errors import ProbingError
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
 from probing.store.database import open_database
+from tests.speed.generated import PAGES, Size, Store, make_store
+from tests.speed.measurement import Measurement
+from tests.speed.page_queries import drill_downs, medians, overviews
 
 #: Seconds that a page may take when it is shown again, and memory of the app.
 PAGE_SECONDS, APP_GIB = 0.2, 1.0
@@ -96,7 +96,7 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 def _visits(store: Store, rounds: int) -> dict:
     places = {"PROBING_SNAPSHOT": str(store.snapshot), "PROBING_CACHE": str(store.cache), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "probing.bench.page_visits", str(rounds)]
+    command = [sys.executable, "-m", "tests.speed.page_visits", str(rounds)]
     done = subprocess.run(command, cwd=REPOSITORY, env=os.environ | places, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ProbingError(f"visiting the pages failed with {done.returncode}: {done.stderr.strip()[-2000:]}")

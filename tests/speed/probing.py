@@ -10,13 +10,13 @@ from statistics import median
 import numpy as np
 from safetensors.numpy import load_file
 
-from probing.bench.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
-from probing.bench.measurement import Measurement, alternate, random_bert_base, require_equal
-from probing.bench.trex_prompts import Asked, bench_folder, trex_prompts
-from probing.models.encoders import Encoder, load_encoder
-from probing.models.heads import DecodingHead, fresh_copy
-from probing.models.probing import RunConfig, facts_sha256, probe_shards, thread_count
-from probing.models.states import own_mask, tokenize
+from probing.models.encoders.head import DecodingHead, fresh_copy
+from probing.models.encoders.hidden_states import own_mask, tokenize
+from probing.models.encoders.load import Encoder, load_encoder
+from probing.models.knowledge.probe import RunConfig, facts_sha256, probe_shards, thread_count
+from tests.speed.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
+from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
+from tests.speed.trex_prompts import Asked, bench_folder, trex_prompts
 
 
 def measure(quick: bool = False) -> list[Measurement]:

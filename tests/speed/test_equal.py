@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from probing.bench import fill_mask, heads, probing
-from probing.bench.measurement import require_equal
-from probing.bench.trex_prompts import Asked
 from probing.core.errors import ProbingError
-from probing.core.facts import Fact
-from probing.models.encoders import load_encoder
-from probing.models.head_recipe import HeadRecipe
-from probing.models.head_step import HeadStep
-from probing.models.masked_states import MaskedStates
-from probing.models.masked_text import mask_rows
+from probing.core.facts.fact import Fact
+from probing.models.encoders.load import load_encoder
+from probing.models.heads.masked_states import MaskedStates
+from probing.models.heads.masked_text import mask_rows
+from probing.models.heads.recipe import HeadRecipe
+from probing.models.heads.step import HeadStep
 from tests.models import tiny_models
+from tests.speed import fill_mask, heads, probing
+from tests.speed.measurement import require_equal
+from tests.speed.trex_prompts import Asked
 
 SCORES = {5: 0.5, 9: 0.2, 7: 0.1}
 WANTED = [{"token": token, "score": score} for token, score in SCORES.items()]

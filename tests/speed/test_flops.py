@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from probing.bench.flops import flops, product, shapes
-from probing.models.encoders import load_encoder
+from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
+from tests.speed.flops import flops, product, shapes
 
 
 @pytest.mark.parametrize("architecture", ["bert", "roberta"])

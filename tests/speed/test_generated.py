@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.bench.generated import AGGREGATES, LAYERS, PAGES, Size, make_facts, make_store, token
-from probing.bench.page_queries import drill_downs, medians, overviews
-from probing.core.facts import MASK
-from probing.store import queries
+from probing.core.facts.fact import MASK
+from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import read_table
+from tests.speed.generated import AGGREGATES, LAYERS, PAGES, Size, make_facts, make_store, token
+from tests.speed.page_queries import drill_downs, medians, overviews
 
 SMALL = Size(facts=600, top_k=2)
 
@@ -31,7 +31,7 @@ def test_sizes_are_those_of_the_claims():
 def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
     with open_database(store.cache / "database") as db:
         counted = int(db.query("SELECT count(*) AS n FROM predictions")["n"].iloc[0])
-        runs = queries.runs(db)
+        runs = run_queries.runs(db)
     assert counted == SMALL.rows == 7 * 3 * 600 * LAYERS
     assert (runs["model"].nunique(), runs["head"].nunique(), runs["probe_set"].nunique()) == (7, 3, 4)
     assert check_store([store.snapshot], store.cache / "database") == []
@@ -39,9 +39,9 @@ def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
 
 def test_knowledge_rises_through_the_layers_and_fine_tuning_loses_some(store):
     with open_database(store.cache / "database") as db:
-        runs = queries.runs(db)
+        runs = run_queries.runs(db)
         mine = runs[(runs["probe_set"] == "trex") & (runs["head"] == "tied")].set_index("objective")["run_id"]
-        counts = queries.aggregate(db, list(mine))
+        counts = run_queries.aggregate(db, list(mine))
     by_layer = counts.groupby(["run_id", "layer"])["hits_10"].sum()
     base, tuned = by_layer[mine["pre-training"]], by_layer[mine["NER-CoNLL"]]
     assert base[0] < base[6] < base[12]
@@ -97,7 +97,7 @@ def test_every_query_of_the_benchmarks_finds_something(store):
             # Nobody in this store is called Rocky Balboa, and all models are asked the same facts.
             if name not in ("search_facts, text", "one_sided"):
                 assert found is not None and (not hasattr(found, "empty") or not found.empty), name
-        assert set(medians({"runs": lambda: queries.runs(db)}, 1)) == {"runs"}
+        assert set(medians({"runs": lambda: run_queries.runs(db)}, 1)) == {"runs"}
 
 
 @pytest.mark.parametrize("memory", ["16MB", "160MB"])

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from probing.bench import measurement as module
-from probing.bench.measurement import BERT_BASE_TOKENS, Measurement, alternate, random_bert_base
-from probing.commands import bench as command
-from probing.commands.bench import PARTS, seconds, table
 from probing.core.errors import ProbingError
+from tests.speed import __main__ as command
+from tests.speed import measurement as module
+from tests.speed.__main__ import PARTS, seconds, table
+from tests.speed.measurement import BERT_BASE_TOKENS, Measurement, alternate, random_bert_base
 
 
 def row(ratio=12.0, bound=10.0, at_most=False):
@@ -63,12 +63,12 @@ def test_the_command_measures_the_named_parts_and_prints_a_json_list(run, monkey
 
     monkeypatch.setattr(command, "import_module", Part)
     printed = json.loads(run("bench", "live", "heads", "--json", "--quick").output)
-    assert asked == [("probing.bench.heads", True), ("probing.bench.live", True)], "in the order of PARTS"
+    assert asked == [("tests.speed.heads", True), ("tests.speed.live", True)], "in the order of PARTS"
     assert printed == [asdict(row())] * 2
     assert {"name", "ours_seconds", "alternative", "alternative_seconds", "ratio", "bound", "equal"} <= set(printed[0])
     asked.clear()
     run("bench")
-    assert asked == [(f"probing.bench.{part}", False) for part in PARTS]
+    assert asked == [(f"tests.speed.{part}", False) for part in PARTS]
 
 
 def test_every_part_of_bench_has_its_module():
@@ -92,7 +92,7 @@ def test_the_random_model_is_made_once_with_a_tokenizer_of_its_size(tmp_path, mo
     assert random_bert_base(tmp_path) == place
     assert (weights.stat().st_mtime_ns, weights.read_bytes()) == before
     assert [path.name for path in tmp_path.iterdir()] == [place.name]
-    from probing.models.encoders import load_encoder
+    from probing.models.encoders.load import load_encoder
 
     encoder = load_encoder(place, device="cpu")
     assert len(encoder.tokenizer) == encoder.head.vocabulary.out_features == BERT_BASE_TOKENS

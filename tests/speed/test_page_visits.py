@@ -2,12 +2,12 @@
 
 import pytest
 
-from probing.bench import aggregates, pages
-from probing.bench.generated import Size, make_store
-from probing.bench.page_visits import PAGES, TURNED
 from probing.core.errors import ProbingError
-from probing.ui.selection import PAGE_FIELDS
+from probing.ui.frame.selection import PAGE_FIELDS
 from tests.pages.conftest import PAGES as ALL_PAGES
+from tests.speed import aggregates, pages
+from tests.speed.generated import Size, make_store
+from tests.speed.page_visits import PAGES, TURNED
 
 
 @pytest.fixture(autouse=True)

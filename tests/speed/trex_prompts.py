@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.fact_sources import read_facts
-from probing.core.facts import Fact
-from probing.core.places import cache_folder
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.templates import read_relations
-from probing.models.answers import askable
-from probing.models.encoders import Encoder
+from probing.core.facts.fact import Fact
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.paths import cache_folder
+from probing.models.encoders.answer_tokens import askable
+from probing.models.encoders.load import Encoder
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from probing.core.facts import Fact, fill
-from probing.core.swapped import WITHOUT_THE_ANSWER, lenders
+from probing.core.facts.fact import Fact, fill
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
-from probing.store import database, parquet, queries
+from probing.store import database, parquet, run_queries
 from probing.store.build import build_database, built_database
 from probing.store.check import check_store
 from probing.store.database import current_version, open_database
@@ -42,7 +42,7 @@ def damage_in_place(path: Path) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_planted_store_opens_with_its_runs(tmp_path: Path, variant: str):
     with open_database(plant_store(tmp_path, variant)) as db:
-        assert sorted(queries.runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
+        assert sorted(run_queries.runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
 
 
 def test_building_twice_does_nothing_the_second_time(tmp_path: Path):
@@ -76,14 +76,14 @@ def test_progress_counts_up_to_its_total(tmp_path: Path):
 def test_a_new_database_is_found_through_the_pointer_and_old_readers_go_on(tmp_path: Path):
     folder = plant_store(tmp_path, "one model")
     old = open_database(folder)
-    assert len(queries.runs(old)) == 1
+    assert len(run_queries.runs(old)) == 1
     plant_runs(tmp_path / "runs", SEVERAL)
     build_database([tmp_path / "runs"], folder)
     assert current_version(folder) != old.data_version
     with open_database(folder) as new:
         assert new.data_version == current_version(folder)
-        assert len(queries.runs(new)) == len(SEVERAL)
-        assert len(queries.runs(old)) == 1
+        assert len(run_queries.runs(new)) == len(SEVERAL)
+        assert len(run_queries.runs(old)) == 1
     old.close()
     assert not old.path.exists()
 
@@ -95,7 +95,7 @@ def test_readers_never_fail_while_the_database_is_replaced(tmp_path: Path):
         while not stop.is_set():
             try:
                 with open_database(folder) as db:
-                    assert len(queries.runs(db)) >= 1
+                    assert len(run_queries.runs(db)) >= 1
             except Exception as error:
                 failures.append(error)
 
@@ -119,7 +119,7 @@ def test_a_lost_or_damaged_database_is_made_again(tmp_path: Path):
         open_database(folder)
     build_database([tmp_path / "runs"], folder)
     with open_database(folder) as db:
-        assert len(queries.runs(db)) == 1
+        assert len(run_queries.runs(db)) == 1
         file = db.path
     file.unlink()
     with pytest.raises(StoreError, match=r"does not exist; run `python -m probing build`"):
@@ -157,7 +157,7 @@ def test_other_files_are_let_be(tmp_path: Path):
     pq.write_table(pa.table({"x": [1]}), source / "hidden-states.parquet")
     (source / "predictions-x.parquet.1234.tmp").write_bytes(b"half")
     with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert len(queries.runs(db)) == 1
+        assert len(run_queries.runs(db)) == 1
 
 
 def test_a_run_in_two_folders_counts_once_and_the_first_wins(tmp_path: Path):
@@ -168,15 +168,15 @@ def test_a_run_in_two_folders_counts_once_and_the_first_wins(tmp_path: Path):
     build_database([one, two], tmp_path / "db")
     build_database([one], tmp_path / "alone")
     with open_database(tmp_path / "db") as both, open_database(tmp_path / "alone") as alone:
-        assert queries.runs(both)["device"].tolist() == ["cpu"]
-        assert queries.aggregate(both, [RUN.run_id]).equals(queries.aggregate(alone, [RUN.run_id]))
+        assert run_queries.runs(both)["device"].tolist() == ["cpu"]
+        assert run_queries.aggregate(both, [RUN.run_id]).equals(run_queries.aggregate(alone, [RUN.run_id]))
 
 
 def test_a_copied_folder_counts_once(tmp_path: Path):
     source = plant_runs(tmp_path / "runs")
     shutil.copytree(source / RUN.run_id, source / "copy")
     with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert queries.aggregate(db, [RUN.run_id])["n"].sum() == len(prediction_rows(RUN))
+        assert run_queries.aggregate(db, [RUN.run_id])["n"].sum() == len(prediction_rows(RUN))
 
 
 def test_a_run_in_several_shards_is_one_run(tmp_path: Path):
@@ -186,7 +186,7 @@ def test_a_run_in_several_shards_is_one_run(tmp_path: Path):
     write_table("predictions", rows[:13], whole.with_stem(whole.stem + "-0"))
     write_table("predictions", rows[13:], whole.with_stem(whole.stem + "-1"))
     with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert queries.aggregate(db, [RUN.run_id])["n"].sum() == len(rows)
+        assert run_queries.aggregate(db, [RUN.run_id])["n"].sum() == len(rows)
 
 
 @pytest.mark.parametrize("fault", ["missing row", "repeated row", "no such fact"])
@@ -202,8 +202,8 @@ def test_incomplete_runs_are_left_out_with_a_warning(tmp_path: Path, caplog: pyt
     with caplog.at_level(logging.WARNING):
         folder = build_database([source], tmp_path / "db").parent
     with open_database(folder) as db:
-        assert queries.runs(db)["run_id"].tolist() == [other.run_id]
-        assert queries.aggregate(db, [RUN.run_id]).empty
+        assert run_queries.runs(db)["run_id"].tolist() == [other.run_id]
+        assert run_queries.aggregate(db, [RUN.run_id]).empty
     assert f"run {RUN.run_id} is left out" in caplog.text
 
 
@@ -211,7 +211,7 @@ def test_a_run_still_being_probed_is_not_shown(tmp_path: Path):
     source = plant_runs(tmp_path / "runs")
     (source / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink()
     with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert queries.runs(db).empty
+        assert run_queries.runs(db).empty
 
 
 def test_no_database_names_the_command_that_makes_one(tmp_path: Path):
@@ -262,14 +262,14 @@ def test_the_database_is_read_only_and_closed_to_the_outside(tmp_path: Path):
         ):
             with pytest.raises(StoreError):
                 db.query(sql)
-        assert len(queries.runs(db)) == 1
+        assert len(run_queries.runs(db)) == 1
 
 
 def test_a_long_query_is_stopped_and_the_next_one_runs(tmp_path: Path):
     with open_database(plant_store(tmp_path)) as db:
         with pytest.raises(StoreError, match=r"took more than 0\.2 s"):
             db.query("SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b", seconds=0.2)
-        assert len(queries.runs(db)) == 1
+        assert len(run_queries.runs(db)) == 1
     assert database.QUERY_SECONDS > 1
 
 
@@ -313,8 +313,8 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
     plant_runs(source / "older", [PlantedRun(head="lens")])
     monkeypatch.undo()
     with caplog.at_level(logging.WARNING), open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert queries.runs(db)["run_id"].tolist() == [RUN.run_id]
-        left_out = queries.left_out_files(db)
+        assert run_queries.runs(db)["run_id"].tolist() == [RUN.run_id]
+        left_out = run_queries.left_out_files(db)
     assert len(left_out) == 7
     assert left_out["why"].str.contains("schema version 0, expected 1").all()
     assert f"predictions-{PlantedRun(head='lens').run_id}.parquet has schema version 0" in caplog.text
@@ -329,18 +329,18 @@ def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(
     made = build_database([tmp_path / "runs"], folder, verify=True)
     assert made != damaged.path
     with open_database(folder) as db:
-        assert len(queries.runs(db)) == 1
-        assert len(queries.aggregate(db, [RUN.run_id]))
+        assert len(run_queries.runs(db)) == 1
+        assert len(run_queries.aggregate(db, [RUN.run_id]))
     damaged.close()
 
 
 def test_an_open_database_that_was_damaged_in_place_answers_all_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     plant_runs(tmp_path / "runs", SEVERAL)
     with built_database([tmp_path / "runs"], tmp_path / "db") as undisturbed:
-        expected = queries.aggregate(undisturbed, [RUN.run_id])
+        expected = run_queries.aggregate(undisturbed, [RUN.run_id])
     db = built_database([tmp_path / "runs"], tmp_path / "db")
     damage_in_place(db.path)
-    assert queries.aggregate(db, [RUN.run_id]).equals(expected)
+    assert run_queries.aggregate(db, [RUN.run_id]).equals(expected)
     assert "is damaged" in caplog.text
     assert database.is_whole(tmp_path / "db")
     db.close()

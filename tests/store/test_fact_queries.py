@@ -9,8 +9,8 @@ import pytest
 
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
-from probing.store.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
-from probing.store.one_fact import fact, fact_predictions, fact_runs, notable_facts
+from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
+from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts
 from probing.store.parquet import write_table
 from tests.store.planted import (
     SEVERAL,

@@ -6,10 +6,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from probing.core.facts import Fact
+from probing.core.facts.fact import Fact
 from probing.store import build
 from probing.store.build import build_database
-from probing.store.derived import STATEMENTS
+from probing.store.knowledge.by_layer import STATEMENTS
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import SCHEMAS
 from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.facts import contains_words
-from probing.store import queries
+from probing.core.facts.fact import contains_words
+from probing.store import run_queries
 from probing.store.database import Database, open_database
 from tests.store.planted import SEVERAL, PlantedRun, plant_store, planted_exposure, planted_facts, prediction_rows
 
@@ -45,7 +45,7 @@ def raw(run: PlantedRun, exposures: tuple[str, ...] | None, answer_in_subject: b
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
 def test_aggregate_is_the_sum_over_the_rows(db: Database, exposures, answer_in_subject):
-    found = queries.aggregate(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
+    found = run_queries.aggregate(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
     expected: dict[tuple, list[dict]] = {}
     for run in SEVERAL:
         for row in raw(run, exposures, answer_in_subject):
@@ -71,7 +71,7 @@ def test_aggregate_is_the_sum_over_the_rows(db: Database, exposures, answer_in_s
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
 def test_totals_are_a_union_over_the_transformer_layers(db: Database, exposures, answer_in_subject):
-    found = queries.totals(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
+    found = run_queries.totals(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
     expected: dict[tuple[str, str], Counter] = {}
     for run in SEVERAL:
         ranks: dict[tuple[str, str], list[int]] = {}
@@ -96,14 +96,14 @@ def test_totals_are_a_union_over_the_transformer_layers(db: Database, exposures,
 def test_knowledge_at_the_embeddings_only_is_not_in_the_total(tmp_path: Path):
     run = PlantedRun(layers=3, rank=lambda number, layer: 1 if layer == 0 else 200)
     with open_database(plant_store(tmp_path, [run])) as db:
-        totals = queries.totals(db, [run.run_id])
+        totals = run_queries.totals(db, [run.run_id])
         assert totals[["any_1", "last_1", "any_100"]].to_numpy().sum() == 0
-        assert queries.aggregate(db, [run.run_id]).query("layer == 0")["hits_1"].sum() == 10
+        assert run_queries.aggregate(db, [run.run_id]).query("layer == 0")["hits_1"].sum() == 10
 
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
 def test_majority_answer_is_that_of_all_facts_of_the_relation(db: Database, exposures, answer_in_subject):
-    found = queries.majority(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject).to_dict("records")
+    found = run_queries.majority(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject).to_dict("records")
     expected = {}
     for run in SEVERAL:
         kept = {row["fact_id"] for row in raw(run, exposures, answer_in_subject)}
@@ -119,7 +119,7 @@ def test_majority_answer_is_that_of_all_facts_of_the_relation(db: Database, expo
 
 def test_of_two_equally_frequent_answers_the_first_by_label_is_the_majority(db: Database):
     run = next(run for run in SEVERAL if run.probe_set == "trex")
-    found = queries.majority(db, [run.run_id]).set_index("relation")
+    found = run_queries.majority(db, [run.run_id]).set_index("relation")
     assert found.loc["P36"].tolist()[1:] == [3, 1]  # berlin, paris, rome once each
     assert found.loc["P103"].tolist()[1:] == [3, 2]  # french twice, german once
 
@@ -127,7 +127,7 @@ def test_of_two_equally_frequent_answers_the_first_by_label_is_the_majority(db: 
 def test_a_fine_tuned_model_has_the_exposure_of_its_base(db: Database):
     for run in SEVERAL:
         if run.probe_set == "trex":
-            found = queries.exposures(db, [run.run_id]).groupby("exposure")["n"].sum().to_dict()
+            found = run_queries.exposures(db, [run.run_id]).groupby("exposure")["n"].sum().to_dict()
             base = {"stated": 4, "evidence": 1, "held out": 1, "unseen": 2, "unknown": 2}
             assert found == ({"unknown": 10} if run.model == "other-bert" else base)
 
@@ -135,21 +135,21 @@ def test_a_fine_tuned_model_has_the_exposure_of_its_base(db: Database):
 def test_layer_ranks_pair_up_by_fact(db: Database):
     run = next(run for run in SEVERAL if run.probe_set == "trex")
     for exposures, answer_in_subject in FILTERS:
-        found = queries.layer_ranks(db, run.run_id, 2, exposures, answer_in_subject)
+        found = run_queries.layer_ranks(db, run.run_id, 2, exposures, answer_in_subject)
         expected = {row["fact_id"]: row["gold_rank"] for row in raw(run, exposures, answer_in_subject) if row["layer"] == 2}
         assert dict(zip(found["fact_id"], found["gold_rank"], strict=True)) == expected
         assert found["fact_id"].is_monotonic_increasing
 
 
 def test_lists_of_what_there_is(db: Database):
-    assert len(queries.runs(db)) == len(SEVERAL)
-    assert queries.probe_sets(db).to_dict("list") == {
+    assert len(run_queries.runs(db)) == len(SEVERAL)
+    assert run_queries.probe_sets(db).to_dict("list") == {
         "probe_set": ["common_sense", "questions", "trex"],
         "n_facts": [2, 2, 10],
         "n_relations": [1, 1, 3],
         "n_runs": [6, 6, 6],
     }
-    relations = queries.relations(db).set_index("relation")
+    relations = run_queries.relations(db).set_index("relation")
     assert relations.loc["P36"].to_dict() == {
         "probe_set": "trex",
         "label": "capital",
@@ -157,36 +157,36 @@ def test_lists_of_what_there_is(db: Database):
         "n_facts": 3,
     }
     assert relations.loc["questions", "label"] == "questions"
-    assert queries.vocabulary(db, "planted")["token"].tolist()[5] == "philadelphia"
-    assert queries.vocabulary(db, "none").empty
+    assert run_queries.vocabulary(db, "planted")["token"].tolist()[5] == "philadelphia"
+    assert run_queries.vocabulary(db, "none").empty
 
 
 def test_an_empty_store_answers_with_empty_frames(tmp_path: Path):
     with open_database(plant_store(tmp_path, "empty")) as db:
-        for function in (queries.runs, queries.probe_sets, queries.relations):
+        for function in (run_queries.runs, run_queries.probe_sets, run_queries.relations):
             assert function(db).empty
-        for function in (queries.aggregate, queries.totals, queries.majority, queries.exposures):
+        for function in (run_queries.aggregate, run_queries.totals, run_queries.majority, run_queries.exposures):
             assert function(db, []).empty
             assert function(db, ["nothing"]).empty
 
 
 def test_no_runs_and_unknown_runs_give_no_rows(db: Database):
-    for function in (queries.aggregate, queries.totals, queries.majority):
+    for function in (run_queries.aggregate, run_queries.totals, run_queries.majority):
         assert function(db, []).empty
         assert function(db, ["' OR 1=1 --"]).empty
         assert function(db, [SEVERAL[0].run_id], ("') OR 1=1 --",)).empty
-    assert len(queries.runs(db)) == len(SEVERAL)
+    assert len(run_queries.runs(db)) == len(SEVERAL)
 
 
 def test_threads_on_one_database_get_the_same_answers_as_one_alone(db: Database):
-    alone = {run.run_id: queries.aggregate(db, [run.run_id]) for run in SEVERAL}
+    alone = {run.run_id: run_queries.aggregate(db, [run.run_id]) for run in SEVERAL}
     wrong: list[str] = []
 
     def ask(offset: int) -> None:
         for i in range(60):
             run_id = SEVERAL[(i + offset) % len(SEVERAL)].run_id
             try:
-                if not queries.aggregate(db, [run_id]).equals(alone[run_id]):
+                if not run_queries.aggregate(db, [run_id]).equals(alone[run_id]):
                     wrong.append(run_id)
             except Exception as error:
                 wrong.append(repr(error))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.facts import Fact, fill
-from probing.core.swapped import lenders, lenders_up_to_version_0_2
-from probing.reports.precision import precision, precision_by_relation
+from probing.core.facts.fact import Fact, fill
+from probing.core.knowledge.swapped import lenders, lenders_up_to_version_0_2
+from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from probing.ui.chosen_runs import fit, one_run_each
-from probing.ui.selection import Selection
+from probing.ui.frame.run_choice import fit, one_run_each
+from probing.ui.frame.selection import Selection
 
 
 def runs(*rows: tuple) -> pd.DataFrame:

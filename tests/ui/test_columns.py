@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from probing.ui.columns import fitted, telling, text_width
+from probing.ui.widgets.tables import fitted, telling, text_width
 
 #: Measured in a browser, at Streamlit's table font.
 MEASURED = {

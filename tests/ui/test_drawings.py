@@ -9,16 +9,16 @@ import plotly.io as pio
 import pytest
 
 from probing.figures import theme
-from probing.figures.rank_lines import rank_lines
-from probing.ui import drawings
-from probing.ui.drawings import drawing, for_file, stamped
+from probing.figures.tokens.rank_lines import rank_lines
+from probing.ui.widgets import figure_cache
+from probing.ui.widgets.figure_cache import drawing, for_file, stamped
 
 
 @pytest.fixture(autouse=True)
 def empty_cache():
-    drawings.forget()
+    figure_cache.forget()
     yield
-    drawings.forget()
+    figure_cache.forget()
 
 
 def lines(rank: float = 3.0) -> pd.DataFrame:

@@ -5,8 +5,8 @@ import io
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.ui.exports import Stamp, csv_bytes, file_name, html_bytes
-from probing.ui.text import count, escape, listing
+from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
+from probing.ui.widgets.markdown import count, escape, listing
 
 STAMP = Stamp("P@1, macro, all facts", "1a2b3c4d5e6f7a8b", ("aaaaaaaabbbb", "ccccccccdddd"))
 

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from probing.ui.forgetting import DEFINITIONS, by_model
-from probing.ui.selection import DEFINITIONS as CHOICES
+from probing.ui.frame.selection import DEFINITIONS as CHOICES
+from probing.ui.relations.forgotten import DEFINITIONS, by_model
 
 
 def counted() -> pd.DataFrame:

@@ -9,8 +9,8 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 from probing.core.registry import read_registry
-from probing.ui import live_models
-from probing.ui.live_models import Choice, Shelf, base_of, choices, described
+from probing.ui.frame import live_models
+from probing.ui.frame.live_models import Choice, Shelf, base_of, choices, described
 
 
 def make(log: list, name: str, nbytes: int):

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from probing.ui.selection import PAGE_FIELDS, Selection, from_query, to_query
+from probing.ui.frame.selection import PAGE_FIELDS, Selection, from_query, to_query
 
 CHOSEN = Selection(
     models=("nesia-mini", "path,with comma"), heads=("lens",), probe_sets=("trex",), metric="mrr", average="micro", k=10, panels=True,

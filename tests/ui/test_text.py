@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from probing.ui.text import Markdown, code, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTACKS = [

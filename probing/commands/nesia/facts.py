@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from probing.core.shipped import FACTS_FOLDER, write_shipped_triples
-from probing.core.templates import read_relations
+from probing.core.facts.shipped import FACTS_FOLDER, write_shipped_triples
+from probing.core.facts.templates import read_relations
 
 
 def facts(

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import ModelError
-from probing.core.gate import LayerCounts, conditions, p_at
-from probing.core.places import database_folder
+from probing.core.nesia.quality import LayerCounts, conditions, p_at
+from probing.core.paths import database_folder
 
 EXPOSURES = ("stated", "evidence", "unseen", "held out")
 
@@ -18,9 +18,9 @@ def gate(
     head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
-    from probing.models.catalogue import find_entry
+    from probing.models.encoders.catalogue import find_entry
     from probing.store.database import open_database
-    from probing.store.queries import aggregate, majority, runs
+    from probing.store.run_queries import aggregate, majority, runs
 
     record = Path(find_entry(model).location, "training.json")
     if not record.is_file():

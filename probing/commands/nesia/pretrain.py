@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from probing.core.corpus import fact_key, relations_with_evidence
 from probing.core.errors import ModelError
-from probing.core.fact_sources import read_facts
-from probing.core.facts import Fact
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.templates import read_relations
-from probing.core.training_text import training_text, words_to_hold
-from probing.core.whole_files import one_at_a_time, place_folder
+from probing.core.facts.fact import Fact
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.nesia.corpus import fact_key, relations_with_evidence
+from probing.core.nesia.training_text import training_text, words_to_hold
 
 
 class Stage(StrEnum):
@@ -41,9 +41,9 @@ def pretrain(
     import torch
     from transformers import AutoTokenizer, BertForMaskedLM
 
-    from probing.models.pretraining import PretrainRecipe, new_model
-    from probing.models.pretraining import pretrain as train
-    from probing.models.vocabulary import train_vocabulary
+    from probing.models.pretraining.train import PretrainRecipe, new_model
+    from probing.models.pretraining.train import pretrain as train
+    from probing.models.pretraining.vocabulary import train_vocabulary
     from probing.store.parquet import write_table
 
     # Checkpoints have one name: a second process waits, and then finds the work done.

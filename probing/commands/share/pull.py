@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.push import Shared
+from probing.commands.share.push import Shared
 from probing.core.errors import HubError
-from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
-from probing.core.shared_manifest import MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
-from probing.core.whole_files import one_at_a_time, write_whole
+from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.share_manifest import MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 
 
 def pull(
@@ -25,8 +25,8 @@ def pull(
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
 ) -> None:
     """Take shared heads or predictions at one revision; every sha256 is checked before anything is placed."""
-    from probing.commands.hub_places import LocalFolder
     from probing.store.build import build_database
+    from probing.workflows.share.hub import LocalFolder
 
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
@@ -74,12 +74,12 @@ def _bring(place, commit: str, incoming: Path) -> SharedManifest:
 
 def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | None) -> list[Path]:
     if manifest.what == "heads":
-        from probing.commands.hub_heads import check_heads, place_heads
+        from probing.workflows.share.heads import check_heads, place_heads
 
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
-    from probing.commands.hub_run_checks import check_runs
-    from probing.commands.hub_runs import place_runs
+    from probing.workflows.share.run_checks import check_runs
+    from probing.workflows.share.runs import place_runs
 
     check_runs(incoming, manifest, title)
     target = out or runs_folder()
@@ -98,7 +98,7 @@ def _pinned(note: Path) -> str | None:
 
 
 def _repository(name: str, what: Shared | None):
-    from probing.commands.hub_places import HubRepository
+    from probing.workflows.share.hub import HubRepository
 
     if what is not None:
         return HubRepository(name, what.value)

@@ -9,9 +9,9 @@ import typer
 
 from probing import __version__
 from probing.core.errors import HubError
-from probing.core.places import cache_folder, result_folders
-from probing.core.shared_manifest import CARD, MANIFEST, describe
-from probing.core.whole_files import one_at_a_time, write_whole
+from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.share_manifest import CARD, MANIFEST, describe
+from probing.core.paths import cache_folder, result_folders
 
 
 class Shared(StrEnum):
@@ -36,7 +36,7 @@ def push(
     private: Annotated[bool, typer.Option("--private", help="A new repository is seen by its owner only.")] = False,
 ) -> None:
     """Share heads or predictions with a card and the sha256 of every file; pushing the same again changes nothing."""
-    from probing.commands.hub_places import HubRepository, LocalFolder
+    from probing.workflows.share.hub import HubRepository, LocalFolder
 
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
@@ -62,9 +62,9 @@ def push(
 
 
 def _heads(model: str, base: str | None, head: str | None, outgoing: Path, language: str, licence: str | None, where: str):
-    from probing.commands.hub_cards import heads_card
-    from probing.commands.hub_heads import gather_heads, known_text
-    from probing.models.catalogue import find_entry, open_encoder
+    from probing.models.encoders.catalogue import find_entry, open_encoder
+    from probing.workflows.share.cards import heads_card
+    from probing.workflows.share.heads import gather_heads, known_text
 
     entry = find_entry(model, base)
     encoder = open_encoder(model, base, "cpu")
@@ -78,11 +78,11 @@ def _heads(model: str, base: str | None, head: str | None, outgoing: Path, langu
 def _predictions(
     model: str, head: str | None, runs: list[Path] | None, outgoing: Path, language: str, licence: str | None, where: str
 ) -> tuple[str, str, str]:
-    from probing.commands.hub_cards import predictions_card
-    from probing.commands.hub_runs import gather_runs
-    from probing.models.catalogue import find_entry
+    from probing.models.encoders.catalogue import find_entry
     from probing.store.schema import SCHEMAS
     from probing.store.sources import table_of
+    from probing.workflows.share.cards import predictions_card
+    from probing.workflows.share.runs import gather_runs
 
     entry = find_entry(model)
     rows = gather_runs(entry.name, _kinds(head, {"full", "tied", "lens"}) or ["full", "tied", "lens"], runs or result_folders(), outgoing)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.facts import PROBE_SETS, Fact, FactSet, select
-from probing.core.lama import known_probe_sets, parse_json_lines
+from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
+from probing.core.facts.lama import known_probe_sets, parse_json_lines
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 SUFFIXES = (".jsonl", ".csv")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.facts import JUDGED_WRONG, PROBE_SETS, Fact, FactSet, fill, select
-from probing.core.templates import Relation, read_lama_relations
+from probing.core.facts.fact import JUDGED_WRONG, PROBE_SETS, Fact, FactSet, fill, select
+from probing.core.facts.templates import Relation, read_lama_relations
 
 #: LAMA spells its folders in several ways; the first that exists is read.
 FOLDERS = {

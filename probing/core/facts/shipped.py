@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.facts import Fact
-from probing.core.lama import json_lines, read_lama
-from probing.core.templates import Relation
+from probing.core.facts.fact import Fact
+from probing.core.facts.lama import json_lines, read_lama
+from probing.core.facts.templates import Relation
 
 #: The shipped folder's place in the repository.
-FACTS_FOLDER = Path(__file__).resolve().parents[2] / "data" / "facts"
+FACTS_FOLDER = Path(__file__).resolve().parents[3] / "data" / "facts"
 
 
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:

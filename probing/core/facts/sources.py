@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.facts import FactSet
-from probing.core.lama import read_lama
-from probing.core.own_facts import SUFFIXES, own_probe_set, read_own_facts
-from probing.core.shipped import FACTS_FOLDER
-from probing.core.templates import Relation
+from probing.core.facts.custom import SUFFIXES, own_probe_set, read_own_facts
+from probing.core.facts.fact import FactSet
+from probing.core.facts.lama import read_lama
+from probing.core.facts.shipped import FACTS_FOLDER
+from probing.core.facts.templates import Relation
 
 #: Shipped sets with templates, read from ``lama/``, and without, read from a file of their own.
 _TEMPLATED = ("trex", "google_re")

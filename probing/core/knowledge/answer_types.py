@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from probing.core.facts import MASK
+from probing.core.facts.fact import MASK
 
 #: Kind -> how a reader sees it, in the order in which they are tried: the first that holds.
 KIND_LABELS: dict[str, str] = {

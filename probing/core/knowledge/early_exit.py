@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probing.core.comparison import Difference, PairedCounts, paired_difference
+from probing.core.stats.paired import Difference, PairedCounts, paired_difference
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _Question = tuple[str, str, str]
 
 
 class Asked(Protocol):
-    """What of a fact decides who lends to it; ``core.facts.Fact`` and rows of the table ``facts`` have it."""
+    """What of a fact decides who lends to it; ``core.facts.fact.Fact`` and rows of the table ``facts`` have it."""
 
     @property
     def fact_id(self) -> str: ...

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing.core.estimates import Estimate, RelationCounts, macro, micro
+from probing.core.stats.intervals import Estimate, RelationCounts, macro, micro
 
 AVERAGES = ("macro", "micro")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.facts import MASK, Fact
-from probing.core.lama import json_lines, subfolder
-from probing.core.templates import Relation
+from probing.core.facts.fact import MASK, Fact
+from probing.core.facts.lama import json_lines, subfolder
+from probing.core.facts.templates import Relation
 
 MAX_WORDS = 64
 MAX_SENTENCES_A_FACT = 4

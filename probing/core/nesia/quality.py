@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probing.core.comparison import newcombe
-from probing.core.estimates import Estimate, RelationCounts, macro, micro
+from probing.core.stats.intervals import Estimate, RelationCounts, macro, micro
+from probing.core.stats.paired import newcombe
 
 MIN_SUBJECT_POINTS = 0.05
 MIN_P_AT_10 = 0.30

@@ -6,19 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.corpus import (
-    Sentence,
-    exposures,
-    fact_key,
-    held_out_pairs,
-    hold_out,
-    merge,
-    read_corpus,
-    stated_facts,
-    word_counts,
-)
-from probing.core.facts import Fact
-from probing.core.templates import Relation
+from probing.core.facts.fact import Fact
+from probing.core.facts.templates import Relation
+from probing.core.nesia.corpus import Sentence, exposures, fact_key, held_out_pairs, hold_out, merge, read_corpus, stated_facts, word_counts
 
 MIN_ANSWER_COUNT = 5
 ALWAYS_HELD = ("philadelphia",)

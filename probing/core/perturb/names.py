@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from probing.core.sentence_words import AUXILIARIES, FUNCTION_WORDS, PARTICLES, bare_verb, word_places
+from probing.core.perturb.words import AUXILIARIES, FUNCTION_WORDS, PARTICLES, bare_verb, word_places
 
 #: For a name of several words and for one of a single word; each tells its origin.
 OTHER_NAMES = (("Giovanni Rossi", "Hans Müller"), ("Italy", "Poland"))

@@ -2,8 +2,8 @@
 
 import re
 
-from probing.core.facts import MASK
-from probing.core.sentence_words import AUXILIARIES, DETERMINERS, PLURAL, bare_verb, word_places
+from probing.core.facts.fact import MASK
+from probing.core.perturb.words import AUXILIARIES, DETERMINERS, PLURAL, bare_verb, word_places
 
 _PARTICIPLES = re.compile(r"been|born|made|won|held|known|given|taken|written|\w+(?:ed|en)$", re.IGNORECASE)
 #: Beside the auxiliaries, what a question may begin with.

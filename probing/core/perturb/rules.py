@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing.core.facts import MASK
-from probing.core.negation import negate
-from probing.core.sentence_names import find_name
-from probing.core.sentence_words import with_words, word_places
+from probing.core.facts.fact import MASK
+from probing.core.perturb.names import find_name
+from probing.core.perturb.negation import negate
+from probing.core.perturb.words import with_words, word_places
 from probing.core.tokens import readable
 
 #: Behaviour -> what a reader sees.

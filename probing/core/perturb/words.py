@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from probing.core.facts import MASK
+from probing.core.facts.fact import MASK
 
 
 def _split(words: str) -> tuple[str, ...]:

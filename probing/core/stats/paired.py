@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from probing.core.estimates import wilson
+from probing.core.stats.intervals import wilson
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 from probing.core.registry import read_registry
 
 NOTE = "finetuning.json"

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from probing.core.facts import MASK, NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, FactSet, restrict
-from probing.models.encoders import Encoder
-from probing.models.states import tokenize
+from probing.core.facts.fact import MASK, NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, FactSet, restrict
+from probing.models.encoders.hidden_states import tokenize
+from probing.models.encoders.load import Encoder
 
 
 def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None) -> list[int | str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 
 from probing.core.errors import ModelError, RegistryError
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_of_model, read_registry
-from probing.models.encoders import Encoder, joint_identity, load_encoder
-from probing.models.head_files import head_path, read_identity
-from probing.models.live import LiveModel, load_live
+from probing.models.encoders.load import Encoder, joint_identity, load_encoder
+from probing.models.heads.files import head_path, read_identity
+from probing.models.knowledge.ask import LiveModel, load_live
 
 #: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
 FINETUNING = "finetuning.json"

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import ModelError
-from probing.core.whole_files import whole_file
+from probing.core.files.atomic import whole_file
 
 FILE = "difference.safetensors"
 _SCALE = ".scale"

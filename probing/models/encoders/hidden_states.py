@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from probing.core.errors import ModelError
-from probing.core.facts import MASK
-from probing.models.encoders import Encoder
-from probing.models.sealed_files import read_sealed, write_sealed
+from probing.core.facts.fact import MASK
+from probing.models.encoders.load import Encoder
+from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 TOKENS_A_BATCH = 4096
 #: A batch of prompts with so many tokens takes no longer row: products are no faster for more, and padding is work for nothing.

@@ -17,10 +17,10 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from probing.core.errors import ModelError
-from probing.models.decoding import layer_logits
-from probing.models.encoders import Encoder
-from probing.models.live import Answer, LiveModel
-from probing.models.states import all_hidden_states
+from probing.models.encoders.hidden_states import all_hidden_states
+from probing.models.encoders.load import Encoder
+from probing.models.heads.decode import layer_logits
+from probing.models.knowledge.ask import Answer, LiveModel
 
 Where = Literal["last", "first"]
 

@@ -19,10 +19,10 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTra
 
 from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.registry import name_of_model
-from probing.models.configuration import configuration_digest
-from probing.models.differences import apply_difference, is_difference
-from probing.models.heads import DecodingHead, pretrained_head
-from probing.models.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
+from probing.models.encoders.configuration import configuration_digest
+from probing.models.encoders.delta_weights import apply_difference, is_difference
+from probing.models.encoders.head import DecodingHead, pretrained_head
+from probing.models.encoders.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
 
 log = logging.getLogger(__name__)
 #: A mask between two special tokens.

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.core.task_data import Question, RankedList, TaggedSentence
-from probing.core.task_scores import answer_exact, answer_f1, entity_f1, ndcg, random_order, random_span, reciprocal_rank
-from probing.models.heads import masked_logits
-from probing.models.pretraining import plan_batches
-from probing.models.task_rows import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
+from probing.core.tasks.scores import answer_exact, answer_f1, entity_f1, ndcg, random_order, random_span, reciprocal_rank
+from probing.core.tasks.task_data import Question, RankedList, TaggedSentence
+from probing.models.encoders.head import masked_logits
+from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
+from probing.models.pretraining.train import plan_batches
 
 LONGEST_ANSWER = 30
 _TOKENS = 8_000

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from probing.core.task_data import Question, TaggedSentence
-from probing.models.pretraining import IGNORED
+from probing.core.tasks.task_data import Question, TaggedSentence
+from probing.models.pretraining.train import IGNORED
 
 LONGEST_QUESTION = 64
 

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from probing.core import task_data
-from probing.core.corpus import wikitext_sentences
 from probing.core.errors import FactsError, ModelError
+from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.registry import ModelEntry
+from probing.core.tasks import task_data
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Task:
     Attributes:
         model: the base's body with the task's head.
         before: the base as a masked language model.
-        kind: how rows become batches, see ``models.finetuning.finetune``.
+        kind: how rows become batches, see ``models.finetuning.trainer.finetune``.
         rows: training rows.
         data_sha256: of the training rows.
         base_weights: identity of the base.
@@ -43,7 +43,7 @@ class Task:
         """Writes body and tokenizer; as a difference, the model in memory then becomes what was stored, so that this is scored."""
         import torch
 
-        from probing.models.differences import apply_difference, save_difference
+        from probing.models.encoders.delta_weights import apply_difference, save_difference
 
         if not difference:
             self.model.save_pretrained(folder)
@@ -83,8 +83,8 @@ def prepare(objective: str, entry: ModelEntry, data: Path, lama: Path | None, se
         AutoModelForTokenClassification,
     )
 
-    from probing.models import task_evaluation, task_rows
-    from probing.models.encoders import load_encoder, weights_identity
+    from probing.models.encoders.load import load_encoder, weights_identity
+    from probing.models.finetuning import evaluation, examples
 
     where, revision = entry.location, entry.revision or None
     # The classes below invent, in silence, a head or a tokenizer that the base lacks; this names it.
@@ -106,31 +106,31 @@ def prepare(objective: str, entry: ModelEntry, data: Path, lama: Path | None, se
         model, kind, rows = (
             load(AutoModelForTokenClassification, num_labels=len(tags)),
             "tags",
-            task_rows.tag_rows(train, tokenizer, tags, limit),
+            examples.tag_rows(train, tokenizer, tags, limit),
         )
-        score: Callable[[], list] = partial(task_evaluation.score_tags, model, tokenizer, test, tags, limit)
+        score: Callable[[], list] = partial(evaluation.score_tags, model, tokenizer, test, tags, limit)
         words = f"{len(test):,} sentences"
     elif objective.startswith("qa-"):
         asked, held = task_data.squad_parts(data, objective == "qa-squad-2")
         lengths = [len(question.answers[0][0].split()) for question in asked if question.answers]
         _check_parts(data, lengths, held)
-        model, kind, rows = load(AutoModelForQuestionAnswering), "span", task_rows.question_rows(asked, tokenizer, limit, stride)
-        score = partial(task_evaluation.score_spans, model, tokenizer, held, lengths, limit, stride)
+        model, kind, rows = load(AutoModelForQuestionAnswering), "span", examples.question_rows(asked, tokenizer, limit, stride)
+        score = partial(evaluation.score_spans, model, tokenizer, held, lengths, limit, stride)
         words = f"{len(held):,} questions"
     elif objective == "rank-msmarco":
         pairs, lists = task_data.ranking_parts(data)
         _check_parts(data, pairs, lists)
-        model, kind, rows = load(AutoModelForSequenceClassification, num_labels=2), "class", task_rows.pair_rows(pairs, tokenizer, limit)
-        score = partial(task_evaluation.score_ranking, model, tokenizer, lists, limit)
+        model, kind, rows = load(AutoModelForSequenceClassification, num_labels=2), "class", examples.pair_rows(pairs, tokenizer, limit)
+        score = partial(evaluation.score_ranking, model, tokenizer, lists, limit)
         words = f"{len(lists):,} ranked lists"
     else:
         texts = _texts(objective, data, lama)
         split = [[t for key, t in texts if task_data.in_test_part(key) is held] for held in (False, True)]
         _check_parts(data, *split)
-        parts = [task_rows.text_rows(part, tokenizer, limit, joined=objective != "control") for part in split]
+        parts = [examples.text_rows(part, tokenizer, limit, joined=objective != "control") for part in split]
         model, kind, rows = load(AutoModelForMaskedLM), "mlm", parts[0]
         test_rows = parts[1][:2000]
-        score = partial(task_evaluation.score_masked, model, before, tokenizer, test_rows, share)
+        score = partial(evaluation.score_masked, model, before, tokenizer, test_rows, share)
         words = f"{len(test_rows):,} blocks of held-out text"
     return Task(model, before, tokenizer, kind, rows, rows_sha256(rows), weights_identity(where, revision), words, score)
 
@@ -161,10 +161,10 @@ def _texts(objective: str, data: Path, lama: Path | None) -> list[tuple[str, str
         return task_data.ranking_texts(data)
     if lama is None:
         return [(sentence, sentence) for sentence in wikitext_sentences(data)]
-    from probing.core.fact_sources import read_facts
-    from probing.core.shipped import FACTS_FOLDER
-    from probing.core.templates import read_relations
-    from probing.core.training_text import training_text
+    from probing.core.facts.shipped import FACTS_FOLDER
+    from probing.core.facts.sources import read_facts
+    from probing.core.facts.templates import read_relations
+    from probing.core.nesia.training_text import training_text
 
     relations = read_relations(FACTS_FOLDER / "relations.toml")
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]

@@ -17,10 +17,10 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
-from probing.core.whole_files import write_whole
-from probing.models.heads import masked_logits
-from probing.models.pretraining import plan_batches
-from probing.models.task_rows import IGNORED, Row, collate, mask_tokens
+from probing.core.files.atomic import write_whole
+from probing.models.encoders.head import masked_logits
+from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
+from probing.models.pretraining.train import plan_batches
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from probing.models.head_recipe import HeadRecipe
-from probing.models.masked_text import MaskedText
+from probing.models.heads.masked_text import MaskedText
+from probing.models.heads.recipe import HeadRecipe
 
 
 def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Iterator[np.ndarray]:

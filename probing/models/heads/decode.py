@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from probing.core.errors import ModelError
-from probing.models.heads import DecodingHead
+from probing.models.encoders.head import DecodingHead
 
 #: Rows decoded at once: (256, 30522) float32 logits are 31 MB, whatever the number of facts, and stay in a processor's cache.
 ROWS = 256

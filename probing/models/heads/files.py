@@ -10,10 +10,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
-from probing.core.whole_files import whole_file
-from probing.models.encoders import Encoder
-from probing.models.heads import KINDS, DecodingHead, fresh_copy
-from probing.models.sealed_files import sum_of
+from probing.core.files.atomic import whole_file
+from probing.models.encoders.head import KINDS, DecodingHead, fresh_copy
+from probing.models.encoders.load import Encoder
+from probing.models.runtime.checked_arrays import sum_of
 
 #: Where a head file's metadata keeps its identity, as JSON.
 IDENTITY = "decoding_head"

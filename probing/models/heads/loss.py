@@ -8,7 +8,7 @@ BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``pro
 import torch
 from torch import nn
 
-from probing.models.heads import DecodingHead
+from probing.models.encoders.head import DecodingHead
 
 MULTIPLE = 64
 

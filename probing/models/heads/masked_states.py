@@ -18,11 +18,11 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
-from probing.core.whole_files import whole_file
-from probing.models.encoders import Encoder
-from probing.models.head_recipe import HeadRecipe
-from probing.models.masked_text import MaskedText, masked_text
-from probing.models.states import all_hidden_states, batches_by_length
+from probing.core.files.atomic import whole_file
+from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
+from probing.models.encoders.load import Encoder
+from probing.models.heads.masked_text import MaskedText, masked_text
+from probing.models.heads.recipe import HeadRecipe
 
 log = logging.getLogger(__name__)
 

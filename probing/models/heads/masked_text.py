@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from probing.core.errors import HeadError
-from probing.models.encoders import Encoder
-from probing.models.head_recipe import HeadRecipe
-from probing.models.sealed_files import read_sealed, write_sealed
+from probing.models.encoders.load import Encoder
+from probing.models.heads.recipe import HeadRecipe
+from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 SENTENCES_AT_ONCE = 1000
 

@@ -8,7 +8,7 @@ import torch
 from pydantic import BaseModel, ConfigDict
 
 from probing.core.errors import HeadError
-from probing.models.heads import KINDS
+from probing.models.encoders.head import KINDS
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.

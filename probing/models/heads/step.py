@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from probing.models.encoders import Encoder
-from probing.models.head_recipe import HeadRecipe
-from probing.models.heads import DecodingHead, fresh_copy
-from probing.models.masked_states import LayerStates
-from probing.models.vocabulary_loss import VocabularyLoss
+from probing.models.encoders.head import DecodingHead, fresh_copy
+from probing.models.encoders.load import Encoder
+from probing.models.heads.loss import VocabularyLoss
+from probing.models.heads.masked_states import LayerStates
+from probing.models.heads.recipe import HeadRecipe
 
 #: Positions decoded at once in validation.
 VALIDATED_AT_ONCE = 512

@@ -17,15 +17,15 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
-from probing.core.whole_files import used_together
-from probing.models.encoders import Encoder
-from probing.models.head_batches import batches, most_positions, steps_an_epoch
-from probing.models.head_files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
-from probing.models.head_recipe import HeadRecipe, text_sha256
-from probing.models.head_step import HeadStep
-from probing.models.masked_states import BUDGET, MaskedStates, masked_text_of, place_of, plan
-from probing.models.masked_text import MaskedText
-from probing.models.sealed_files import read_sealed, write_sealed
+from probing.core.files.atomic import used_together
+from probing.models.encoders.load import Encoder
+from probing.models.heads.batches import batches, most_positions, steps_an_epoch
+from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
+from probing.models.heads.masked_states import BUDGET, MaskedStates, masked_text_of, place_of, plan
+from probing.models.heads.masked_text import MaskedText
+from probing.models.heads.recipe import HeadRecipe, text_sha256
+from probing.models.heads.step import HeadStep
+from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 __all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 

@@ -12,14 +12,14 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, PromptError
-from probing.core.facts import MASK
+from probing.core.facts.fact import MASK
 from probing.core.tokens import readable
-from probing.models.answers import one_token_ids
-from probing.models.decoding import best_tokens, layer_logits
-from probing.models.encoders import Encoder
-from probing.models.head_files import load_heads
-from probing.models.heads import DecodingHead
-from probing.models.states import all_hidden_states, tokenize
+from probing.models.encoders.answer_tokens import one_token_ids
+from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.hidden_states import all_hidden_states, tokenize
+from probing.models.encoders.load import Encoder
+from probing.models.heads.decode import best_tokens, layer_logits
+from probing.models.heads.files import load_heads
 
 
 @dataclass(frozen=True)

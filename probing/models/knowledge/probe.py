@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
 from probing.core.errors import ModelError
-from probing.core.facts import Fact
-from probing.core.swapped import lenders
-from probing.models.decoding import LogitsRoom, read_out
-from probing.models.encoders import Encoder
-from probing.models.heads import DecodingHead
-from probing.models.sealed_files import read_sealed, write_sealed
-from probing.models.side_threads import WritingBehind, read_ahead
-from probing.models.states import cached_states, tokenize
+from probing.core.facts.fact import Fact
+from probing.core.knowledge.swapped import lenders
+from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.hidden_states import cached_states, tokenize
+from probing.models.encoders.load import Encoder
+from probing.models.heads.decode import LogitsRoom, read_out
+from probing.models.runtime.background import WritingBehind, read_ahead
+from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 log = logging.getLogger(__name__)
 #: The encoder's part of the time that a fact takes; its layers' read-outs take the rest. For the progress bar alone.

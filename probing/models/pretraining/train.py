@@ -19,10 +19,10 @@ from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
-from probing.core.corpus import Sentence
 from probing.core.errors import ModelError
-from probing.core.whole_files import place_file
-from probing.models.heads import masked_logits
+from probing.core.files.atomic import place_file
+from probing.core.nesia.corpus import Sentence
+from probing.models.encoders.head import masked_logits
 
 log = logging.getLogger(__name__)
 IGNORED = -100

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from probing.core.whole_files import whole_file
+from probing.core.files.atomic import whole_file
 
 #: Where a file's metadata keeps the sum. One entry: safetensors writes several in an order that changes from file to file.
 SUM = "crc32"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.answer_types import KINDS, shares
-from probing.reports.selection_of_runs import identities
+from probing.core.knowledge.answer_types import KINDS, shares
+from probing.reports.runs import identities
 from probing.store.database import Database
-from probing.store.forgetting_queries import answer_types
+from probing.store.knowledge.forgetting_queries import answer_types
 
 COLUMNS = ("run_id", "model", "head", "probe_set", "layer", "kind", "n", "share")
 
@@ -18,7 +18,7 @@ def answer_drift(
     """Kinds of the top tokens (micro, over facts) by run and layer 0..L; every kind has a row.
 
     Returns:
-        run_id, model, head, probe_set, layer, kind (a key of ``core.answer_types.KIND_LABELS``), n, share (in [0, 1]).
+        run_id, model, head, probe_set, layer, kind (a key of ``core.knowledge.answer_types.KIND_LABELS``), n, share (in [0, 1]).
     """
     counts: dict[str, dict[int, dict[str, int]]] = {}
     for row in answer_types(db, run_ids, exposures, answer_in_subject).itertuples(index=False):

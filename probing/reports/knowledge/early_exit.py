@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core import early_exit as core
-from probing.core.comparison import PairedCounts
-from probing.reports.selection_of_runs import identities
+from probing.core.knowledge import early_exit as core
+from probing.core.stats.paired import PairedCounts
+from probing.reports.runs import identities
 from probing.store.database import Database
-from probing.store.forgetting_queries import exit_counts, layers_stored
+from probing.store.knowledge.forgetting_queries import exit_counts, layers_stored
 
 _SHARES = ("last_layer", "early_exit", "union", "difference", "low", "high", "p_value")
 COLUMNS = ("run_id", "model", "head", "probe_set", "k", "n", *_SHARES)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.comparison import PairedCounts
-from probing.core.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
-from probing.reports.selection_of_runs import IDENTITY, identities
-from probing.store import queries
+from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
+from probing.core.stats.paired import PairedCounts
+from probing.reports.runs import IDENTITY, identities
+from probing.store import run_queries
 from probing.store.database import Database
-from probing.store.forgetting_queries import against_last, relation_exposures
+from probing.store.knowledge.forgetting_queries import against_last, relation_exposures
 
 _EXPOSURES = {"stated": "stated", "evidence": "evidence", "unseen": "unseen", "held out": "held_out", "unknown": "unknown"}
 _NUMBERS = ("last", "best_inner", "drop", "p_authors", "p_strict")
@@ -67,7 +67,7 @@ def relation_forgetting(
     judged = _judged(db, ids, k, exposures, answer_in_subject)
     first = judged if k == 1 else _judged(db, ids, 1, exposures, answer_in_subject)
     twice = {(run_id, one.relation): _doubles(one) for run_id, all_of_run in first.items() for one in all_of_run}
-    named = queries.relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
+    named = run_queries.relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
     sizes = relation_exposures(db, ids, exposures, answer_in_subject).set_index(["run_id", "relation", "exposure"])["n"].to_dict()
     rows = []
     for run in runs:

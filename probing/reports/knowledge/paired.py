@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.comparison import PairedCounts, paired_difference
-from probing.core.estimates import wilson
+from probing.core.stats.intervals import wilson
+from probing.core.stats.paired import PairedCounts, paired_difference
 from probing.store.database import Database
-from probing.store.pair_queries import paired_layers
+from probing.store.knowledge.pair_queries import paired_layers
 
 _SHARES = ("base_value", "base_low", "base_high", "value", "low", "high", "difference", "difference_low", "difference_high", "p_value")
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.core.estimates import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
-from probing.reports.intervals import together
-from probing.reports.selection_of_runs import IDENTITY, identities
-from probing.store import queries
+from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
+from probing.reports.bootstrap import together
+from probing.reports.runs import IDENTITY, identities
+from probing.store import run_queries
 from probing.store.database import Database
 
 #: Metric -> (column with its count or sum, column of the squared sum, column of the swapped subject's count).
@@ -48,8 +48,8 @@ def by_layer(
         baseline that is not defined is empty; swapped_n: the facts that have a swapped subject, empty where it is not measured.
     """
     column, squared, swapped = METRIC_COLUMNS[metric]
-    table = queries.aggregate(db, run_ids, exposures, answer_in_subject)
-    majority = queries.majority(db, run_ids, exposures, answer_in_subject)
+    table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    majority = run_queries.majority(db, run_ids, exposures, answer_in_subject)
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
         mine = majority[majority["run_id"] == run.run_id]
@@ -94,11 +94,11 @@ def precision_by_relation(
         run_id, model, head, probe_set, relation, label, cardinality, layer, n, value, low, high,
         majority (of P@1 only), swapped, swapped_n.
     """
-    found = queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    found = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     found = found.merge(identities(db, run_ids), on="run_id").merge(
-        queries.relations(db)[["probe_set", "relation", "label", "cardinality"]], on=["probe_set", "relation"], how="left"
+        run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]], on=["probe_set", "relation"], how="left"
     )
-    most = queries.majority(db, run_ids, exposures, answer_in_subject)
+    most = run_queries.majority(db, run_ids, exposures, answer_in_subject)
     found = found.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
     hits = found[f"hits_{k}"]
     found["value"] = hits / found["n"]

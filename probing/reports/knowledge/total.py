@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.estimates import RelationCounts, macro, micro
-from probing.core.knowledge import AVERAGES, KnowledgeCounts, knowledge
-from probing.reports.intervals import together
-from probing.reports.selection_of_runs import IDENTITY, identities
-from probing.store import forgetting_queries, queries
+from probing.core.knowledge.total import AVERAGES, KnowledgeCounts, knowledge
+from probing.core.stats.intervals import RelationCounts, macro, micro
+from probing.reports.bootstrap import together
+from probing.reports.runs import IDENTITY, identities
+from probing.store import run_queries
 from probing.store.database import Database
+from probing.store.knowledge import forgetting_queries
 
 _SHARES = ("last_layer", "last_low", "last_high", "total", "total_low", "total_high", "intermediate_share")
 COLUMNS = (*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union")
@@ -33,7 +34,7 @@ def total(
         intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts with rank <= k
         at the last layer of one of them; empty where there is one run only): shares in [0, 1].
     """
-    table = queries.totals(db, run_ids, exposures, answer_in_subject)
+    table = run_queries.totals(db, run_ids, exposures, answer_in_subject)
     unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
     stored = forgetting_queries.layers_stored(db, run_ids).set_index("run_id")["n_layers"]
     wanted = []

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.transitions import FATES, PARTS, Transitions
-from probing.reports.selection_of_runs import PAIR, pair_identities
-from probing.store import queries
+from probing.core.knowledge.transitions import FATES, PARTS, Transitions
+from probing.reports.runs import PAIR, pair_identities
+from probing.store import run_queries
 from probing.store.database import Database
-from probing.store.forgetting_queries import layers_stored, one_sided, transition_counts
+from probing.store.knowledge.forgetting_queries import layers_stored, one_sided, transition_counts
 
 _COUNTS = (*PARTS, *FATES, "relocated_known_there")
 _SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
@@ -66,7 +66,7 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     only_base = one_sided(db, bases, tuned, **kept).rename(columns={"first": "base_run_id", "second": "run_id"})
     only_model = one_sided(db, tuned, bases, **kept).rename(columns={"second": "base_run_id", "first": "run_id"})
     one_side = [frame.groupby(groups)["n"].sum().to_dict() for frame in (only_base, only_model)]
-    labels = queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
+    labels = run_queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
     rows = []
     for k in ks:
         found = transition_counts(db, bases, tuned, k, **kept).groupby(groups)[list(_COUNTS)].sum()

@@ -1,9 +1,9 @@
-"""Rules for the claims on what fine-tuning does; ``probing.reports.claims`` gives each its words."""
+"""Rules for the claims on what fine-tuning does; ``probing.reports.reproduction.claims`` gives each its words."""
 
 import pandas as pd
 
-from probing.core.comparison import benjamini_hochberg
-from probing.reports.evidence import BASE, CONTROL, FAILS, HOLDS, UNTESTED, Evidence, Finding, points
+from probing.core.stats.paired import benjamini_hochberg
+from probing.reports.reproduction.evidence import BASE, CONTROL, FAILS, HOLDS, UNTESTED, Evidence, Finding, points
 
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02

@@ -8,15 +8,15 @@ import pandas as pd
 
 from probing.core.published import Published, PublishedSet
 from probing.core.registry import Registry
-from probing.reports.claims import Judged, judge
-from probing.reports.evidence import BASE, CONTROL, Evidence
-from probing.reports.forgotten import forgotten, relation_forgetting
-from probing.reports.precision import precision
-from probing.reports.selection_of_runs import choose, pairs
-from probing.reports.total import total
-from probing.reports.transitions import transitions
+from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.reproduction.claims import Judged, judge
+from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence
+from probing.reports.runs import choose, pairs
 from probing.store.database import Database
-from probing.store.queries import relations, totals
+from probing.store.run_queries import relations, totals
 
 NOT_PUBLISHED = "not published"
 OTHER_FACTS = "other sentences: not comparable"

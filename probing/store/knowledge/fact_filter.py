@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from probing.store.parts import PART_CONDITIONS
+from probing.store.knowledge.transition_sql import PART_CONDITIONS
 
 #: A longer text is cut: each word is one more condition.
 MAX_WORDS = 16
@@ -33,7 +33,7 @@ class FactFilter:
         answer_in_subject: whether the answer occurs in the subject.
         layer_rank: (layer, k): rank <= k at that layer.
         versus: id of the base's run that ``part`` compares with.
-        part: ``kept``, ``gained``, ``lost``, ``never`` (``core.transitions.PARTS``), or a fate of the lost (``FATES``).
+        part: ``kept``, ``gained``, ``lost``, ``never`` (``core.knowledge.transitions.PARTS``), or a fate of the lost (``FATES``).
         part_k: the rank up to which a fact counts as known for ``part``.
     """
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.fact_filter import FactFilter
+from probing.store.knowledge.fact_filter import FactFilter
 
 #: A table on a page loses its search, selection and download when it is very long.
 MAX_ROWS = 5000

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.kept_facts import KEPT, OF_RUNS, filters, of_runs
-from probing.store.parts import KNOWN_THERE, PART_CONDITIONS
+from probing.store.knowledge.transition_sql import KNOWN_THERE, PART_CONDITIONS
+from probing.store.scope import KEPT, OF_RUNS, filters, of_runs
 
 _COUNTED = ", ".join(
     f"count(*) FILTER ({condition}) AS {name}" for name, condition in {**PART_CONDITIONS, "relocated_known_there": KNOWN_THERE}.items()
@@ -44,7 +44,7 @@ def against_last(
 def answer_types(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Kinds of the top tokens: run_id, layer, kind (of ``core.answer_types.KINDS``), n; a kind that does not occur has no row."""
+    """Kinds of the top tokens: run_id, layer, kind (of ``core.knowledge.answer_types.KINDS``), n; a kind that does not occur has no row."""
     return db.query(
         f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_types {OF_RUNS} GROUP BY run_id, layer, kind ORDER BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
@@ -127,7 +127,7 @@ def exit_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every layer 1..L against the last, by run, relation and half of the facts (``core.early_exit.is_scored``).
+    """Every layer 1..L against the last, by run, relation and half of the facts (``core.knowledge.early_exit.is_scored``).
 
     Returns:
         run_id, relation, layer, scored, both, layer_only, last_only, neither, any (facts known at some layer 1..L).

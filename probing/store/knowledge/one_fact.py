@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.fact_queries import whole_numbers
+from probing.store.knowledge.fact_queries import whole_numbers
 
 
 def fact(db: Database, fact_id: str) -> pd.DataFrame:

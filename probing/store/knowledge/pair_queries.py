@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.kept_facts import KEPT, filters
+from probing.store.scope import KEPT, filters
 
 
 def paired_layers(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from probing.core.facts import Fact
+from probing.core.facts.fact import Fact
 
 #: A compact run keeps log-probabilities to this many significant bits (within 6.3 per cent of their value) ...
 COMPACT_BITS = 4
@@ -36,7 +36,7 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
     Args:
         run_id: fingerprint of the run.
         facts: in the order of the arrays.
-        columns: of ``models.probing.probe``, (layers, facts) each.
+        columns: of ``models.knowledge.probe.probe``, (layers, facts) each.
         layers: the number of each layer in the arrays.
         compact: round as ``stored_logp`` and ``stored_rank`` say, leave out the swapped rank, and write fact by fact
             instead of layer by layer: a third of the size.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from probing.core.swapped import Answers, Asked, can_lend, lenders_up_to_version_0_2
+from probing.core.knowledge.swapped import Answers, Asked, can_lend, lenders_up_to_version_0_2
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
-"""Parts and fates as conditions: the SQL of ``core.transitions``, the same for counting and for listing facts."""
+"""Parts and fates as conditions: the SQL of ``core.knowledge.transitions``, the same for counting and for listing facts."""
 
-from probing.core.transitions import NEAR
+from probing.core.knowledge.transitions import NEAR
 
 #: Bits of the layers that are neither the embeddings nor the last; of a lost fact the last layer's is not set.
 _INNER = "(m.known_layers & ~1::UBIGINT)"

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from probing.core.answer_types import marker, piece, plain, words
+from probing.core.knowledge.answer_types import marker, piece, plain, words
 
 #: Numbers of words lie below; a set of words starts at a multiple of it.
 _SPACE = 1 << 32

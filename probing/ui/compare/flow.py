@@ -3,18 +3,19 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures.alluvial import alluvial
-from probing.figures.paired_curve import p_words
-from probing.figures.retention_bars import retention_bars
+from probing.figures.knowledge.alluvial import alluvial
+from probing.figures.knowledge.paired_curve import p_words
+from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
-from probing.reports.selection_of_runs import pairs
-from probing.ui import facts_behind, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.compare_pair import Pair, family_stamp, of_pair
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.reported import report
-from probing.ui.text import Markdown, count, filled
+from probing.reports.runs import pairs
+from probing.ui.compare.model_pair import Pair, family_stamp, of_pair
+from probing.ui.frame import facts_link, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.reported import report
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, count, filled
 
 PARTS = {
     "kept": "both know it",
@@ -50,18 +51,18 @@ def draw_flow(view: View, pair: Pair) -> None:
     drawn = drawing(
         alluvial, {name: int(row[name]) for name in PARTS}, base=base, model=model, colours=view.colours, never=view.chosen.never
     )
-    parts.figure(
+    blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
         caption="Heights are numbers of facts. What was lost has one of four fates: relocated (first at an inner layer of the model), "
         "suppressed (still among the first 100 at its last layer), displaced (only at an inner layer), erased. Click a part to "
         "open its facts.",
         alt=f"Of what {base} knows {model} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
-        on_point=lambda point: facts_behind.go(here, **opened(str(point[0]))),
+        on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
     )  # fmt: skip
     with st.container(horizontal=True, key="flow.links"):
         for part in PARTS:
             if int(row[part]):
-                facts_behind.link(here, filled("{part}: {n:,}", part=part, n=int(row[part])), **opened(part))
+                facts_link.link(here, filled("{part}: {n:,}", part=part, n=int(row[part])), **opened(part))
     if int(row["relocated"]):
         there = int(row["relocated_known_there"])
         st.caption(
@@ -124,13 +125,13 @@ def draw_family(view: View, pair: Pair) -> None:
     table = report(view, "transitions", pairs=together, ks=(k,))
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
-    parts.figure(
+    blocks.figure(
         drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
         f"what the model knows now. {_of_controls(list(together['model']), view.controls)}Click to open the facts.",
         alt="Kept, gained and lost by model",
-        on_point=lambda point: facts_behind.go(
+        on_point=lambda point: facts_link.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )  # fmt: skip
@@ -156,9 +157,9 @@ def _by_relation(view: View, pair: Pair) -> None:
 
         def picked() -> None:
             if rows := st.session_state[key].selection.rows:
-                facts_behind.go(here, relation=str(table["relation"].iloc[rows[0]]), versus=pair.base["model"], part="lost", part_k=k)
+                facts_link.go(here, relation=str(table["relation"].iloc[rows[0]]), versus=pair.base["model"], part="lost", part_k=k)
 
-        parts.table_with_download(
+        blocks.table_with_download(
             table[shown], stamp=pair.stamp(view, f"transitions by relation, rank ≤ {k}"), name="relation-transitions", key=key,
             on_select=picked, selection_mode="single-row",
             column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],

@@ -3,16 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.answer_types import KIND_LABELS, KINDS
-from probing.figures.answer_shares import answer_shares
-from probing.figures.weight_lines import drift_against_loss, weight_lines
-from probing.ui import parts
-from probing.ui.compare_flow import family
-from probing.ui.compare_pair import Pair, family_stamp
-from probing.ui.drawings import drawing
-from probing.ui.exports import Stamp
-from probing.ui.page import View
-from probing.ui.reported import report
+from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
+from probing.figures.knowledge.answer_shares import answer_shares
+from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
+from probing.ui.compare.flow import family
+from probing.ui.compare.model_pair import Pair, family_stamp
+from probing.ui.frame.page import View
+from probing.ui.frame.reported import report
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
 
 
 def draw_answers(view: View, pair: Pair) -> None:
@@ -21,7 +21,7 @@ def draw_answers(view: View, pair: Pair) -> None:
     if table.empty:
         return
     st.markdown("### What they answer instead")
-    parts.figure(
+    blocks.figure(
         drawing(answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
         stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
         caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts.",
@@ -42,7 +42,7 @@ def draw_weights(view: View, pair: Pair) -> None:
         _weights(view, pair, drift, together)
     if len(tasks):
         st.markdown("What the models were fine-tuned for, beside what guessing would give:")
-        parts.table_with_download(
+        blocks.table_with_download(
             tasks, stamp=_stamp(view, pair, together, "task metrics"), name="tasks", height="content",
             column_order=["model", "metric", "value", "chance", "chance_name", "n", "objective", "base"],
             column_config={
@@ -60,7 +60,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     k = view.chosen.k
     left, right = st.columns([3, 2])
     with left:
-        parts.figure(
+        blocks.figure(
             drawing(weight_lines, drift, colours=view.colours, controls=view.controls), table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
@@ -74,7 +74,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     moved = drift[drift["layer"] > 0].groupby("model", as_index=False)["drift"].mean()
     points = moved.merge(lost[["model", "lost_share", "lost", "kept"]], on="model")
     with right:
-        parts.figure(
+        blocks.figure(
             drawing(drift_against_loss, points, k=k, colours=view.colours), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
             caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
@@ -97,7 +97,7 @@ def draw_early_exit(view: View, pair: Pair) -> None:
         for name in ("last_layer", "early_exit", "union", "difference", "low", "high")
     }
     shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
-    parts.table_with_download(
+    blocks.table_with_download(
         shown, stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
         column_config={
             **percent, "n": st.column_config.NumberColumn("facts", help="Facts that were scored."),

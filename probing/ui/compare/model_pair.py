@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import streamlit as st
 
-from probing.figures.paired_curve import p_words, paired_curve
+from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.reports.comparability import Check, badge, comparability, differences
-from probing.ui import facts_behind, parts, selection
-from probing.ui.chosen_runs import HEADS, set_name, set_order
-from probing.ui.drawings import drawing
-from probing.ui.exports import Stamp
-from probing.ui.page import View
-from probing.ui.reported import report
-from probing.ui.text import filled, joined
+from probing.ui.frame import facts_link, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.reported import report
+from probing.ui.frame.run_choice import HEADS, set_name, set_order
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled, joined
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def choose(view: View) -> Pair | None:
     """Draws the choice of the two models; None, with words, where there are no two to compare."""
     models, tuned = list(view.colours), fine_tuned(view)
     if not tuned:
-        parts.missing("No fine-tuned model is stored beside its base.", parts.FINETUNE_COMMAND)
+        blocks.missing("No fine-tuned model is stored beside its base.", blocks.FINETUNE_COMMAND)
         st.caption("Afterwards probe it as its base was probed, with the same heads and facts.")
         if len(models) < 2:
             return None
@@ -146,7 +147,7 @@ def draw_badge(view: View, pair: Pair) -> None:
         if len(table):
             st.markdown("Settings that differ:")
             shown = table.rename(columns={"name": "setting", "first": pair.base["model"], "second": pair.model["model"]}).astype(str)
-            parts.table_with_download(shown, stamp=pair.stamp(view, "configuration differences"), name="differences")
+            blocks.table_with_download(shown, stamp=pair.stamp(view, "configuration differences"), name="differences")
         else:
             st.markdown("No setting differs.")
 
@@ -176,12 +177,12 @@ def draw_curves(view: View, pair: Pair) -> None:
             p=p_words(deepest["p_value"]),
         )
     )
-    parts.figure(
+    blocks.figure(
         drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours, controls=view.controls), table=table,
         stamp=pair.stamp(view, f"P@{k}, micro"), name="paired-curves",
         caption="Above: both models on the facts that both were asked. Below: the first minus the second, paired fact by fact. Bands are "
         "95 % intervals (Wilson; Newcombe for the difference). Filled diamonds: exact McNemar p ≤ 0.05, each layer on its own. "
         "Click a point to open its facts.",
         alt=f"P@{k} by layer of {model} and {base}, and their difference",
-        on_point=lambda point: facts_behind.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
+        on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )  # fmt: skip

@@ -5,13 +5,14 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.core.knowledge.transitions import fate_of, known_there, part_of
 from probing.core.tokens import readable
-from probing.core.transitions import fate_of, known_there, part_of
-from probing.figures.token_grid import token_grid
-from probing.ui import parts, selection
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.text import Markdown, filled, joined, listing
+from probing.figures.tokens.token_grid import token_grid
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 #: More columns than this are too narrow on a telephone.
 MOST_MODELS = 5
@@ -63,8 +64,8 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
         columns=["model", "layer", "token", "probability", "rank of the answer"],
     )
     tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]], framed=table["rank of the answer"] == 1)
-    parts.figure(
-        drawing(token_grid, tokens, names=models, dark=parts.dark()), table=table, name="fact-models",
+    blocks.figure(
+        drawing(token_grid, tokens, names=models, dark=blocks.dark()), table=table, name="fact-models",
         stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
         alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",

@@ -7,13 +7,15 @@ import streamlit as st
 
 from probing.core.tokens import readable
 from probing.figures import theme
-from probing.figures.rank_lines import rank_lines
-from probing.figures.token_grid import token_grid
-from probing.ui import fact_list, fact_models, navigation, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.text import count, escape, filled, joined
+from probing.figures.tokens.rank_lines import rank_lines
+from probing.figures.tokens.token_grid import token_grid
+from probing.ui.facts import by_model, fact_list
+from probing.ui.frame import navigation, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import count, escape, filled, joined
 
 #: More lines than this cannot be told apart.
 MOST_LINES = 8
@@ -32,7 +34,7 @@ def show(view: View, fact_id: str) -> None:
     rows = view.results.read("fact_predictions", fact_id=fact_id, run_ids=tuple(runs["run_id"]))
     # Models are compared through the same kind of head.
     alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(rows["run_id"])]
-    beside = fact_models.beside(view, alike)
+    beside = by_model.beside(view, alike)
     _heading(view, fact, fact_id)
     _leaf(view, fact_id, beside)
     run = fact_list.run_of(view)
@@ -44,10 +46,10 @@ def show(view: View, fact_id: str) -> None:
         )
     elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
         _grid(view, fact, run, mine)
-    fact_models.add_models(view, alike)
+    by_model.add_models(view, alike)
     if len(beside) > 1:
-        fact_models.grid(view, fact, alike, rows, beside)
-    fact_models.fates(view, alike, rows)
+        by_model.grid(view, fact, alike, rows, beside)
+    by_model.fates(view, alike, rows)
     if len(rows):
         _ranks(view, fact, runs, rows, beside)
 
@@ -110,8 +112,8 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     stored = int(tokens["place"].max()) if len(tokens) else 0
     more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
     more = more if stored < 5 else ""
-    parts.figure(
-        drawing(token_grid, tokens, columns=min(stored, 5), dark=parts.dark()), table=tokens.drop(columns="framed"),
+    blocks.figure(
+        drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()), table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=filled(
             "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
@@ -141,7 +143,7 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
         probability=[math.exp(value) for value in lines["gold_logp"]]
     )
     places = lines[["name", "layer", "rank"]].astype({"rank": "float64"})
-    parts.figure(
+    blocks.figure(
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
         caption=filled(

@@ -5,10 +5,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.ui import columns, fact_parts, home, navigation, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.page import View
-from probing.ui.text import Markdown, count, filled
+from probing.ui.facts import pair_filter
+from probing.ui.frame import navigation, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.home import overview
+from probing.ui.widgets import blocks, tables
+from probing.ui.widgets.markdown import Markdown, count, filled
 
 ROWS = 50
 _SHOWN = {
@@ -48,7 +51,7 @@ def filters(view: View) -> dict[str, Any]:
         "exposures": view.exposures,
         "answer_in_subject": view.in_subject,
         "layer_rank": (chosen.at_layer, chosen.at_rank) if chosen.at_layer is not None else None,
-        **fact_parts.part_filter(view),
+        **pair_filter.part_filter(view),
     }
 
 
@@ -63,7 +66,7 @@ def words(view: View) -> str:
         if getattr(chosen, name) is not None:
             found.append(f"{said} layer {getattr(chosen, name)}")
     found += [f"rank ≤ {chosen.at_rank} at layer {chosen.at_layer}"] if chosen.at_layer is not None else []
-    found += [told] if (told := fact_parts.part_words(view)) else []
+    found += [told] if (told := pair_filter.part_words(view)) else []
     return ", ".join([*found, view.filter_words()])
 
 
@@ -104,7 +107,7 @@ def search(view: View) -> None:
                     start = 0 if field == "known_at" else 1
                     layers = [None, *range(start, last + 1)]
                     selection.bound(st.selectbox, label, field, page, options=layers, format_func=_layer, resets=anew)
-    fact_parts.choose_part(view)
+    pair_filter.choose_part(view)
     chosen = view.chosen
     if chosen.at_layer is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -137,7 +140,7 @@ def listing(view: View) -> str:
     total = view.results.read("count_facts", run_id=run["run_id"], **wanted)
     if not total:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
-        st.button("Clear all filters", on_click=selection.update, kwargs={**home.NO_FILTERS, "fact": ""})
+        st.button("Clear all filters", on_click=selection.update, kwargs={**overview.NO_FILTERS, "fact": ""})
         return chosen.fact
     sheets = -(-total // ROWS)
     sheet = min(max(chosen.sheet, 1), sheets)
@@ -154,12 +157,12 @@ def listing(view: View) -> str:
     table = found[list(_SHOWN)].rename(columns=_SHOWN)
     st.dataframe(
         table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
-        placeholder=parts.EMPTY,
-        column_config=columns.fitted(table, _HEADINGS),
+        placeholder=blocks.EMPTY,
+        column_config=tables.fitted(table, _HEADINGS),
     )  # fmt: skip
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
-            "CSV of this page of the list", lambda: parts.exports.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
+            "CSV of this page of the list", lambda: blocks.export.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
             "facts.csv", "text/csv", key="facts.csv", on_click="ignore",
         )  # fmt: skip
     return chosen.fact or ids[0]
@@ -177,14 +180,14 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(filled("**{facts}**", facts=count(total, "fact")))
         st.button("Random", icon=":material/casino:", on_click=pick_random)
-        fact = home.rocky(view)
+        fact = overview.rocky(view)
         if fact is not None:
             st.button(
                 "Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update,
-                kwargs={**home.NO_FILTERS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
+                kwargs={**overview.NO_FILTERS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
             )  # fmt: skip
         else:
-            navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=home.ROCKY, watch="philadelphia", mask=1)
+            navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=overview.ROCKY, watch="philadelphia", mask=1)
         if sheets > 1:
             st.button(
                 "Back",

@@ -5,11 +5,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.transitions import FATES
-from probing.ui import selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.page import View
-from probing.ui.text import filled
+from probing.core.knowledge.transitions import FATES
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets.markdown import filled
 
 #: Fields that choose a part, as they are when none is chosen.
 NO_PART: dict[str, Any] = {"versus": "", "part": "", "part_k": 1}

@@ -7,12 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
-from probing.core.facts import Fact, FactSet
-from probing.core.own_facts import COLUMNS, parse_own_facts
-from probing.ui import live_models, parts, selection
-from probing.ui.exports import Stamp
-from probing.ui.page import View
-from probing.ui.text import code, count, filled, joined
+from probing.core.facts.custom import COLUMNS, parse_own_facts
+from probing.core.facts.fact import Fact, FactSet
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import code, count, filled, joined
 
 MOST_FACTS = 200
 SAMPLE = (
@@ -52,7 +53,7 @@ def show(view: View) -> None:
     try:
         facts = parse_own_facts(content, file.name)
     except ProbingError as error:
-        parts.problem(error)
+        blocks.problem(error)
         return
     _summary(facts, offered[model], head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
@@ -60,7 +61,7 @@ def show(view: View) -> None:
         try:
             st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model], head)
         except ProbingError as error:
-            parts.problem(error)
+            blocks.problem(error)
     if key in st.session_state:
         _answers(st.session_state[key], model, head)
 
@@ -127,4 +128,4 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
                 somewhere=somewhere,
             )
         )
-    parts.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")
+    blocks.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from probing.ui import navigation
-from probing.ui.home import NO_FILTERS
-from probing.ui.page import View
+from probing.ui.frame import navigation
+from probing.ui.frame.page import View
+from probing.ui.home.overview import NO_FILTERS
 
 
 def wanted(view: View, **changes: Any) -> dict[str, Any]:

@@ -14,14 +14,14 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.core.errors import ModelError
-from probing.core.places import cache_folder
+from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_of_model, read_registry
-from probing.ui.chosen_runs import HEADS as HEADS
+from probing.ui.frame.run_choice import HEADS as HEADS
 
 if TYPE_CHECKING:
-    from probing.models.layer_replacement import ReplacedAnswer
-    from probing.models.live import Answer, LiveModel
-    from probing.models.turns import Turns
+    from probing.models.encoders.layer_swap import ReplacedAnswer
+    from probing.models.knowledge.ask import Answer, LiveModel
+    from probing.models.runtime.request_queue import Turns
 
 #: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
 KEPT_BYTES = 2 << 30
@@ -196,8 +196,8 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
         raise ModelError(
             f"{choice.name} is not on this machine; it is fetched when it is chosen on the page Live and the button is pressed"
         )
-    from probing.models.catalogue import open_live
-    from probing.models.encoders import without_the_hub
+    from probing.models.encoders.catalogue import open_live
+    from probing.models.encoders.load import without_the_hub
 
     cache = cache_folder()
 
@@ -212,7 +212,7 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
 @st.cache_resource(show_spinner=False)
 def turns(device: str) -> "Turns":
     """The queue before a device: visitors share it in turn, and who asks anew gives up what was asked before."""
-    from probing.models.turns import Turns
+    from probing.models.runtime.request_queue import Turns
 
     return Turns()
 
@@ -229,7 +229,7 @@ def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
 @contextmanager
 def _newest_only() -> "Iterator[None]":
     """Ends this drawing of the page where the visitor has asked something newer: the newer one is drawn already."""
-    from probing.models.turns import Superseded, arrive
+    from probing.models.runtime.request_queue import Superseded, arrive
 
     # Before a model is loaded, which may take longer than the drawing that comes after this one.
     arrive(threading.current_thread())
@@ -281,7 +281,7 @@ def _fill(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ..
 def replaced(
     choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
 ) -> "ReplacedAnswer":
-    """The last layer's answer with n = 0..L layers put back to the base's; see ``models.layer_replacement``.
+    """The last layer's answer with n = 0..L layers put back to the base's; see ``models.encoders.layer_swap``.
 
     Raises:
         PromptError: if the prompt cannot be asked.
@@ -295,7 +295,7 @@ def replaced(
 def _replaced(
     choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
 ) -> "ReplacedAnswer":
-    from probing.models.layer_replacement import ask_replaced
+    from probing.models.encoders.layer_swap import ask_replaced
 
     live, donor = load(choice, head), load(base, "lens").encoder
     with _turn(live) as check:
@@ -329,7 +329,7 @@ def watchable(choice: Choice, head: str, words: tuple[str, ...], prompt: str, ma
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _watchable(choice: Choice, head: str, words: tuple[str, ...], prompt: str, mask: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    from probing.models.live import UnknownWord
+    from probing.models.knowledge.ask import UnknownWord
 
     live, good, bad = load(choice, head), [], []
     with _turn(live):

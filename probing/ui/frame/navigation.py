@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from probing.ui import selection
-from probing.ui.results import ROOT
+from probing.ui.frame import selection
+from probing.ui.frame.results import ROOT
 
 #: Page file -> (name in links, words, symbol). Files that are not there are not offered.
 PAGES: dict[str, tuple[str, str, str]] = {

@@ -9,12 +9,13 @@ import streamlit as st
 from probing.core.errors import StoreError
 from probing.figures.theme import model_colours
 from probing.reports.comparability import CONTROL
-from probing.ui import navigation, parts, results, selection
-from probing.ui.chosen_runs import HEADS, fit, one_run_each, set_name, set_order
-from probing.ui.exports import Stamp
-from probing.ui.results import Results
-from probing.ui.selection import Selection
-from probing.ui.text import code, escape, filled, listing
+from probing.ui.frame import navigation, results, selection
+from probing.ui.frame.results import Results
+from probing.ui.frame.run_choice import HEADS, fit, one_run_each, set_name, set_order
+from probing.ui.frame.selection import Selection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import code, escape, filled, listing
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,13 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     except StoreError as caught:
         error = caught
     if opened:
-        parts.left_out_files(opened.read("left_out_files"))
+        blocks.left_out_files(opened.read("left_out_files"))
     runs = one_run_each(opened.runs()) if opened else pd.DataFrame()
     if needs_results:
         if error:
-            parts.problem(error)
+            blocks.problem(error)
         elif runs.empty:
-            parts.missing("No results are stored yet.", parts.PROBE_COMMAND)
+            blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
         if error or runs.empty:
             navigation.link("live", "Ask a model live meanwhile")
             st.stop()

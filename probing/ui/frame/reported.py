@@ -5,14 +5,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.reports.answer_drift import answer_drift
-from probing.reports.early_exit import early_exit
-from probing.reports.forgotten import forgotten, relation_forgetting
-from probing.reports.paired import paired_by_layer
-from probing.reports.precision import precision_by_relation
-from probing.reports.transitions import transitions, transitions_by_relation
+from probing.reports.knowledge.answer_drift import answer_drift
+from probing.reports.knowledge.early_exit import early_exit
+from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
+from probing.reports.knowledge.paired import paired_by_layer
+from probing.reports.knowledge.precision import precision_by_relation
+from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.store.database import Database
-from probing.ui.page import View
+from probing.ui.frame.page import View
 
 _REPORTS = {
     function.__name__: function

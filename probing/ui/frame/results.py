@@ -10,16 +10,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.places import database_folder, result_folders
+from probing.core.paths import database_folder, result_folders
 from probing.core.registry import REPOSITORY as ROOT
-from probing.store import fact_queries, forgetting_queries, one_fact, queries
+from probing.store import run_queries
 from probing.store.build import built_database
 from probing.store.database import Database
+from probing.store.knowledge import fact_queries, forgetting_queries, one_fact
 
 __all__ = ["ROOT", "Results", "open_results"]
 _QUERIES = {
     name: function
-    for module in (queries, fact_queries, forgetting_queries, one_fact)
+    for module in (run_queries, fact_queries, forgetting_queries, one_fact)
     for name, function in vars(module).items()
     if getattr(function, "__module__", "") == module.__name__ and callable(function) and not name.startswith("_")
 }

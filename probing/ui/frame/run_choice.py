@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from probing.core.facts import PROBE_SETS
+from probing.core.facts.fact import PROBE_SETS
 from probing.figures.theme import model_colours
-from probing.ui.selection import Selection
+from probing.ui.frame.selection import Selection
 
 HEADS = ("tied", "lens", "full")
 MOST_DEFAULT_MODELS = 8

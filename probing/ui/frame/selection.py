@@ -12,8 +12,10 @@ from typing import Any
 
 import streamlit as st
 
-from probing.core import behaviours, corpus, forgetting
-from probing.ui.text import escape
+from probing.core.knowledge import forgetting
+from probing.core.nesia import corpus
+from probing.core.perturb import rules
+from probing.ui.widgets.markdown import escape
 
 AVERAGES = ("macro", "micro")
 RANKS = (1, 10, 100)
@@ -27,7 +29,7 @@ ROW_ORDERS = ("onset", "last", "drop", "cardinality", "name")
 DEFINITIONS = forgetting.DEFINITIONS
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 PARTS = ("", "kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased")
-BEHAVIOURS = ("", *behaviours.BEHAVIOURS)
+BEHAVIOURS = ("", *rules.BEHAVIOURS)
 #: Which layers of a fine-tuned model are put back to the base's.
 REPLACED = ("", "last", "first")
 #: Figures of the paper.

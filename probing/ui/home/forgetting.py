@@ -3,15 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures.retention_bars import retention_bars
+from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
-from probing.reports.selection_of_runs import pairs
-from probing.ui import facts_behind, navigation, parts
-from probing.ui.chosen_runs import set_name
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.reported import report
-from probing.ui.text import Markdown, filled, joined
+from probing.reports.runs import pairs
+from probing.ui.frame import facts_link, navigation
+from probing.ui.frame.page import View
+from probing.ui.frame.reported import report
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
 def draw(view: View) -> None:
@@ -30,13 +31,13 @@ def draw(view: View) -> None:
     st.markdown(_sentence(table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set, view.controls))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
     bases = dict(zip(table["model"], table["base"], strict=True))
-    parts.figure(
+    blocks.figure(
         drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
         caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
         "the facts.",
         alt="Kept, gained and lost by fine-tuned model",
-        on_point=lambda point: facts_behind.go(
+        on_point=lambda point: facts_link.go(
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )  # fmt: skip

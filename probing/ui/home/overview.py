@@ -5,15 +5,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.facts import MASK
-from probing.figures.total_bars import total_bars
-from probing.reports.total import total
-from probing.ui import navigation, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.results import Results
-from probing.ui.text import Markdown, count, filled
+from probing.core.facts.fact import MASK
+from probing.figures.knowledge.total_bars import total_bars
+from probing.reports.knowledge.total import total
+from probing.ui.frame import navigation, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.results import Results
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, count, filled
 
 ROCKY = "Rocky Balboa was born in [MASK]."
 _COLUMNS = [
@@ -100,7 +101,7 @@ def draw(view: View) -> None:
     names = {name: set_name(name) for name in table["probe_set"]}
     drawn = drawing(total_bars, table, k=k, colours=view.colours, names=names)
     filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
-    parts.figure(
+    blocks.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge",
         caption="Solid: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of the total. A union "
         "over many layers grows by chance alone, so the hatched part is an upper bound; the upright mark, where heads were re-trained, is "
@@ -212,7 +213,7 @@ def snapshot(view: View) -> None:
     )
     with st.expander("The runs", icon=":material/inventory_2:"):
         columns = ["run_id", "model", "head", "probe_set", "template_set", "n_probed", "n_read", "role", "seed", "created", "code_version"]
-        parts.table_with_download(runs[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+        blocks.table_with_download(runs[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
 
 
 def ways(view: View) -> None:

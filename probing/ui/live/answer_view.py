@@ -7,16 +7,17 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures import theme
-from probing.figures.entropy import entropy_by_layer, entropy_lines
-from probing.figures.rank_lines import probability_lines, rank_lines
-from probing.figures.token_grid import token_grid
-from probing.ui import parts, selection
-from probing.ui.exports import Stamp
-from probing.ui.page import View
-from probing.ui.text import escape, filled, listing
+from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
+from probing.figures.tokens.rank_lines import probability_lines, rank_lines
+from probing.figures.tokens.token_grid import token_grid
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import escape, filled, listing
 
 if TYPE_CHECKING:
-    from probing.models.live import Answer
+    from probing.models.knowledge.ask import Answer
 
 #: More lines than this in one figure cannot be told apart.
 MOST_LINES = 12
@@ -107,8 +108,8 @@ def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
                 if len(got) > 1:
                     st.markdown(filled("**{model}**", model=one.model))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
-                parts.figure(
-                    token_grid(tokens, columns=top, dark=parts.dark()), table=tokens.drop(columns="framed"), stamp=mine,
+                blocks.figure(
+                    token_grid(tokens, columns=top, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=mine,
                     name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=caption if len(got) == 1 else "",
                     alt=f"Top tokens of every layer of {one.model} for: {one.prompt}",
                 )  # fmt: skip
@@ -138,7 +139,7 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
         )
     by_rank = selection.current().scale == "rank"
     draw_lines = rank_lines if by_rank else probability_lines
-    parts.figure(
+    blocks.figure(
         draw_lines(followed, colours=colours, dashes=dashes), table=table, stamp=stamp, name=f"live-followed{suffix}",
         caption=RANK_CAPTION if by_rank else "What the layer's head gives the word, out of the whole vocabulary.",
         alt="Followed words by layer",
@@ -176,7 +177,7 @@ def _entropy(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None
         )
     else:
         drawn = entropy_by_layer(entropies)
-    parts.figure(
+    blocks.figure(
         drawn, table=entropies, stamp=stamp, name=f"live-entropy{suffix}",
         caption="Entropy of the layer's probabilities over the whole vocabulary: 0 where one word has it all.", alt="Entropy by layer",
     )  # fmt: skip

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
-from probing.core.facts import MASK
-from probing.ui import cloze_answer, cloze_behaviours, cloze_replacement, live_models, parts, selection
-from probing.ui.page import View
-from probing.ui.text import escape, filled, listing
+from probing.core.facts.fact import MASK
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.live import answer_view, layer_swap, perturb
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import escape, filled, listing
 
 if TYPE_CHECKING:
-    from probing.models.live import Answer
+    from probing.models.knowledge.ask import Answer
 
 MOST_WATCHED = 6
 MOST_MODELS = 4
@@ -121,10 +123,10 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     asked = _followed(ready, head, prompt, words[:MOST_WATCHED], None)
     if not (answers := _answers(asked, head, prompt, None)):
         return
-    cloze_answer.draw(view, answers)
+    answer_view.draw(view, answers)
     answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
-    cloze_behaviours.draw(view, answered, head, answers)
-    cloze_replacement.draw(view, answered, head, prompt, None)
+    perturb.draw(view, answered, head, answers)
+    layer_swap.draw(view, answered, head, prompt, None)
 
 
 def _of_each(choices: Sequence[live_models.Choice], ask: "Callable[[live_models.Choice], Any]") -> dict[str, Any]:
@@ -136,7 +138,7 @@ def _of_each(choices: Sequence[live_models.Choice], ask: "Callable[[live_models.
             found[choice.name] = ask(choice)
         except ProbingError as error:
             if str(error) not in said:
-                parts.problem(error)
+                blocks.problem(error)
             said.add(str(error))
     return found
 
@@ -144,7 +146,7 @@ def _of_each(choices: Sequence[live_models.Choice], ask: "Callable[[live_models.
 def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> live_models.Choice | None:
     """Loads a model, with the base that the visitor names where it needs one; says what is missing if that fails."""
     if live_models.missing_shipped(choice.location):
-        parts.missing(
+        blocks.missing(
             filled("The files of {name} are not here.", name=choice.name), "python -m probing pretrain && python -m probing train-heads"
         )
         return None
@@ -163,7 +165,7 @@ def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) ->
         with st.spinner(filled("Loading {name} …", name=choice.name), show_time=True):
             live_models.load(choice, head, fetch)
     except ProbingError as error:
-        parts.problem(error)
+        blocks.problem(error)
         if head != "lens":
             st.button(
                 "Use the lens head, which needs no training", key=f"live.lens.{choice.name}", on_click=selection.update,
@@ -229,9 +231,9 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], head: str, prompt
     if not mask:
         _fill(view, asked, head, prompt)
     elif answers := _answers(asked, head, prompt, mask - 1):
-        cloze_answer.draw(view, answers)
+        answer_view.draw(view, answers)
         answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
-        cloze_replacement.draw(view, answered, head, prompt, mask - 1)
+        layer_swap.draw(view, answered, head, prompt, mask - 1)
 
 
 def _fill(view: View, asked: Sequence[Asked], head: str, prompt: str) -> None:
@@ -248,4 +250,4 @@ def _fill(view: View, asked: Sequence[Asked], head: str, prompt: str) -> None:
     for place, tab in enumerate(st.tabs([filled("Gap {number}", number=place + 1) for place in places])):
         with tab:
             here = {name: answers[place] for name, (_, answers) in given.items() if place < len(answers)}
-            cloze_answer.draw(view, here, suffix=f"-{place + 1}")
+            answer_view.draw(view, here, suffix=f"-{place + 1}")

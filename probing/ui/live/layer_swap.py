@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from probing.core.errors import HeadError, ProbingError
-from probing.core.layer_return import returns_at
-from probing.figures.rank_lines import rank_lines
-from probing.figures.token_grid import token_grid
-from probing.ui import cloze_answer, live_models, parts, selection
-from probing.ui.exports import Stamp
-from probing.ui.page import View
-from probing.ui.text import count, filled, joined
+from probing.core.knowledge.recovery import returns_at
+from probing.figures.tokens.rank_lines import rank_lines
+from probing.figures.tokens.token_grid import token_grid
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.live import answer_view
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import count, filled, joined
 
 if TYPE_CHECKING:
-    from probing.models.layer_replacement import ReplacedAnswer
-    from probing.models.live import Answer
+    from probing.models.encoders.layer_swap import ReplacedAnswer
+    from probing.models.knowledge.ask import Answer
 
 _SHOWN = {"": "no", "last": "the last n layers", "first": "the first n layers"}
 
@@ -53,12 +55,12 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     try:
         with st.spinner(filled("Loading {base} …", base=base), show_time=True):
             own = _answer_of(offered[base], head, prompt, mask)
-            right = cloze_answer.best_word(own)
+            right = answer_view.best_word(own)
             best, _ = live_models.watchable(choice, head, (right,), prompt, mask)
             words = tuple(dict.fromkeys((*best, *watch)))
             got = live_models.replaced(choice, head, offered[base], prompt, where, 5, words, mask)
     except ProbingError as error:
-        parts.problem(error)
+        blocks.problem(error)
         return
     _returns(got, right, own)
     _show(got, where)
@@ -128,15 +130,15 @@ def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
 
 def _show(got: "ReplacedAnswer", where: str) -> None:
     answer = got.answer
-    tokens = cloze_answer.tokens_of(answer).rename(columns={"layer": "n"}).assign(base=got.base, where=where)
-    followed = cloze_answer.watched_of(answer).assign(base=got.base, where=where)
+    tokens = answer_view.tokens_of(answer).rename(columns={"layer": "n"}).assign(base=got.base, where=where)
+    followed = answer_view.watched_of(answer).assign(base=got.base, where=where)
     stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
     reader = "its own masked-LM head" if got.reader == got.model else f"the head that {got.reader} lends it"
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
-    parts.figure(
-        token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=parts.dark()),
+    blocks.figure(
+        token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=blocks.dark()),
         table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",
         caption=filled(
             "What {model} would fill in at its last layer with n layers put back, read by {read_by}.", model=got.model, read_by=read_by
@@ -144,7 +146,7 @@ def _show(got: "ReplacedAnswer", where: str) -> None:
         alt=f"Answers by number of replaced layers for: {answer.prompt}",
     )  # fmt: skip
     if len(followed):
-        parts.figure(
+        blocks.figure(
             rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers put back to {got.base}"),
             table=followed.rename(columns={"layer": "n"}), stamp=stamp, name="live-replaced-ranks",
             caption=f"n = 0 is the fine-tuned model; n = {last} has all layers of its base, but not its embeddings and head.",

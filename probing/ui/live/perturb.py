@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from probing.core import behaviours
-from probing.core.behaviours import Changed
 from probing.core.errors import ProbingError
-from probing.core.facts import MASK
-from probing.core.sentence_names import find_name, other_name
-from probing.figures.rank_lines import rank_lines
-from probing.figures.token_grid import token_grid
-from probing.ui import cloze_answer, live_models, parts, selection
-from probing.ui.exports import Stamp
-from probing.ui.page import View
-from probing.ui.text import escape, filled
+from probing.core.facts.fact import MASK
+from probing.core.perturb import rules
+from probing.core.perturb.names import find_name, other_name
+from probing.core.perturb.rules import Changed
+from probing.figures.tokens.rank_lines import rank_lines
+from probing.figures.tokens.token_grid import token_grid
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.live import answer_view
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import escape, filled
 
 if TYPE_CHECKING:
-    from probing.models.live import Answer
+    from probing.models.knowledge.ask import Answer
 
 TYPED = "as typed"
-_SHOWN = {"": TYPED, **behaviours.BEHAVIOURS}
+_SHOWN = {"": TYPED, **rules.BEHAVIOURS}
 #: Words of one model whose ranks are drawn twice, before and after the change.
 MOST_WORDS = 3
 
@@ -60,10 +62,10 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
     if MASK not in prompt:
         return Changed(None, f"write the gap as {MASK}")
     if behaviour == "negated":
-        return behaviours.negated(prompt)
+        return rules.negated(prompt)
     if behaviour == "misprimed":
-        right = [cloze_answer.best_word(first), *chosen.watch.split(",")[:1]]
-        offered = behaviours.wrong_answers([token.token for token in first.layers[-1].tokens], [word.strip() for word in right])
+        right = [answer_view.best_word(first), *chosen.watch.split(",")[:1]]
+        offered = rules.wrong_answers([token.token for token in first.layers[-1].tokens], [word.strip() for word in right])
         prime = chosen.prime or (offered[0] if offered else "")
         selection.bound(
             st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60,
@@ -74,21 +76,21 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
                 st.caption("wrong answers of the model:", width="content")
                 for number, word in enumerate(offered):
                     st.button(escape(word), key=f"live.prime.{number}", on_click=selection.update, kwargs={"prime": word})
-        return behaviours.misprimed(prompt, prime)
+        return rules.misprimed(prompt, prime)
     if behaviour == "shuffled":
         selection.bound(st.number_input, "Order number", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
-        return behaviours.shuffled(prompt, chosen.shuffle_seed)
+        return rules.shuffled(prompt, chosen.shuffle_seed)
     if behaviour == "truncated":
         selection.bound(
             st.number_input, "Words kept on either side of the gap", "keep_words", page, min_value=0, max_value=20, step=1, width=280
         )
-        return behaviours.truncated(prompt, min(chosen.keep_words, 20))
+        return rules.truncated(prompt, min(chosen.keep_words, 20))
     name = find_name(prompt)
     if name is None:
-        return behaviours.renamed(prompt, "")
+        return rules.renamed(prompt, "")
     other = chosen.other_name or other_name(name)
     selection.bound(st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60)
-    return behaviours.renamed(prompt, other, name)
+    return rules.renamed(prompt, other, name)
 
 
 def _show(
@@ -104,16 +106,16 @@ def _show(
     for choice, watch in asked:
         texts = (first.prompt, changed.text)
         try:
-            words = _words(choice, head, texts, cloze_answer.best_word(first), watch, alone=len(asked) == 1)
+            words = _words(choice, head, texts, answer_view.best_word(first), watch, alone=len(asked) == 1)
             pair = [live_models.ask(choice, head, text, 5, words, None) for text in texts]
         except ProbingError as error:
-            parts.problem(error)
+            blocks.problem(error)
             continue
         both = []
         for row, (version, got) in enumerate(zip((TYPED, behaviour), pair, strict=True)):
-            last = cloze_answer.tokens_of(got)
+            last = answer_view.tokens_of(got)
             both.append(last[last["layer"] == last["layer"].max()].assign(layer=row, sentence=got.prompt, version=version))
-            lines.append(cloze_answer.watched_of(got).assign(version=version))
+            lines.append(answer_view.watched_of(got).assign(version=version))
         tokens[choice.name] = pd.concat(both, ignore_index=True)
     if not tokens:
         return
@@ -134,8 +136,8 @@ def _grids(tokens: Mapping[str, pd.DataFrame], rows: list[str], stamp: Stamp) ->
         with places[number % 2]:
             if len(tokens) > 1:
                 st.markdown(filled("**{model}**", model=model))
-            parts.figure(
-                token_grid(table, columns=5, rows=rows, dark=parts.dark()), stamp=stamp,
+            blocks.figure(
+                token_grid(table, columns=5, rows=rows, dark=blocks.dark()), stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
                 table=table[["model", "version", "sentence", "place", "token", "probability"]],
                 alt=f"Answers of the last layer of {model} to: {' and: '.join(dict.fromkeys(table['sentence']))}",
@@ -158,16 +160,16 @@ def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) 
     series = "word" if len(models) == 1 else "model"
     followed = followed.assign(name=[f"{what}, {version}" for what, version in zip(followed[series], followed["version"], strict=True)])
     if series == "model":
-        colours = cloze_answer.colours_of(view, models)
+        colours = answer_view.colours_of(view, models)
     else:
-        palette = cloze_answer.theme.PALETTE
+        palette = answer_view.theme.PALETTE
         colours = {word: palette[number % len(palette)] for number, word in enumerate(dict.fromkeys(followed["word"]))}
     names = followed[["name", series, "version"]].drop_duplicates()
-    parts.figure(
+    blocks.figure(
         rank_lines(
             followed, colours={name: colours[what] for name, what, _ in names.itertuples(index=False)},
             dashes={name: "solid" if version == TYPED else "dot" for name, _, version in names.itertuples(index=False)},
         ),
         table=followed.drop(columns="name"), stamp=stamp, name="live-changed-ranks",
-        caption=f"Dotted: the changed sentence. {cloze_answer.RANK_CAPTION}", alt="Ranks by layer, as typed and changed",
+        caption=f"Dotted: the changed sentence. {answer_view.RANK_CAPTION}", alt="Ranks by layer, as typed and changed",
     )  # fmt: skip

@@ -4,11 +4,13 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures import theme
-from probing.ui import columns, fact_list, facts_behind, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.page import View
-from probing.ui.reported import report
-from probing.ui.text import count, escape, filled, listing
+from probing.ui.facts import fact_list
+from probing.ui.frame import facts_link, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.reported import report
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks, tables
+from probing.ui.widgets.markdown import count, escape, filled, listing
 
 DEFINITIONS = {
     "caption": "Known better at some inner layer than at the last (the caption of the paper's Table 2).",
@@ -54,20 +56,20 @@ def draw_models(view: View) -> None:
         )
         headings[f"n P@{k}"] = number(f"n, k = {k}", help=filled("Number of the relations that are forgotten at rank ≤ {k}.", k=k))
     st.dataframe(
-        wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=parts.EMPTY,
-        column_config=columns.fitted(wide, headings), column_order=[*(name for name in wide if name != "relations"), "relations"],
+        wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=blocks.EMPTY,
+        column_config=tables.fitted(wide, headings), column_order=[*(name for name in wide if name != "relations"), "relations"],
     )  # fmt: skip
     st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")
     stamp = view.stamp(
         f"forgotten relations, {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}", tuple(table["run_id"].unique())
     )
     st.download_button(
-        "CSV of all definitions", lambda: parts.exports.csv_bytes(table.assign(names=table["names"].map(" ".join)), stamp),
-        parts.exports.file_name("forgotten-relations", stamp, ".csv"), "text/csv", key="forgotten.csv", on_click="ignore",
+        "CSV of all definitions", lambda: blocks.export.csv_bytes(table.assign(names=table["names"].map(" ".join)), stamp),
+        blocks.export.file_name("forgotten-relations", stamp, ".csv"), "text/csv", key="forgotten.csv", on_click="ignore",
         icon=":material/download:",
     )  # fmt: skip
     if chosen.model in models and view.runs["base"].fillna("").eq("").all():
-        parts.missing("So far there is no fine-tuned model beside it.", parts.FINETUNE_COMMAND)
+        blocks.missing("So far there is no fine-tuned model beside it.", blocks.FINETUNE_COMMAND)
 
 
 def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataFrame:
@@ -107,7 +109,7 @@ def draw_relations(view: View) -> None:
         )
         with st.container(horizontal=True):
             for row in lost.head(_MOST_LINKS).itertuples():
-                facts_behind.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
+                facts_link.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
     doubling = int(table["doubling"].astype(bool).sum())
     st.caption(
         filled(
@@ -120,13 +122,13 @@ def draw_relations(view: View) -> None:
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
             row = shown.iloc[rows[0]]
-            facts_behind.go(view, relation=str(row["relation"]), at_layer=int(row["best_layer"]), at_rank=chosen.k)
+            facts_link.go(view, relation=str(row["relation"]), at_layer=int(row["best_layer"]), at_rank=chosen.k)
 
     number = st.column_config.NumberColumn
     st.caption(
         "Select a row to open the facts that its best inner layer knows. A click on a column's head sorts; details follow to the right."
     )
-    parts.table_with_download(
+    blocks.table_with_download(
         shown, stamp=view.stamp(f"forgotten relations, rank ≤ {chosen.k}, {chosen.model} {chosen.head}, {set_name(chosen.probe_set)}, "
         f"{view.filter_words()}", (run["run_id"],)),
         name="relation-forgetting", key=key, on_select=picked, selection_mode="single-row",

@@ -3,16 +3,18 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures.relation_curves import MOST_LINES, relation_curves
-from probing.figures.relation_map import ORDERS, relation_map, row_facts
-from probing.reports.selection_of_runs import pairs
-from probing.ui import fact_list, facts_behind, parts, selection
-from probing.ui.chosen_runs import set_name
+from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
+from probing.figures.knowledge.relation_map import ORDERS, relation_map, row_facts
+from probing.reports.runs import pairs
 from probing.ui.curves import swapped_words
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.reported import report
-from probing.ui.text import count, filled
+from probing.ui.facts import fact_list
+from probing.ui.frame import facts_link, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.reported import report
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import count, filled
 
 #: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
@@ -79,14 +81,14 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
                 layers=int(points["layer"].max()),
             )
         )
-    parts.figure(
+    blocks.figure(
         drawing(relation_map, points, k=chosen.k, order=chosen.row_order, base=base), table=points,
         stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
         caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
         + (filled(" than {base} knows there; orange: fewer", base=base) if base else "")
         + ". “Earliest first”: by the first layer with half of what the last layer knows. Click a cell to open its facts.",
         alt=f"P@{chosen.k} by relation and layer of {chosen.model}",
-        on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
+        on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
     )  # fmt: skip
     _by_hand(view, points)
 
@@ -102,7 +104,7 @@ def _by_hand(view: View, points: pd.DataFrame) -> None:
         if len(cell) and pd.notna(cell["value"].iloc[0]):
             n = int(cell["n"].iloc[0])
             hits = round(float(cell["value"].iloc[0]) * n)
-            facts_behind.link(
+            facts_link.link(
                 view, filled("Open {hits:,} of {n:,} facts", hits=hits, n=n), relation=relation, at_layer=layer, at_rank=view.chosen.k
             )
 
@@ -122,13 +124,13 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
     )  # fmt: skip
     mine = points[points["relation"].isin(shown)]
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
-    parts.figure(
+    blocks.figure(
         drawing(relation_curves, mine, k=view.chosen.k), table=mine,
         stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (fact_list.run_of(view)["run_id"],)), name="relation-curves",
         caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. "
         f"{swapped_words(mine, 'relation')} Click a point to open its facts.",
         alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",
-        on_point=lambda point: facts_behind.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k),
+        on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k),
     )  # fmt: skip
 
 

@@ -6,13 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.published import Claim
-from probing.reports.claims import Judged
-from probing.reports.evidence import BASE, FAILS, HOLDS, UNTESTED
-from probing.reports.reproduction import Gathered, Reproduction
-from probing.ui import navigation, parts
-from probing.ui.page import View
-from probing.ui.reproduction import published, stamp
-from probing.ui.text import code, escape, filled
+from probing.reports.reproduction.claims import Judged
+from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED
+from probing.reports.reproduction.tables import Gathered, Reproduction
+from probing.ui.frame import navigation
+from probing.ui.frame.page import View
+from probing.ui.reproduction.paper_tables import published, stamp
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import code, escape, filled
 
 _LOOK = {
     HOLDS: (":material/check_circle:", "green"),
@@ -43,7 +44,7 @@ def cards(view: View, ours: Reproduction) -> None:
         )
     )
     # Numbers and rule are too long for a row; each card below has them.
-    parts.table_with_download(
+    blocks.table_with_download(
         table, stamp=stamp(view, gathered, "claims"), name="claims", height="content", column_order=["verdict", "claim"],
         column_config={"claim": st.column_config.TextColumn(width=690)},
     )  # fmt: skip
@@ -63,7 +64,7 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
         st.caption(filled("Asked: {query}", query=code(judged.query)))
         if len(judged.table):
             with st.expander("The rows behind it", icon=":material/table:"):
-                parts.table_with_download(
+                blocks.table_with_download(
                     judged.table, stamp=stamp(view, gathered, f"claim: {claim.name}"), name=f"claim-{claim.name.replace(' ', '-')}"
                 )
         page, label, changes = _view_of(claim.name, gathered)

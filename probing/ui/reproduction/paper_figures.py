@@ -7,19 +7,20 @@ import streamlit as st
 
 from probing.core.metrics import METRICS
 from probing.core.published import PublishedFigure
-from probing.figures.layer_curve import layer_curve
-from probing.figures.relation_curves import relation_curves
-from probing.figures.total_bars import total_bars
-from probing.reports.evidence import BASE
-from probing.reports.precision import precision_by_relation
-from probing.reports.reproduction import OTHER_FACTS, Gathered, beside, shown_set
+from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.knowledge.relation_curves import relation_curves
+from probing.figures.knowledge.total_bars import total_bars
+from probing.reports.knowledge.precision import precision_by_relation
+from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.tables import OTHER_FACTS, Gathered, beside, shown_set
 from probing.store.database import Database
-from probing.ui import navigation, parts, selection
-from probing.ui.chosen_runs import set_name
-from probing.ui.drawings import drawing
-from probing.ui.page import View
-from probing.ui.reproduction import published, stamp
-from probing.ui.text import filled
+from probing.ui.frame import navigation, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.reproduction.paper_tables import published, stamp
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
 
 _ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 
@@ -82,7 +83,7 @@ def _names(sets: dict[str, str]) -> dict[str, str]:
 def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
     table = _chosen(gathered.total, objectives, sets, k=1, average="micro")
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
-    parts.figure(
+    blocks.figure(
         drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets)), table=table,
         stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
         caption="Solid: known at the last layer. Hatched: known at some inner layer only. Over facts (micro), as the authors' code pools "
@@ -100,7 +101,7 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
         layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels,
         controls=view.controls,
     )  # fmt: skip
-    parts.figure(
+    blocks.figure(
         drawn, table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, {metric.label}, macro", table),
         name=f"figure-{figure.number}-{k}", alt=f"{figure.title}, {metric.label}",
         caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals.",
@@ -122,7 +123,7 @@ def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     table = _of_relations(view.results.data_version, runs["run_id"].iloc[0], view.results.database)
     table = table[table["relation"].isin(figure.relations)]
     table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
-    parts.figure(
+    blocks.figure(
         drawing(relation_curves, table, k=1), table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, P@1", runs),
         name=f"figure-{figure.number}", alt=figure.title,
         caption="P@1 by layer of the relations that the paper names. Bands are 95 % intervals; dashed: the relation's majority answer.",

@@ -5,13 +5,14 @@ import streamlit as st
 
 from probing.core.published import Published, read_published
 from probing.core.registry import read_registry
-from probing.reports.evidence import BASE
-from probing.reports.reproduction import NOT_PUBLISHED, Family, Gathered, Reproduction, families, lay_beside
+from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.tables import NOT_PUBLISHED, Family, Gathered, Reproduction, families, lay_beside
 from probing.store.database import Database
-from probing.ui import parts, selection
-from probing.ui.chosen_runs import HEADS, set_name
-from probing.ui.page import View
-from probing.ui.text import Markdown, count, filled
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import HEADS, set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import Markdown, count, filled
 
 #: The paper's own base: with any other, numbers are compared with another model's.
 PAPERS_BASE = "bert-base-uncased"
@@ -101,7 +102,7 @@ def _table_1(view: View, ours: Reproduction) -> None:
     gathered, table = ours.gathered, ours.table_1.assign(ours=ours.table_1["ours"].map(set_name))
     base = gathered.runs[gathered.runs["objective"] == BASE]
     number = st.column_config.NumberColumn
-    parts.table_with_download(
+    blocks.table_with_download(
         table, stamp=stamp(view, gathered, "Table 1", base), name="table-1",
         column_order=["probe_set", "part", "published_facts", "probed", "read", "published_relations", "relations", "comparable"],
         column_config={
@@ -129,7 +130,7 @@ def _table_1(view: View, ours: Reproduction) -> None:
 def _table_2(view: View, ours: Reproduction) -> None:
     st.markdown("### Table 2: forgotten T-REx relations")
     number = st.column_config.NumberColumn
-    parts.table_with_download(
+    blocks.table_with_download(
         ours.table_2, shown=briefly(ours.table_2), stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten), name="table-2",
         height="content",
         column_order=[
@@ -155,7 +156,7 @@ def _table_3(view: View, ours: Reproduction) -> None:
     st.markdown("### Table 3: the last layer and all layers, P@1 in per cent")
     gathered, table = ours.gathered, ours.table_3.assign(ours=ours.table_3["ours"].map(set_name))
     decimals = st.column_config.NumberColumn
-    parts.table_with_download(
+    blocks.table_with_download(
         table, shown=briefly(table), stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3",
         height="content", column_order=["row", "probe_set", "published", "ours_micro", "ours_macro", "facts", "comparable"],
         column_config={

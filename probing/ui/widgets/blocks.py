@@ -6,10 +6,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from probing.ui import columns, exports
-from probing.ui.drawings import Drawing, for_file, stamped
-from probing.ui.exports import Stamp
-from probing.ui.text import escape, filled
+from probing.ui.widgets import export, tables
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import Drawing, for_file, stamped
+from probing.ui.widgets.markdown import escape, filled
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head lens"
 BUILD_COMMAND = "python -m probing build"
@@ -42,7 +42,7 @@ def figure(
         "displaylogo": False,
         "displayModeBar": True,
         "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": kind.lower(), "filename": exports.file_name(name, stamp), "scale": 2 if kind == "PNG" else 1},
+        "toImageButtonOptions": {"format": kind.lower(), "filename": export.file_name(name, stamp), "scale": 2 if kind == "PNG" else 1},
     }
     key = f"{name}.figure"
     if on_point:
@@ -59,16 +59,16 @@ def figure(
         st.caption(escape(caption))
     with st.expander("Table and downloads", icon=":material/table:"):
         top = table.head(MOST_ROWS)
-        st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=columns.fitted(top), column_order=columns.telling(top))
+        st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top))
         if len(table) > MOST_ROWS:
             st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MOST_ROWS, n=len(table)))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.download_button(
-                "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
+                "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
                 key=f"{name}.csv", on_click="ignore", icon=":material/download:",
             )  # fmt: skip
             st.download_button(
-                "HTML", lambda: exports.html_bytes(for_file(drawn, stamp.text), stamp), exports.file_name(name, stamp, ".html"),
+                "HTML", lambda: export.html_bytes(for_file(drawn, stamp.text), stamp), export.file_name(name, stamp, ".html"),
                 "text/html", key=f"{name}.html", on_click="ignore", icon=":material/download:",
             )  # fmt: skip
             st.segmented_control("The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image")
@@ -88,9 +88,9 @@ def table_with_download(
         **options: others of ``st.dataframe``, ``column_order`` above all.
     """
     top = (table if shown is None else shown).head(MOST_ROWS)
-    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=columns.fitted(top, column_config), **options)
+    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top, column_config), **options)
     st.download_button(
-        "CSV", lambda: exports.csv_bytes(table, stamp), exports.file_name(name, stamp, ".csv"), "text/csv",
+        "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
         key=f"{name}.csv", on_click="ignore", icon=":material/download:",
     )  # fmt: skip
     st.caption(escape(stamp.text))

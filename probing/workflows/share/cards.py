@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 
 from probing import __version__
-from probing.commands.hub_heads import HeadSet
-from probing.core.facts import PROBE_SETS
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.registry import ModelEntry
 from probing.store.schema import SCHEMAS
+from probing.workflows.share.heads import HeadSet
 
 #: What ``prediction`` columns mean, for readers of the data set.
 COLUMNS = {

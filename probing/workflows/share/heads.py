@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probing.core.errors import FactsError, HeadError, HubError
-from probing.core.places import cache_folder
+from probing.core.files.atomic import copy_whole, place_folder
+from probing.core.files.share_manifest import SharedManifest
+from probing.core.paths import cache_folder
 from probing.core.registry import file_sha256
-from probing.core.shared_manifest import SharedManifest
-from probing.core.whole_files import copy_whole, place_folder
 
 if TYPE_CHECKING:
-    from probing.models.encoders import Encoder
+    from probing.models.encoders.load import Encoder
 
 #: Head files need no name of a place: the folder says whose they are.
 HEADS = "heads"
@@ -55,8 +55,8 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
     Raises:
         HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
     """
-    from probing.models.catalogue import heads_folder, heads_of
-    from probing.models.head_files import head_path, load_heads, read_identity, train_command, validation_losses
+    from probing.models.encoders.catalogue import heads_folder, heads_of
+    from probing.models.heads.files import head_path, load_heads, read_identity, train_command, validation_losses
 
     found = []
     for kind in kinds or ("full", "tied"):
@@ -80,8 +80,8 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
 
 def known_text(sets: Sequence[HeadSet]) -> list[str]:
     """The hub's name of the text that all heads learnt from, where it is the fetched WikiText-2."""
-    from probing.commands.head_text import head_text
-    from probing.models.head_training import text_sha256
+    from probing.models.heads.training import text_sha256
+    from probing.workflows.head_text import head_text
 
     try:
         fetched = text_sha256(*head_text(None, None))
@@ -92,8 +92,8 @@ def known_text(sets: Sequence[HeadSet]) -> list[str]:
 
 def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
     """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right, or a set has gaps."""
-    from probing.models.head_files import read_identity, read_weights, refuse_damage, validation_losses
-    from probing.models.head_recipe import HeadRecipe
+    from probing.models.heads.files import read_identity, read_weights, refuse_damage, validation_losses
+    from probing.models.heads.recipe import HeadRecipe
 
     layers, shapes = defaultdict[str, set[int]](set), defaultdict[str, set[str]](set)
     for file in manifest.content:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from probing.core.errors import HubError
-from probing.core.shared_manifest import CARD, MANIFEST, What, read_manifest
-from probing.core.whole_files import copy_whole
+from probing.core.files.atomic import copy_whole
+from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifest
 
 #: What the hub calls a repository of each kind.
 REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset"}

@@ -6,12 +6,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probing.commands.hub_runs import DATA, incomplete, lenders_file
 from probing.core.errors import HubError, StoreError
-from probing.core.facts import Fact, fill
-from probing.core.places import result_folders
-from probing.core.shared_manifest import SharedManifest
+from probing.core.facts.fact import Fact, fill
+from probing.core.files.share_manifest import SharedManifest
+from probing.core.paths import result_folders
 from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
+from probing.workflows.share.runs import DATA, incomplete, lenders_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,7 +92,7 @@ def _read(path: Path, table: str, title: str) -> "pa.Table":
 
 def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
     """File name -> how many rows its run lets it have, and how many values a list of it."""
-    from probing.store.swapped_ranks import names_lenders
+    from probing.store.knowledge.swapped_ranks import names_lenders
 
     found: dict[str, tuple[Sequence[int], int]] = {}
     for row in runs.values():
@@ -128,7 +128,7 @@ def _facts_file(row: dict) -> str:
 def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str | None:
     """What a run's row says otherwise than its name, its configuration and the manifest, or which file it lacks; None if nothing."""
     from probing.store.check import fingerprint_problem
-    from probing.store.swapped_ranks import names_lenders
+    from probing.store.knowledge.swapped_ranks import names_lenders
 
     if problem := fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row):
         return problem

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from probing.commands.hub_heads import link_or_copy
 from probing.core.errors import HubError, StoreError
+from probing.core.files.atomic import copy_whole
+from probing.core.files.share_manifest import SharedManifest
 from probing.core.registry import file_sha256, name_in_files
-from probing.core.shared_manifest import SharedManifest
-from probing.core.whole_files import copy_whole
+from probing.workflows.share.heads import link_or_copy
 
 DATA = "data"
 #: What may differ between two makings of the same run.
@@ -45,7 +45,7 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
 
 
 def _gather_one(row: dict, path: Path, target: Path) -> None:
-    from probing.store.swapped_ranks import names_lenders
+    from probing.store.knowledge.swapped_ranks import names_lenders
 
     folder, run_id = path.parent, row["run_id"]
     predictions = folder / f"predictions-{run_id}.parquet"
@@ -92,8 +92,8 @@ def lenders_file(row: dict) -> str:
 
 def _wrong_lenders(row: dict, predictions: pa.Table, facts: Path, lenders: Path) -> str | None:
     """What is wrong with a run's lenders, where its configuration names them; None if nothing."""
+    from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
     from probing.store.parquet import read_table
-    from probing.store.swapped_ranks import lender_problem, names_lenders, stored_facts
 
     if not names_lenders(row["config"]):
         return None
