@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-scale stress lint format check clean
+.PHONY: help setup app test test-scale stress bench lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
 	@echo "make test    environment, install, all tests; browser tests where chromium is to be had"
 	@echo "make test-scale  Ray with two workers and submitit's local executor, workers killed (installs both; 4 minutes)"
 	@echo "make stress  kills every long command at random moments, fills the disk, damages files: minutes"
+	@echo "make bench   our speed as ratios against named alternatives; PARTS='heads live' measures some, ARGS=--json prints JSON"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make format  ruff's formatter"
@@ -48,6 +49,9 @@ test-scale: $(VENV)/.installed-scale
 
 stress: $(VENV)/.installed-dev
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "" -s tests/faults
+
+bench: setup
+	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -1,8 +1,11 @@
-"""Imports point one way, and each heavy library lives in one room."""
+"""Imports point one way, a capability knows no other, and each heavy library lives in one room."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,80 +22,208 @@ ALLOWED = {
     "reports": {"core", "store"},
     "jobs": {"core"},
     "ui": {"core", "models", "store", "figures", "reports"},
-    "bench": {"core", "models", "store", "figures", "reports", "ui"},
-    "commands": {"core", "models", "store", "figures", "reports", "jobs", "bench"},
+    "workflows": {"core", "models", "store", "reports", "jobs"},
+    "commands": {"core", "models", "store", "figures", "reports", "jobs", "workflows"},
 }
 #: library -> rooms that may import it.
 HEAVY = {
-    "torch": {"models", "bench", "commands"},
-    "transformers": {"models", "bench", "commands"},
-    "duckdb": {"store", "bench"},
+    "torch": {"models", "workflows", "commands"},
+    "transformers": {"models", "workflows", "commands"},
+    "duckdb": {"store"},
     "plotly": {"figures", "ui"},
-    "streamlit": {"ui", "bench"},
+    "streamlit": {"ui"},
     "typer": {"commands"},
     "ray": {"jobs"},
     "submitit": {"jobs"},
 }
+#: Libraries that only this room imports at the top of a file; others that may import them do so inside functions.
+AT_THE_TOP = {"torch": "models", "transformers": "models"}
+
+#: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
+CAPABILITIES = ("knowledge", "edges", "sentences")
+#: A page belongs to one capability; its folder, or its one file, in ``ui``.
+PAGES = {"curves": "knowledge", "relations": "knowledge", "compare": "knowledge", "facts": "knowledge"}
+#: Pages that show every capability, and all else that joins them -> why it may import any of them.
+JOINERS = {
+    "ui/home": "the first page shows what each capability found",
+    "ui/live": "one sentence is asked everything that can be asked of it",
+    "ui/methods.py": "defines the quantities of all capabilities",
+    "ui/reproduction": "the papers' numbers and claims are of several capabilities",
+    "reports/reproduction": "as the page",
+    "store/build.py": "one database holds the tables of all capabilities",
+    "store/check.py": "checks the tables of all capabilities",
+    "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
+}
+#: Not yet cut: shared files that know one capability -> what has to happen first.
+UNCUT = {
+    "ui/frame/selection.py": "one frozen value holds the fields of all pages; ends with one for each page",
+    "ui/frame/results.py": "looks queries up by name; ends when pages pass functions",
+    "ui/frame/reported.py": "looks reports up by name; ends when pages pass functions",
+}
+#: Rooms that join the others by their nature.
+JOINING_ROOMS = ("workflows", "commands")
+#: In ``ui``, what every page may use.
+FOR_ALL_PAGES = ("frame", "widgets")
+MOST_FILES = 12
 
 
 def imported(path: Path) -> set[str]:
     """Every module that a file imports, at the top or inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return set(_names(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """Every module that is loaded when the file is."""
+
+    def walk(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                continue
+            yield node
+            for part in ("body", "orelse", "finalbody"):
+                yield from walk(getattr(node, part, []))
+
+    return set(_names(walk(ast.parse(path.read_text(encoding="utf-8")).body)))
+
+
+def _names(nodes) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def modules(room: str) -> list[Path]:
-    return sorted((PACKAGE / room).rglob("*.py"))
+def ours(path: Path) -> list[Path]:
+    """The files of the package that a file imports, below ``probing/``."""
+    places = (PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in imported(path) if name.startswith("probing."))
+    return sorted({place.relative_to(PACKAGE) for place in places if place.is_file()})
+
+
+def files(room: str = ".") -> list[Path]:
+    """Files of a room, below ``probing/``."""
+    return sorted(path.relative_to(PACKAGE) for path in (PACKAGE / room).rglob("*.py"))
+
+
+def below(path: Path, places) -> bool:
+    return any(path == Path(place) or Path(place) in path.parents for place in places)
+
+
+def page_of(path: Path) -> str | None:
+    """The page that a file of ``ui`` belongs to."""
+    if path.parts[0] != "ui" or len(path.parts) < 2 or path == Path("ui/__init__.py"):
+        return None
+    name = Path(path.parts[1]).stem
+    return None if name in FOR_ALL_PAGES else name
+
+
+def capability_of(path: Path) -> str | None:
+    """The capability that a file belongs to; None for what is shared."""
+    words = [*path.parts[1:-1], path.stem] if len(path.parts) > 1 else []
+    return next((word for word in words if word in CAPABILITIES), None) or PAGES.get(page_of(path) or "")
 
 
 @pytest.mark.parametrize("room", ALLOWED)
 def test_a_room_imports_only_the_rooms_below_it(room):
-    for path in modules(room):
-        rooms = {name.split(".")[1] for name in imported(path) if name.startswith("probing.") and (PACKAGE / name.split(".")[1]).is_dir()}
+    for path in files(room):
+        rooms = {place.parts[0] for place in ours(PACKAGE / path) if len(place.parts) > 1}
         assert rooms <= ALLOWED[room] | {room}, f"{path} imports {sorted(rooms)}"
+
+
+def test_every_room_has_its_place_in_the_order():
+    assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(ALLOWED)
+
+
+def test_a_capability_imports_no_other_and_what_is_shared_imports_none():
+    for path in files():
+        if below(path, [*JOINERS, *UNCUT]) or (path.parts[0] in JOINING_ROOMS and capability_of(path) is None):
+            continue
+        mine = capability_of(path)
+        others = [str(place) for place in ours(PACKAGE / path) if capability_of(place) not in (None, mine)]
+        assert not others, f"{path} ({mine or 'shared'}) imports {others}"
+
+
+def test_pages_share_the_frame_and_the_widgets_only():
+    for path in files("ui"):
+        if below(path, JOINERS):
+            continue
+        pages = {page for place in ours(PACKAGE / path) if (page := page_of(place))}
+        assert pages <= {page_of(path)}, f"{path} imports the pages {sorted(pages)}"
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_folders_of_a_room_do_not_import_each_other_in_a_circle(room):
+    below_it: dict[str, set[str]] = {}
+    for path in files(room):
+        if len(path.parts) > 2:
+            others = {place.parts[1] for place in ours(PACKAGE / path) if place.parts[0] == room and len(place.parts) > 2}
+            below_it.setdefault(path.parts[1], set()).update(others - {path.parts[1]})
+    try:
+        list(TopologicalSorter(below_it).static_order())
+    except CycleError as error:
+        pytest.fail(f"{room}: {' -> '.join(error.args[1])}")
+
+
+def test_every_page_belongs_to_a_capability_or_joins_them():
+    for path in files("ui"):
+        if (page := page_of(path)) is not None:
+            assert page in CAPABILITIES or page in PAGES or below(path, JOINERS), f"{path}: whose page is it?"
+
+
+def test_every_exception_is_there_and_is_needed():
+    for place in [*JOINERS, *UNCUT]:
+        assert (PACKAGE / place).exists(), place
+    for place in UNCUT:
+        mine = capability_of(Path(place))
+        assert [one for one in ours(PACKAGE / place) if capability_of(one) not in (None, mine)], f"{place} is cut: take it off the list"
+
+
+def test_a_folder_holds_no_more_files_than_can_be_read_at_a_glance():
+    counted = Counter(path.parent for path in files() if path.name != "__init__.py")
+    assert {str(folder): n for folder, n in counted.items() if n > MOST_FILES} == {}
 
 
 @pytest.mark.parametrize("library", HEAVY)
 def test_a_heavy_library_stays_in_its_room(library):
-    for path in PACKAGE.rglob("*.py"):
-        room = path.relative_to(PACKAGE).parts[0]
-        if library in {name.split(".")[0] for name in imported(path)}:
-            assert room in HEAVY[library], f"{path} imports {library}"
+    for path in files():
+        if library in {name.split(".")[0] for name in imported(PACKAGE / path)}:
+            assert path.parts[0] in HEAVY[library], f"{path} imports {library}"
 
 
-def test_measuring_is_reached_through_its_command_only_and_not_before_it_runs():
+@pytest.mark.parametrize("library", AT_THE_TOP)
+def test_only_one_room_loads_a_heavy_library_with_its_files(library):
+    for path in files():
+        if library in {name.split(".")[0] for name in imported_at_once(PACKAGE / path)}:
+            assert path.parts[0] == AT_THE_TOP[library], f"{path} imports {library} at the top; import it where it is used"
+
+
+def test_the_package_does_without_tests_and_the_command_line_without_pages_and_clusters():
     for path in [*PACKAGE.rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
-        if "bench" not in path.relative_to(ROOT).parts:
-            ours = {name for name in imported(path) if name == "tests.speed" or name.startswith("tests.speed.")}
-            assert not ours or path == PACKAGE / "commands" / "bench.py", f"{path} imports {sorted(ours)}"
-    code = "import sys, probing.commands.main; print([name for name in sys.modules if name in ('streamlit', 'ray', 'tests.speed')])"
+        assert "tests" not in {name.split(".")[0] for name in imported(path)}, path
+    code = "import sys, probing.commands.main; print([name for name in sys.modules if name in ('streamlit', 'ray')])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "[]"
 
 
 def test_pages_import_only_streamlit_ui_and_figures():
     for path in [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]:
-        ours = {name for name in imported(path) if name.startswith("probing.")}
-        assert all(name.split(".")[1] in {"ui", "figures", "core"} for name in ours), f"{path} imports {sorted(ours)}"
+        names = {name for name in imported(path) if name.startswith("probing.")}
+        assert all(name.split(".")[1] in {"ui", "figures", "core"} for name in names), f"{path} imports {sorted(names)}"
         assert not {"torch", "transformers", "duckdb", "typer"} & {name.split(".")[0] for name in imported(path)}
 
 
 def test_sql_stands_in_the_store_only():
-    for path in PACKAGE.rglob("*.py"):
-        if path.relative_to(PACKAGE).parts[0] != "store":
-            text = path.read_text(encoding="utf-8")
-            assert "SELECT " not in text, f"{path} holds SQL"
+    for path in files():
+        if path.parts[0] != "store":
+            assert "SELECT " not in (PACKAGE / path).read_text(encoding="utf-8"), f"{path} holds SQL"
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
-    code = (
-        "import sys, probing.commands.main, probing.ui.frame.results, probing.figures.knowledge.layer_curve; print('torch' in sys.modules)"
-    )
+    loaded = "probing.commands.main, probing.ui.frame.results, probing.figures.knowledge.layer_curve"
+    code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"
 
@@ -113,18 +244,3 @@ def test_committed_binaries_are_within_the_budget():
     }
     assert sum(sizes.values()) < 100_000_000
     assert not [path for path in sizes if path.suffix == ".duckdb"]
-
-
-def test_results_are_renamed_by_whole_files_only():
-    """``Path.replace`` and ``Path.rename`` without fsync leave an empty file after a power cut; one place calls both."""
-    # What is damaged is put aside, and what times the program writes results of nobody.
-    allowed = {"core/whole_files.py", "jobs/manifest.py", "bench/measurement.py"}
-    found = set()
-    for path in (ROOT / "probing").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1 and not node.keywords):
-                continue
-            # Of texts the first has two arguments, of frames the second a keyword or a name.
-            if node.func.attr in ("replace", "rename") and not isinstance(node.args[0], ast.Constant):
-                found.add(path.relative_to(ROOT / "probing").as_posix())
-    assert found <= allowed

@@ -96,8 +96,8 @@ def test_the_store_builds_and_its_reports_have_the_numbers_of_0_2(run, store, wh
     ("model", "head", "seed", "layers"), [(BASE, "tied", 0, 3), (BASE, "full", 0, 3), (TUNED, "tied", 0, 3), (BASE, "tied", 1, 1)]
 )
 def test_trained_heads_open_and_fit_their_model(store, model, head, seed, layers):
-    from probing.models.encoders.catalogue import heads_folder, open_encoder
-    from probing.models.heads.files import load_heads
+    from probing.models.encoders.catalogue import open_encoder
+    from probing.models.heads.files import heads_folder, load_heads
 
     encoder = open_encoder(model, device="cpu")
     wanted = list(range(3))[-layers:]

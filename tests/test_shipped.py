@@ -126,7 +126,7 @@ def test_every_exposure_is_there_and_held_out_facts_are_few(database):
 
 @pytest.mark.parametrize("model", FAMILY)
 def test_ask_answers_for_every_shipped_model_at_all_layers(model):
-    from probing.models.encoders.catalogue import open_live
+    from probing.models.knowledge.ask import open_live
 
     for head in ("tied", "lens"):
         live = open_live(model, head, Path("no-cache"), "cpu")

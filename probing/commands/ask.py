@@ -51,8 +51,8 @@ def ask(
 
 def _open(model: str, head: str | None, device: str, base: str | None) -> "LiveModel":
     """The model with the heads asked for; without a wish the tied ones or, said on stderr, the logit lens, which every model has."""
-    from probing.models.encoders.catalogue import heads_folder, open_encoder
-    from probing.models.heads.files import train_command
+    from probing.models.encoders.catalogue import open_encoder
+    from probing.models.heads.files import heads_folder, train_command
     from probing.models.knowledge.ask import load_live
 
     encoder = open_encoder(model, base, device)

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import ProbingError
-from probing.core.facts.shipped import FACTS_FOLDER
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import read_relations
-from probing.core.paths import cache_folder, database_folder, result_folders
+from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders
 from probing.core.registry import file_sha256, read_registry
 
 

@@ -25,7 +25,6 @@ from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
 from probing.core.files.atomic import no_room
 from probing.core.paths import cannot_write
-from tests.speed.__main__ import bench
 
 app = typer.Typer(
     name="probing",
@@ -49,7 +48,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "gate": gate,
     "facts": facts,
-    "bench": bench,
     "push": push,
     "pull": pull,
 }

@@ -25,12 +25,11 @@ from probing.commands.executors import (
 )
 from probing.core.errors import FactsError, HeadError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
-from probing.core.facts.shipped import FACTS_FOLDER
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import Relation, read_lama_relations, read_relations
 from probing.core.files.atomic import one_at_a_time
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder
 from probing.core.registry import name_in_files
 from probing.core.tokenizer_ids import tokenizer_id
 from probing.jobs.coordinator import Executor, run_job
@@ -74,8 +73,8 @@ def probe(
     import torch
 
     from probing.models.encoders.answer_tokens import askable
-    from probing.models.encoders.catalogue import base_entry, find_entry, heads_folder, open_encoder
-    from probing.models.heads.files import heads_fingerprint, load_heads, no_heads
+    from probing.models.encoders.catalogue import base_entry, find_entry, open_encoder
+    from probing.models.heads.files import heads_fingerprint, heads_folder, load_heads, no_heads
     from probing.models.knowledge.probe import RunConfig, facts_sha256
     from probing.store.build import build_database
     from probing.store.parquet import write_table

@@ -11,11 +11,10 @@ import typer
 
 from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption, executor
 from probing.core.errors import RegistryError, StoreError
-from probing.core.facts.shipped import FACTS_FOLDER
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import read_relations
 from probing.core.files.atomic import write_whole
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
+from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
 
 
@@ -190,7 +189,8 @@ def _finetune(plan: Plan) -> None:
 
 def _heads(plan: Plan) -> None:
     from probing.commands.train_heads import train_heads
-    from probing.models.encoders.catalogue import heads_folder, open_encoder
+    from probing.models.encoders.catalogue import open_encoder
+    from probing.models.heads.files import heads_folder
 
     for model in plan.models:
         for kind in plan.heads:

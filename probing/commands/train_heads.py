@@ -58,8 +58,8 @@ def train_heads(
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
     """
-    from probing.models.encoders.catalogue import open_encoder, trained_heads_folder
-    from probing.models.heads.files import validation_losses
+    from probing.models.encoders.catalogue import open_encoder
+    from probing.models.heads.files import trained_heads_folder, validation_losses
     from probing.models.heads.recipe import HeadRecipe, text_sha256
     from probing.workflows.head_text import head_text
 

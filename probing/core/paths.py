@@ -9,6 +9,9 @@ from probing.core.errors import CacheError
 from probing.core.files.atomic import no_room
 from probing.core.registry import REPOSITORY
 
+#: The shipped folder's place in the repository.
+FACTS_FOLDER = REPOSITORY / "data" / "facts"
+
 #: A full disk is none of them: ``whole_files.no_room`` names it.
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 

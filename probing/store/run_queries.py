@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.scope import KEPT, OF_RUNS, filters, of_runs
+from probing.store.scope import OF_RUNS, of_runs
 
 
 def runs(db: Database) -> pd.DataFrame:
@@ -114,22 +114,6 @@ def majority(
         FROM majority {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
         """,
         of_runs(run_ids, exposures, answer_in_subject),
-    )
-
-
-def layer_ranks(
-    db: Database, run_id: str, layer: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
-    """Rank of every fact of a run at one layer: fact_id, relation, gold_rank. For paired comparisons between runs or layers."""
-    return db.query(
-        f"""
-        SELECT fact_id, relation, gold_rank FROM (
-            SELECT p.fact_id, k.relation, p.gold_rank, k.exposure, k.answer_in_subject
-            FROM predictions p JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
-            WHERE p.run_id = $run_id AND p.layer = $layer
-        ) WHERE {KEPT} ORDER BY fact_id
-        """,
-        {"run_id": run_id, "layer": int(layer), **filters(exposures, answer_in_subject)},
     )
 
 

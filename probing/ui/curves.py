@@ -11,6 +11,7 @@ from probing.ui.frame.page import View
 from probing.ui.frame.results import Results
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
@@ -90,26 +91,6 @@ def _caption(metric: str, table: pd.DataFrame) -> str:
     if METRIC_COLUMNS[metric][2]:
         words.append(swapped_words(table))
     return " ".join([*words, f"{METRICS[metric].definition} Click a point to see its facts."])
-
-
-def swapped_words(points: pd.DataFrame, line: str = "run_id") -> str:
-    """What the dotted lines are, how many facts have one, and where there is none.
-
-    Args:
-        points: columns ``n, swapped_n`` of ``reports.knowledge.precision`` beside the one that tells the lines apart.
-        line: name of that column.
-    """
-    measured = points[points["swapped_n"].notna()]
-    if measured.empty:
-        return "Swapped subject: not measured here."
-    sizes = measured.groupby(line, sort=False)[["n", "swapped_n"]].max().drop_duplicates()
-    has = ", ".join(f"{int(with_one):,} of {int(n):,}" for n, with_one in sizes.itertuples(index=False))
-    words = (
-        "Dotted: the swapped subject, the same facts asked about another subject of the relation that does not have the answer; what "
-        f"lies above it comes from the subject. {has} facts have such a subject."
-    )
-    missing = points[line].nunique() - measured[line].nunique()
-    return f"{words} Not measured for {missing} of the curves." if missing else words
 
 
 def _remember(point: list) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from probing.core.knowledge.answer_types import KINDS, classify, marker, piece, plain, shares, words
+from probing.core.knowledge.answer_types import KINDS, marker, piece, plain, shares, words
+from tests.reference.knowledge import classify
 
 WORDPIECE, BYTES, SENTENCE = "##", "\u0120", "\u2581"
 ASKED = {

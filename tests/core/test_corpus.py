@@ -4,7 +4,6 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import Fact, contains_words, fill
-from probing.core.facts.shipped import FACTS_FOLDER
 from probing.core.facts.templates import Relation, read_relations
 from probing.core.nesia.corpus import (
     EXPOSURES,
@@ -25,6 +24,7 @@ from probing.core.nesia.corpus import (
     word_counts,
 )
 from probing.core.nesia.training_text import training_text, words_to_hold
+from probing.core.paths import FACTS_FOLDER
 
 BORN = Relation(
     "P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth.")

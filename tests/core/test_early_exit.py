@@ -4,8 +4,9 @@ import hashlib
 
 import pytest
 
-from probing.core.knowledge.early_exit import ExitCounts, best_layer, early_exit, is_scored
+from probing.core.knowledge.early_exit import ExitCounts, best_layer, early_exit
 from probing.core.stats.paired import PairedCounts, mcnemar_exact
+from tests.reference.knowledge import is_scored
 
 
 def test_shares_are_those_of_the_scored_half_at_the_chosen_layers():

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from probing.core.knowledge.total import KnowledgeCounts, intermediate_share, knowledge, total_knowledge
+from probing.core.knowledge.total import KnowledgeCounts, intermediate_share, knowledge
+from tests.reference.knowledge import total_knowledge
 from tests.reference.ranks import known_at_any_layer
 
 COUNTS = [KnowledgeCounts("P19", 10, 1, 4), KnowledgeCounts("P36", 30, 15, 18)]

@@ -6,7 +6,7 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
-from probing.core.facts.lama import has_lama_layout, json_lines, known_probe_sets, read_lama
+from probing.core.facts.lama import json_lines, known_probe_sets, read_lama
 
 BORN = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}
 ROCKY = {"sub_label": "Rocky Balboa", "obj_label": "Philadelphia"}
@@ -122,7 +122,6 @@ def test_a_line_separator_inside_a_label_does_not_end_the_line(tmp_path):
 
 
 def test_a_folder_without_any_part_is_an_error(tmp_path, ours):
-    assert not has_lama_layout(tmp_path)
     with pytest.raises(FactsError, match="none of LAMA's parts; expected one of TREx, Google_RE, ConceptNet, Squad"):
         read_lama(tmp_path, ours)
     with pytest.raises(FactsError, match="no folder"):

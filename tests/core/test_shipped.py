@@ -4,8 +4,9 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.lama import read_lama
-from probing.core.facts.shipped import FACTS_FOLDER, read_triples, write_shipped_triples
+from probing.core.facts.shipped import read_triples, write_shipped_triples
 from probing.core.facts.templates import Relation, read_relations
+from probing.core.paths import FACTS_FOLDER
 
 OURS = {
     "P36": Relation("P36", "trex", "capital", "1-1", {"default": "The capital of [X] is [Y]."}),

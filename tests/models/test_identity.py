@@ -10,11 +10,11 @@ from transformers import AutoConfig
 
 from probing.core.errors import HeadError, ModelError
 from probing.core.registry import name_in_files, name_of_model
-from probing.models.encoders.catalogue import find_entry, heads_folder, open_encoder, trained_heads_folder
+from probing.models.encoders.catalogue import find_entry, open_encoder
 from probing.models.encoders.configuration import configuration_digest
 from probing.models.encoders.head import fresh_copy
 from probing.models.encoders.load import load_encoder
-from probing.models.heads.files import HeadIdentity, load_heads, read_identity, save_head
+from probing.models.heads.files import HeadIdentity, heads_folder, load_heads, read_identity, save_head, trained_heads_folder
 from probing.models.knowledge.ask import load_live
 from tests.models import tiny_models
 

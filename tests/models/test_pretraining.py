@@ -5,8 +5,9 @@ import torch
 from probing.core.errors import ModelError
 from probing.core.nesia.corpus import Sentence
 from probing.models.pretraining import train
-from probing.models.pretraining.train import IGNORED, Masker, PretrainRecipe, encode, learning_rate, new_model, plan_batches, pretrain
+from probing.models.pretraining.train import Masker, PretrainRecipe, encode, learning_rate, new_model, pretrain
 from probing.models.pretraining.vocabulary import train_vocabulary
+from probing.models.runtime.planned_batches import IGNORED, plan_batches
 from tests.models import tiny_models
 
 SENTENCES = [

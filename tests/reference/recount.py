@@ -1,4 +1,4 @@
-"""The counts of the tables in ``derived``, made from the predictions themselves: slow, and what the fast way is measured against."""
+"""The counts of ``by_layer``'s tables, made from the predictions themselves: slow, and what the fast way is measured against."""
 
 from collections.abc import Sequence
 

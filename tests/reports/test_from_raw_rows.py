@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from probing.core.knowledge.answer_types import KINDS, classify, marker
-from probing.core.knowledge.early_exit import is_scored
+from probing.core.knowledge.answer_types import KINDS, marker
 from probing.core.knowledge.forgetting import AUTHORS_KEYS
 from probing.core.knowledge.transitions import FATES, PARTS, fate_of, part_of
 from probing.reports.knowledge.answer_drift import answer_drift
@@ -21,6 +20,7 @@ from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database, open_database
 from probing.store.parquet import read_table
+from tests.reference.knowledge import classify, is_scored
 from tests.reports.planted_forgetting import KS, RUNS, plant
 from tests.store.planted import SEVERAL, TOKENS, PlantedRun, plant_store
 

@@ -1,6 +1,8 @@
-"""``probing bench``: each speed as a ratio against a named alternative in the same run."""
+"""``make bench``: each speed as a ratio against a named alternative in the same run."""
 
 import json
+import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
@@ -60,3 +62,15 @@ def seconds(value: float) -> str:
     if value < 1:
         return f"{value * 1000:.3g} ms"
     return f"{value:.3g} s" if value < 600 else f"{value / 3600:.3g} h"
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app.command()(bench)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        app()
+    except ProbingError as error:
+        sys.exit(f"error: {error}")

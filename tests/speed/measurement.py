@@ -20,7 +20,7 @@ SHIPPED_MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row of ``probing bench``.
+    """One row of ``make bench``.
 
     Attributes:
         name: what was measured.

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from probing.core.paths import cache_folder
+from probing.core.registry import REPOSITORY
 from tests.speed.measurement import Measurement, random_bert_base
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     ):
         with TemporaryDirectory(prefix=f"{function}-", dir=source.parent) as folder:
             code = f"from tests.speed.memory import {function} as work, report; report(work, {str(source)!r}, {folder!r}, {amount})"
-            run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+            run = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
         found = Peak(**json.loads(run.stdout.splitlines()[-1]))
         note = f"measured on a slice: {found.done}; {found.loaded / 1e9:.2f} GB before the work"
         if more:
@@ -116,9 +117,9 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     import torch
 
     from probing import __version__
-    from probing.core.facts.shipped import FACTS_FOLDER
     from probing.core.facts.sources import read_facts
     from probing.core.facts.templates import read_relations
+    from probing.core.paths import FACTS_FOLDER
     from probing.models.encoders.answer_tokens import askable
     from probing.models.encoders.head import fresh_copy
     from probing.models.knowledge.probe import RunConfig, facts_sha256, probe_shards

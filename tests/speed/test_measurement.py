@@ -5,12 +5,23 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from probing.core.errors import ProbingError
 from tests.speed import __main__ as command
 from tests.speed import measurement as module
 from tests.speed.__main__ import PARTS, seconds, table
 from tests.speed.measurement import BERT_BASE_TOKENS, Measurement, alternate, random_bert_base
+
+
+@pytest.fixture()
+def run():
+    def call(*words):
+        result = CliRunner().invoke(command.app, [str(word) for word in words], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result
+
+    return call
 
 
 def row(ratio=12.0, bound=10.0, at_most=False):
@@ -62,12 +73,12 @@ def test_the_command_measures_the_named_parts_and_prints_a_json_list(run, monkey
             return [row()]
 
     monkeypatch.setattr(command, "import_module", Part)
-    printed = json.loads(run("bench", "live", "heads", "--json", "--quick").output)
+    printed = json.loads(run("live", "heads", "--json", "--quick").output)
     assert asked == [("tests.speed.heads", True), ("tests.speed.live", True)], "in the order of PARTS"
     assert printed == [asdict(row())] * 2
     assert {"name", "ours_seconds", "alternative", "alternative_seconds", "ratio", "bound", "equal"} <= set(printed[0])
     asked.clear()
-    run("bench")
+    run()
     assert asked == [(f"tests.speed.{part}", False) for part in PARTS]
 
 
@@ -78,7 +89,7 @@ def test_every_part_of_bench_has_its_module():
 
 def test_an_unknown_part_is_named(run):
     with pytest.raises(ProbingError, match="no benchmark speed; expected any of heads"):
-        run("bench", "speed")
+        run("speed")
 
 
 def test_the_random_model_is_made_once_with_a_tokenizer_of_its_size(tmp_path, monkeypatch):

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.facts.fact import Fact
-from probing.core.facts.shipped import FACTS_FOLDER
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import read_relations
-from probing.core.paths import cache_folder
+from probing.core.paths import FACTS_FOLDER, cache_folder
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.load import Encoder
 

@@ -132,15 +132,6 @@ def test_a_fine_tuned_model_has_the_exposure_of_its_base(db: Database):
             assert found == ({"unknown": 10} if run.model == "other-bert" else base)
 
 
-def test_layer_ranks_pair_up_by_fact(db: Database):
-    run = next(run for run in SEVERAL if run.probe_set == "trex")
-    for exposures, answer_in_subject in FILTERS:
-        found = run_queries.layer_ranks(db, run.run_id, 2, exposures, answer_in_subject)
-        expected = {row["fact_id"]: row["gold_rank"] for row in raw(run, exposures, answer_in_subject) if row["layer"] == 2}
-        assert dict(zip(found["fact_id"], found["gold_rank"], strict=True)) == expected
-        assert found["fact_id"].is_monotonic_increasing
-
-
 def test_lists_of_what_there_is(db: Database):
     assert len(run_queries.runs(db)) == len(SEVERAL)
     assert run_queries.probe_sets(db).to_dict("list") == {

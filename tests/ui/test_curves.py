@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.ui.curves import swapped_words
+from probing.ui.widgets.captions import swapped_words
 
 
 def points(**sizes: tuple[int, int | None]) -> pd.DataFrame:

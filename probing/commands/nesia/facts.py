@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from probing.core.facts.shipped import FACTS_FOLDER, write_shipped_triples
+from probing.core.facts.shipped import write_shipped_triples
 from probing.core.facts.templates import read_relations
+from probing.core.paths import FACTS_FOLDER
 
 
 def facts(

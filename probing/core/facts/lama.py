@@ -63,11 +63,6 @@ def subfolder(root: Path, probe_set: str) -> Path | None:
     return next((root / name for name in FOLDERS[probe_set] if (root / name).is_dir()), None)
 
 
-def has_lama_layout(root: Path) -> bool:
-    """Whether any part of LAMA's layout is there."""
-    return any(subfolder(root, name) for name in FOLDERS)
-
-
 def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = None) -> list[FactSet]:
     """Reads every part of a LAMA folder that is there.
 

@@ -9,9 +9,6 @@ from probing.core.facts.fact import Fact
 from probing.core.facts.lama import json_lines, read_lama
 from probing.core.facts.templates import Relation
 
-#: The shipped folder's place in the repository.
-FACTS_FOLDER = Path(__file__).resolve().parents[3] / "data" / "facts"
-
 
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """Triples of a folder with one ``RELATION.jsonl`` a relation and ``sub_label``, ``obj_label`` in every line."""

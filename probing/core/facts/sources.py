@@ -6,8 +6,8 @@ from probing.core.errors import FactsError
 from probing.core.facts.custom import SUFFIXES, own_probe_set, read_own_facts
 from probing.core.facts.fact import FactSet
 from probing.core.facts.lama import read_lama
-from probing.core.facts.shipped import FACTS_FOLDER
 from probing.core.facts.templates import Relation
+from probing.core.paths import FACTS_FOLDER
 
 #: Shipped sets with templates, read from ``lama/``, and without, read from a file of their own.
 _TEMPLATED = ("trex", "google_re")

@@ -5,7 +5,7 @@ Answer-type drift is ours; BERTnesia (Wallat et al. 2020) counts right answers o
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from probing.core.facts.fact import MASK
@@ -82,36 +82,6 @@ def piece(token: str, mark: str) -> Piece:
 def words(prompt: str) -> frozenset[str]:
     """The words of a prompt as they are compared: runs of letters and digits; the mask is none."""
     return frozenset(re.findall(r"[^\W_]+", plain(prompt.replace(MASK, " "))))
-
-
-def classify(
-    token: str, *, mark: str, right: bool, subject_answers: Collection[str], relation_answers: Collection[str], prompt: str
-) -> str:
-    """The kind of a top token, the first of ``KINDS`` that holds.
-
-    ``right`` is rank 1, so that its share is P@1. A word that ties with the right answer, or spells it in other letters'
-    case, is a recorded answer of the subject. Copying is of whole words, the template's own among them.
-
-    Args:
-        token: as the vocabulary has it.
-        mark: marker of the vocabulary.
-        right: whether the right answer has rank 1.
-        subject_answers: objects of all stored facts of this probe set, relation and subject; of this prompt, where facts have no
-            subject of their own.
-        relation_answers: objects of all stored facts of this probe set and relation.
-        prompt: the question, with its mask.
-    """
-    if right:
-        return "right"
-    got = piece(token, mark)
-    if got.word is not None:
-        if got.word in {plain(answer) for answer in subject_answers}:
-            return "subject answer"
-        if got.word in {plain(answer) for answer in relation_answers}:
-            return "relation answer"
-        if got.word in words(prompt):
-            return "copied"
-    return got.shape
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float | None]:

@@ -3,7 +3,6 @@
 Ours: BERTnesia (Wallat et al. 2020) reports a union over layers, which no reader who must pick a layer can reach.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,14 +45,6 @@ class EarlyExit:
     union: float | None
     difference: Difference
     layers: Mapping[str, int]
-
-
-def is_scored(fact_id: str, seed: int = 0) -> bool:
-    """Whether a fact is in the scored half: the first hex digit of md5 over the seed and its id is 8 or above.
-
-    It depends on nothing but the two, so that all models choose and are scored on the same facts.
-    """
-    return hashlib.md5(f"{seed}{fact_id}".encode(), usedforsecurity=False).hexdigest()[0] >= "8"
 
 
 def best_layer(hits: Mapping[int, int]) -> int:

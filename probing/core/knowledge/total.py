@@ -48,16 +48,6 @@ class Knowledge:
     average: str
 
 
-def total_knowledge(any_hits: int, n: int) -> float | None:
-    """Share of ``n`` facts with rank <= k at any layer 1..L: a union over layers, not a maximum of their means.
-
-    (Wallat et al. 2020, section 5.) None without facts.
-    """
-    if not 0 <= any_hits <= n:
-        raise ValueError(f"{any_hits} of {n} facts are known, expected 0 to {n}")
-    return any_hits / n if n else None
-
-
 def intermediate_share(total: float | None, last: float | None) -> float | None:
     """(total - last) / total, in [0, 1]: the part of the knowledge found that the last layer lacks.
 

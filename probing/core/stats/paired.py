@@ -55,30 +55,6 @@ class Difference:
     counts: PairedCounts
 
 
-def paired_counts(first: ArrayLike, second: ArrayLike) -> PairedCounts:
-    """Counts the facts that both sides, one or neither knows.
-
-    Args:
-        first: (facts,) true where the first side knows the fact.
-        second: (facts,) the same facts in the same order.
-
-    Raises:
-        ValueError: if the two are not of one length or hold anything but truth values.
-    """
-    first, second = np.asarray(first), np.asarray(second)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(f"the sides have the shapes {first.shape} and {second.shape}, expected the same (facts,)")
-    if first.size and not (first.dtype == second.dtype == np.bool_):
-        raise ValueError(f"the sides hold {first.dtype} and {second.dtype}, expected truth values")
-    first, second = first.astype(bool), second.astype(bool)
-    return PairedCounts(
-        int((first & second).sum()),
-        int((first & ~second).sum()),
-        int((~first & second).sum()),
-        int((~first & ~second).sum()),
-    )
-
-
 def mcnemar_exact(first_only: int, second_only: int) -> float:
     """Exact two-sided p-value of McNemar's test: a sign test on the facts that only one side knows.
 

@@ -1,6 +1,5 @@
 """How undecided each layer is."""
 
-import math
 from collections.abc import Mapping
 
 import pandas as pd
@@ -10,12 +9,11 @@ from probing.figures import layer_axis, theme
 from probing.figures.layer_lines import layer_lines
 
 
-def entropy_by_layer(layers: pd.DataFrame, *, vocabulary: int | None = None) -> go.Figure:
+def entropy_by_layer(layers: pd.DataFrame) -> go.Figure:
     """Entropy of the answer distribution by layer, in nats.
 
     Args:
         layers: ``layer, entropy``.
-        vocabulary: size of the vocabulary; its logarithm, the entropy of a blind guess, is drawn as a dashed line.
     """
     if layers.empty:
         return theme.empty("Nothing has been asked yet.")
@@ -27,11 +25,6 @@ def entropy_by_layer(layers: pd.DataFrame, *, vocabulary: int | None = None) -> 
     )  # fmt: skip
     theme.apply(figure, height=300)
     layer_axis.horizontal(figure, int(layers["layer"].max()))
-    if vocabulary:
-        figure.add_hline(
-            y=math.log(vocabulary), line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.2},
-            annotation={"text": "blind guess", "font": {"size": 10, "color": theme.NEUTRAL}}, annotation_position="top right",
-        )  # fmt: skip
     figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")
     return figure
 

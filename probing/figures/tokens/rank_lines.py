@@ -15,7 +15,6 @@ def rank_lines(
     *,
     colours: Mapping[str, str] | None = None,
     dashes: Mapping[str, str] | None = None,
-    vocabulary: int | None = None,
     steps: str = "",
     best: bool = False,
 ) -> go.Figure:
@@ -24,14 +23,13 @@ def rank_lines(
     Args:
         lines: ``name, layer, rank``; ranks count from 1.
         colours, dashes, steps: as in ``layer_lines``.
-        vocabulary: size of the vocabulary, the lowest rank there is.
         best: whether the first of the layers 1 to L with a line's best rank gets a ring.
     """
     lines = lines.dropna(subset=["rank"])
     figure = layer_lines(lines, "rank", "rank %{y:,}", colours=colours, dashes=dashes, steps=steps)
     if lines.empty:
         return figure
-    worst = max(int(lines["rank"].max()), 100, vocabulary or 0)
+    worst = max(int(lines["rank"].max()), 100)
     ticks = [10**power for power in range(7) if 10**power <= worst * 1.5]
     figure.update_yaxes(
         type="log", title_text="rank (log scale, best on top)", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks],

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,8 +10,6 @@ from probing.core.errors import ModelError, RegistryError
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 from probing.models.encoders.load import Encoder, joint_identity, load_encoder
-from probing.models.heads.files import head_path, read_identity
-from probing.models.knowledge.ask import LiveModel, load_live
 
 #: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
 FINETUNING = "finetuning.json"
@@ -130,44 +127,6 @@ def open_encoder(
     )
 
 
-def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
-    """Where ``train-heads`` puts heads of this encoder, kind and seed: by its weights, or apart if those there are another configuration's.
-
-    So the heads of version 0.2, which do not say of which configuration they are, are found where they were.
-    """
-    usual, apart = heads_of(encoder, cache)
-    found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
-    foreign = any(read_identity(path).configuration not in ("", encoder.configuration) for path in found)
-    return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
-
-
 def heads_of(encoder: Encoder, cache: Path) -> tuple[Path, Path]:
     """The folders of all trained heads of an encoder: by its weights, and by weights and configuration."""
     return cache / "heads" / encoder.identity[:16], cache / "heads" / joint_identity(encoder.identity, encoder.configuration)[:16]
-
-
-def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None) -> Path | None:
-    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none.
-
-    Heads of the same weights in another configuration are found last, and refused when they are loaded.
-    """
-    usual, apart = heads_of(encoder, cache)
-    candidates = [root / f"{kind}-seed{seed}" for root in (apart, usual)]
-    if seed == 0:
-        candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
-    for folder in candidates:
-        # Heads may still be in training: only a whole set counts.
-        if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers + 1)):
-            return folder
-    return None
-
-
-def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: str | None = None) -> LiveModel:
-    """A model with a head for every layer, ready to be asked.
-
-    Raises:
-        ModelError, HeadError: if model or heads are not there or do not fit.
-    """
-    encoder = open_encoder(model, base, device)
-    folder = None if kind == "lens" else heads_folder(model, encoder, kind, cache)
-    return load_live(encoder, kind, folder)

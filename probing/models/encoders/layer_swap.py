@@ -7,7 +7,7 @@ look at the loss; here one sentence is read at every n.
 import copy
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from typing import Literal
@@ -19,8 +19,6 @@ from transformers import PreTrainedModel
 from probing.core.errors import ModelError
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
-from probing.models.heads.decode import layer_logits
-from probing.models.knowledge.ask import Answer, LiveModel
 
 Where = Literal["last", "first"]
 
@@ -47,25 +45,6 @@ class _Given(nn.Module):
 
     def forward(self, *_args, **_kwargs) -> torch.Tensor:
         return self.states
-
-
-@dataclass(frozen=True)
-class ReplacedAnswer:
-    """One sentence, read with n = 0..L layers replaced.
-
-    Attributes:
-        model: name of the fine-tuned model.
-        base: name of the model whose layers take their place.
-        reader: name of the model whose masked-LM head reads the last layer.
-        where: which layers are replaced, the ``last`` or the ``first`` n.
-        answer: as of any sentence, but that ``layers[n]`` is the last layer with n layers replaced.
-    """
-
-    model: str
-    base: str
-    reader: str
-    where: str
-    answer: Answer
 
 
 def layers_of(body: PreTrainedModel) -> nn.ModuleList:
@@ -168,40 +147,6 @@ def replaced_states(
             state = _run(fine_tuned, [theirs[n - 1]], state, row, whole=n == last)
             found.append(_run(fine_tuned, list(own)[n:], state, row) if n < last else state)
     return torch.cat(found)
-
-
-def ask_replaced(
-    live: LiveModel,
-    base: Encoder,
-    prompt: str,
-    where: Where = "last",
-    top: int = 10,
-    watch: Sequence[str] = (),
-    mask_index: int | None = None,
-    check: Callable[[], None] | None = None,
-) -> ReplacedAnswer:
-    """What the last layer says at the mask with n = 0..L layers replaced, always through the live model's own last head.
-
-    Args:
-        live: the fine-tuned model and its heads.
-        base: whose layers take their place.
-        prompt, top, watch, mask_index: as ``LiveModel.ask`` takes them.
-        where: which n layers.
-        check: called before every n; what it raises ends the asking.
-
-    Raises:
-        NotReplaceable: if the two do not fit.
-        PromptError: as ``LiveModel.ask``.
-    """
-
-    def read(row: list[int], at: int) -> torch.Tensor:
-        states = replaced_states(row, live.encoder, base, where, check)
-        with torch.inference_mode():
-            # All at once, as layers are read: n = L is the base to the last bit.
-            return layer_logits([live.heads[-1]] * len(states), states[:, at]).log_softmax(1)
-
-    answer = live.ask(prompt, top, watch, mask_index, read=read)
-    return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)
 
 
 def _replaced(n: int, layers: int, where: str) -> range:

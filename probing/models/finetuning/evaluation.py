@@ -12,7 +12,7 @@ from probing.core.tasks.scores import answer_exact, answer_f1, entity_f1, ndcg, 
 from probing.core.tasks.task_data import Question, RankedList, TaggedSentence
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
-from probing.models.pretraining.train import plan_batches
+from probing.models.runtime.planned_batches import plan_batches
 
 LONGEST_ANSWER = 30
 _TOKENS = 8_000

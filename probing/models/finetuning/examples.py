@@ -8,7 +8,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from probing.core.tasks.task_data import Question, TaggedSentence
-from probing.models.pretraining.train import IGNORED
+from probing.models.runtime.planned_batches import IGNORED
 
 LONGEST_QUESTION = 64
 

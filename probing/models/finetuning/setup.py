@@ -161,10 +161,10 @@ def _texts(objective: str, data: Path, lama: Path | None) -> list[tuple[str, str
         return task_data.ranking_texts(data)
     if lama is None:
         return [(sentence, sentence) for sentence in wikitext_sentences(data)]
-    from probing.core.facts.shipped import FACTS_FOLDER
     from probing.core.facts.sources import read_facts
     from probing.core.facts.templates import read_relations
     from probing.core.nesia.training_text import training_text
+    from probing.core.paths import FACTS_FOLDER
 
     relations = read_relations(FACTS_FOLDER / "relations.toml")
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]

@@ -20,7 +20,7 @@ from probing.core.errors import ModelError
 from probing.core.files.atomic import write_whole
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
-from probing.models.pretraining.train import plan_batches
+from probing.models.runtime.planned_batches import plan_batches
 
 log = logging.getLogger(__name__)
 

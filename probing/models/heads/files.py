@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
 from probing.core.files.atomic import whole_file
+from probing.models.encoders.catalogue import find_entry, heads_of
 from probing.models.encoders.head import KINDS, DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.checked_arrays import sum_of
@@ -180,3 +181,30 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
         best = min(curve, key=lambda point: point[1])
         rows.append({"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0]})
     return rows
+
+
+def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
+    """Where ``train-heads`` puts heads of this encoder, kind and seed: by its weights, or apart if those there are another configuration's.
+
+    So the heads of version 0.2, which do not say of which configuration they are, are found where they were.
+    """
+    usual, apart = heads_of(encoder, cache)
+    found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
+    foreign = any(read_identity(path).configuration not in ("", encoder.configuration) for path in found)
+    return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
+
+
+def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None) -> Path | None:
+    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none.
+
+    Heads of the same weights in another configuration are found last, and refused when they are loaded.
+    """
+    usual, apart = heads_of(encoder, cache)
+    candidates = [root / f"{kind}-seed{seed}" for root in (apart, usual)]
+    if seed == 0:
+        candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
+    for folder in candidates:
+        # Heads may still be in training: only a whole set counts.
+        if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers + 1)):
+            return folder
+    return None

@@ -2,7 +2,7 @@
 
 Nearly all arithmetic of a head is three products with the vocabulary matrix. They run into buffers that are made once: fresh arrays
 of this size cost as much in page faults as their use does. The matrix is padded to a multiple of 64 rows, because products with
-BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``probing bench heads``).
+BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``make bench PARTS=heads``).
 """
 
 import torch

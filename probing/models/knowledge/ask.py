@@ -15,11 +15,12 @@ from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.tokens import readable
 from probing.models.encoders.answer_tokens import one_token_ids
+from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import all_hidden_states, tokenize
 from probing.models.encoders.load import Encoder
 from probing.models.heads.decode import best_tokens, layer_logits
-from probing.models.heads.files import load_heads
+from probing.models.heads.files import heads_folder, load_heads
 
 
 @dataclass(frozen=True)
@@ -315,3 +316,14 @@ def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:
     """A live model from an encoder and the folder of its heads (None for ``lens``)."""
     return LiveModel(encoder, load_heads(heads, encoder, kind), kind)
+
+
+def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: str | None = None) -> LiveModel:
+    """A model with a head for every layer, ready to be asked.
+
+    Raises:
+        ModelError, HeadError: if model or heads are not there or do not fit.
+    """
+    encoder = open_encoder(model, base, device)
+    folder = None if kind == "lens" else heads_folder(model, encoder, kind, cache)
+    return load_live(encoder, kind, folder)

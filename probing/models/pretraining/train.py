@@ -7,7 +7,6 @@ way on CPUs with bfloat16 instructions (1.6 times here) and is how mixed precisi
 import json
 import logging
 import pickle
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +22,9 @@ from probing.core.errors import ModelError
 from probing.core.files.atomic import place_file
 from probing.core.nesia.corpus import Sentence
 from probing.models.encoders.head import masked_logits
+from probing.models.runtime.planned_batches import IGNORED, plan_batches
 
 log = logging.getLogger(__name__)
-IGNORED = -100
 
 
 class PretrainRecipe(BaseModel):
@@ -87,20 +86,6 @@ def encode(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, ma
 def _mentions(row: list[int], piece: list[int]) -> tuple[int, ...]:
     n = len(piece)
     return tuple(p for i in range(len(row) - n + 1) if n and row[i : i + n] == piece for p in range(i, i + n))
-
-
-def plan_batches(lengths: Sequence[int], tokens: int, seed: int) -> list[list[int]]:
-    """Batches of similar length with about ``tokens`` padded tokens each, in a shuffled order fixed by the seed."""
-    rng = random.Random(seed)
-    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], rng.random()))
-    batches: list[list[int]] = []
-    for i in order:
-        if batches and (len(batches[-1]) + 1) * lengths[i] <= tokens:
-            batches[-1].append(i)
-        else:
-            batches.append([i])
-    rng.shuffle(batches)
-    return batches
 
 
 class Masker:

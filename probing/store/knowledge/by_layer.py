@@ -123,8 +123,8 @@ JOIN answers a ON a.run_id = k.run_id AND a.relation = k.relation AND a.place = 
 GROUP BY ALL ORDER BY ALL
 """
 
-#: The kind of every top token, as ``core.knowledge.answer_types.classify`` defines it, from the tables of ``store.knowledge.word_ids``. A token
-#: that the vocabulary lacks is an other word; a row without any top token has no kind.
+#: The kind of every top token, as ``tests.reference.knowledge.classify`` defines it, from the tables of ``store.knowledge.word_ids``.
+#: A token that the vocabulary lacks is an other word; a row without any top token has no kind.
 ANSWER_TYPES = """
 CREATE TABLE answer_types AS
 WITH tops AS (

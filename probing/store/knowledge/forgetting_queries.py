@@ -1,6 +1,6 @@
 """What can be asked about forgetting. Every answer is a count; ``probing.core`` makes shares, tests and fates of them.
 
-Filters as in ``queries``: None does not filter, an empty tuple of exposures keeps nothing.
+Filters as in ``store.run_queries``: None does not filter, an empty tuple of exposures keeps nothing.
 """
 
 from collections.abc import Sequence
@@ -127,7 +127,7 @@ def exit_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every layer 1..L against the last, by run, relation and half of the facts (``core.knowledge.early_exit.is_scored``).
+    """Every layer 1..L against the last, by run, relation and half of the facts (``tests.reference.knowledge.is_scored``).
 
     Returns:
         run_id, relation, layer, scored, both, layer_only, last_only, neither, any (facts known at some layer 1..L).

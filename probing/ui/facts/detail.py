@@ -11,7 +11,7 @@ from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts import by_model, fact_list
 from probing.ui.frame import navigation, selection
-from probing.ui.frame.page import View
+from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -37,7 +37,7 @@ def show(view: View, fact_id: str) -> None:
     beside = by_model.beside(view, alike)
     _heading(view, fact, fact_id)
     _leaf(view, fact_id, beside)
-    run = fact_list.run_of(view)
+    run = run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
     if mine.empty:
         st.info(
@@ -67,7 +67,7 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
         about.append(escape("the answer stands in the subject"))
     assert view.results is not None
     asked = view.results.read("fact_runs", fact_id=fact_id)
-    mine = asked[asked["run_id"] == fact_list.run_of(view)["run_id"]]
+    mine = asked[asked["run_id"] == run_of(view)["run_id"]]
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
         about.append(filled("training text: {exposure}", exposure=mine["exposure"].iloc[0]))
     st.markdown(joined(" · ", about))
@@ -75,7 +75,7 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
 
 def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
     assert view.results is not None
-    run = fact_list.run_of(view)
+    run = run_of(view)
     before, after = view.results.read(
         "neighbours", run_id=run["run_id"], fact_id=fact_id, order=view.chosen.order, **fact_list.filters(view)
     )

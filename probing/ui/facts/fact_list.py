@@ -6,10 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.ui.facts import pair_filter
+from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.frame import navigation, selection
-from probing.ui.frame.page import View
+from probing.ui.frame.facts_link import NO_FILTERS
+from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
-from probing.ui.home import overview
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import Markdown, count, filled
 
@@ -29,13 +30,6 @@ _ORDER_WORDS = {
     "best rank": "best rank first", "last rank": "best last rank first", "worst last rank": "worst last rank first",
 }  # fmt: skip
 _KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known at no layer"}
-
-
-def run_of(view: View) -> pd.Series:
-    """The one run that the page reads."""
-    runs, chosen = view.runs, view.chosen
-    mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
-    return mine.iloc[0]
 
 
 def filters(view: View) -> dict[str, Any]:
@@ -140,7 +134,7 @@ def listing(view: View) -> str:
     total = view.results.read("count_facts", run_id=run["run_id"], **wanted)
     if not total:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
-        st.button("Clear all filters", on_click=selection.update, kwargs={**overview.NO_FILTERS, "fact": ""})
+        st.button("Clear all filters", on_click=selection.update, kwargs={**NO_FILTERS, "fact": ""})
         return chosen.fact
     sheets = -(-total // ROWS)
     sheet = min(max(chosen.sheet, 1), sheets)
@@ -180,14 +174,14 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(filled("**{facts}**", facts=count(total, "fact")))
         st.button("Random", icon=":material/casino:", on_click=pick_random)
-        fact = overview.rocky(view)
+        fact = rocky(view)
         if fact is not None:
             st.button(
                 "Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update,
-                kwargs={**overview.NO_FILTERS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
+                kwargs={**NO_FILTERS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
             )  # fmt: skip
         else:
-            navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=overview.ROCKY, watch="philadelphia", mask=1)
+            navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=ROCKY, watch="philadelphia", mask=1)
         if sheets > 1:
             st.button(
                 "Back",

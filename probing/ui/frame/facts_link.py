@@ -4,7 +4,12 @@ from typing import Any
 
 from probing.ui.frame import navigation
 from probing.ui.frame.page import View
-from probing.ui.home.overview import NO_FILTERS
+
+#: Fields that would hide a fact that a link leads to.
+NO_FILTERS: dict[str, Any] = {
+    "relation": "", "text": "", "known": "any", "known_at": None, "first_known": None, "last_known": None, "at_layer": None, "at_rank": 1,
+    "exposures": (), "in_subject": "any", "order": "layers known", "sheet": 1, "versus": "", "part": "", "part_k": 1,
+}  # fmt: skip
 
 
 def wanted(view: View, **changes: Any) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from probing.core.registry import ModelEntry, name_of_model, read_registry
 from probing.ui.frame.run_choice import HEADS as HEADS
 
 if TYPE_CHECKING:
-    from probing.models.encoders.layer_swap import ReplacedAnswer
     from probing.models.knowledge.ask import Answer, LiveModel
+    from probing.models.knowledge.ask_swapped import ReplacedAnswer
     from probing.models.runtime.request_queue import Turns
 
 #: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
@@ -196,8 +196,8 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
         raise ModelError(
             f"{choice.name} is not on this machine; it is fetched when it is chosen on the page Live and the button is pressed"
         )
-    from probing.models.encoders.catalogue import open_live
     from probing.models.encoders.load import without_the_hub
+    from probing.models.knowledge.ask import open_live
 
     cache = cache_folder()
 
@@ -295,7 +295,7 @@ def replaced(
 def _replaced(
     choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
 ) -> "ReplacedAnswer":
-    from probing.models.encoders.layer_swap import ask_replaced
+    from probing.models.knowledge.ask_swapped import ask_replaced
 
     live, donor = load(choice, head), load(base, "lens").encoder
     with _turn(live) as check:

@@ -154,3 +154,10 @@ def _controls(view: View) -> None:
 def _several(label: str, field: str, view: View, options: list[str], **more) -> None:
     if len(options) > 1:
         selection.bound(st.multiselect, label, field, view.page, value=getattr(view.chosen, field), options=options, **more)
+
+
+def run_of(view: View) -> pd.Series:
+    """The one run that the page reads."""
+    runs, chosen = view.runs, view.chosen
+    mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+    return mine.iloc[0]

@@ -37,7 +37,7 @@ class Results:
         """The answer of a query of ``probing.store``, cached for this state of the data.
 
         Args:
-            query: name of a function in its ``queries``, ``fact_queries``, ``forgetting_queries`` or ``one_fact``.
+            query: name of a function in ``run_queries``, or in ``fact_queries``, ``forgetting_queries`` or ``one_fact``.
             parameters: its arguments after the database; tuples, not lists.
         """
         return _read(self.data_version, query, tuple(sorted(parameters.items())), self.database)

@@ -1,14 +1,14 @@
 """The home page's numbers and its parts."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from probing.core.facts.fact import MASK
 from probing.figures.knowledge.total_bars import total_bars
 from probing.reports.knowledge.total import total
+from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.frame import navigation, selection
+from probing.ui.frame.facts_link import NO_FILTERS
 from probing.ui.frame.page import View
 from probing.ui.frame.results import Results
 from probing.ui.frame.run_choice import set_name
@@ -16,7 +16,6 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled
 
-ROCKY = "Rocky Balboa was born in [MASK]."
 _COLUMNS = [
     "model",
     "head",
@@ -150,25 +149,6 @@ def _fact_link(view: View, fact, kind: str) -> None:
         navigation.link(
             "facts", "Open", model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id, **NO_FILTERS
         )  # fmt: skip
-
-
-#: Fields that would hide a fact that a link leads to.
-NO_FILTERS: dict[str, Any] = {
-    "relation": "", "text": "", "known": "any", "known_at": None, "first_known": None, "last_known": None, "at_layer": None, "at_rank": 1,
-    "exposures": (), "in_subject": "any", "order": "layers known", "sheet": 1, "versus": "", "part": "", "part_k": 1,
-}  # fmt: skip
-
-
-def rocky(view: View) -> pd.Series | None:
-    """The running example's row in a stored run of the chosen model: born in Philadelphia; None if it was not probed."""
-    if view.results is None:
-        return None
-    runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
-    for run in runs.itertuples():
-        found = view.results.read("search_facts", run_id=run.run_id, text="Rocky Balboa Philadelphia", limit=5)
-        if len(found):
-            return found.iloc[0]
-    return None
 
 
 def rocky_card(view: View) -> None:

@@ -17,8 +17,8 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import count, filled, joined
 
 if TYPE_CHECKING:
-    from probing.models.encoders.layer_swap import ReplacedAnswer
     from probing.models.knowledge.ask import Answer
+    from probing.models.knowledge.ask_swapped import ReplacedAnswer
 
 _SHOWN = {"": "no", "last": "the last n layers", "first": "the first n layers"}
 

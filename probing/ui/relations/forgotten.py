@@ -4,9 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures import theme
-from probing.ui.facts import fact_list
 from probing.ui.frame import facts_link, selection
-from probing.ui.frame.page import View
+from probing.ui.frame.page import View, run_of
 from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks, tables
@@ -87,7 +86,7 @@ def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataF
 
 def draw_relations(view: View) -> None:
     """Every relation of the chosen run: where it is known best, what the last layer lost, and how sure that is."""
-    chosen, run = view.chosen, fact_list.run_of(view)
+    chosen, run = view.chosen, run_of(view)
     table = report(view, "relation_forgetting", run_ids=(run["run_id"],), k=chosen.k)
     if table.empty:
         return

@@ -6,13 +6,12 @@ import streamlit as st
 from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
 from probing.figures.knowledge.relation_map import ORDERS, relation_map, row_facts
 from probing.reports.runs import pairs
-from probing.ui.curves import swapped_words
-from probing.ui.facts import fact_list
 from probing.ui.frame import facts_link, selection
-from probing.ui.frame.page import View
+from probing.ui.frame.page import View, run_of
 from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import count, filled
 
@@ -28,7 +27,7 @@ def base_run(view: View) -> pd.Series | None:
     stored = view.results.runs()
     stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
     together = pairs(stored)
-    mine = together[together["run_id"] == fact_list.run_of(view)["run_id"]]
+    mine = together[together["run_id"] == run_of(view)["run_id"]]
     return stored.set_index("run_id", drop=False).loc[mine["base_run_id"].iloc[0]] if len(mine) else None
 
 
@@ -46,7 +45,7 @@ def controls(view: View) -> None:
 
 def points_of(view: View) -> pd.DataFrame:
     """P@k by relation and layer of the chosen run; with ``base_value`` where the base is taken off."""
-    run, base = fact_list.run_of(view), base_run(view)
+    run, base = run_of(view), base_run(view)
     points = report(view, "precision_by_relation", run_ids=(run["run_id"],), k=view.chosen.k)
     if base is None or not view.chosen.against_base:
         return points
@@ -65,7 +64,7 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
     if points["value"].isna().all():
         st.info(_NO_FACTS, icon=":material/filter_alt_off:")
         return
-    chosen, run = view.chosen, fact_list.run_of(view)
+    chosen, run = view.chosen, run_of(view)
     base = run["base"] if "base_value" in points else ""
     rows = row_facts(points)
     early = rows.dropna(subset=["onset"])
@@ -126,7 +125,7 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(
         drawing(relation_curves, mine, k=view.chosen.k), table=mine,
-        stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (fact_list.run_of(view)["run_id"],)), name="relation-curves",
+        stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (run_of(view)["run_id"],)), name="relation-curves",
         caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. "
         f"{swapped_words(mine, 'relation')} Click a point to open its facts.",
         alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",

@@ -15,7 +15,6 @@ BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --
 BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
-FETCH_COMMAND = "python -m probing fetch"
 MOST_ROWS = 5000
 #: What a cell without a value says; Streamlit would write "None".
 EMPTY = "–"

@@ -1,7 +1,6 @@
 """Files to take away: tables and figures that say where they come from."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -67,8 +66,3 @@ def file_name(name: str, stamp: Stamp, ending: str = "") -> str:
     """ "layer-curves-1a2b3c4d.csv"."""
     tail = f"-{stamp.data_version[:8]}" if stamp.data_version else ""
     return f"{name}{tail}{ending}"
-
-
-def dropped(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The table without columns that only the figure needs."""
-    return table.drop(columns=[column for column in columns if column in table])

@@ -55,8 +55,8 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
     Raises:
         HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
     """
-    from probing.models.encoders.catalogue import heads_folder, heads_of
-    from probing.models.heads.files import head_path, load_heads, read_identity, train_command, validation_losses
+    from probing.models.encoders.catalogue import heads_of
+    from probing.models.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
 
     found = []
     for kind in kinds or ("full", "tied"):

@@ -1,0 +1,64 @@
+"""Answers a typed cloze sentence with some layers of a fine-tuned encoder put back to the base's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from probing.models.encoders.layer_swap import Where, replaced_states
+from probing.models.encoders.load import Encoder
+from probing.models.heads.decode import layer_logits
+from probing.models.knowledge.ask import Answer, LiveModel
+
+
+@dataclass(frozen=True)
+class ReplacedAnswer:
+    """One sentence, read with n = 0..L layers replaced.
+
+    Attributes:
+        model: name of the fine-tuned model.
+        base: name of the model whose layers take their place.
+        reader: name of the model whose masked-LM head reads the last layer.
+        where: which layers are replaced, the ``last`` or the ``first`` n.
+        answer: as of any sentence, but that ``layers[n]`` is the last layer with n layers replaced.
+    """
+
+    model: str
+    base: str
+    reader: str
+    where: str
+    answer: Answer
+
+
+def ask_replaced(
+    live: LiveModel,
+    base: Encoder,
+    prompt: str,
+    where: Where = "last",
+    top: int = 10,
+    watch: Sequence[str] = (),
+    mask_index: int | None = None,
+    check: Callable[[], None] | None = None,
+) -> ReplacedAnswer:
+    """What the last layer says at the mask with n = 0..L layers replaced, always through the live model's own last head.
+
+    Args:
+        live: the fine-tuned model and its heads.
+        base: whose layers take their place.
+        prompt, top, watch, mask_index: as ``LiveModel.ask`` takes them.
+        where: which n layers.
+        check: called before every n; what it raises ends the asking.
+
+    Raises:
+        NotReplaceable: if the two do not fit.
+        PromptError: as ``LiveModel.ask``.
+    """
+
+    def read(row: list[int], at: int) -> torch.Tensor:
+        states = replaced_states(row, live.encoder, base, where, check)
+        with torch.inference_mode():
+            # All at once, as layers are read: n = L is the base to the last bit.
+            return layer_logits([live.heads[-1]] * len(states), states[:, at]).log_softmax(1)
+
+    answer = live.ask(prompt, top, watch, mask_index, read=read)
+    return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)

@@ -1,0 +1,82 @@
+"""Definitions of one fact or one pair of lists, which tests hold against what SQL and torch count."""
+
+import hashlib
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from probing.core.knowledge.answer_types import piece, plain, words
+from probing.core.stats.paired import PairedCounts
+
+
+def total_knowledge(any_hits: int, n: int) -> float | None:
+    """Share of ``n`` facts with rank <= k at any layer 1..L: a union over layers, not a maximum of their means.
+
+    (Wallat et al. 2020, section 5.) None without facts.
+    """
+    if not 0 <= any_hits <= n:
+        raise ValueError(f"{any_hits} of {n} facts are known, expected 0 to {n}")
+    return any_hits / n if n else None
+
+
+def paired_counts(first: ArrayLike, second: ArrayLike) -> PairedCounts:
+    """Counts the facts that both sides, one or neither knows.
+
+    Args:
+        first: (facts,) true where the first side knows the fact.
+        second: (facts,) the same facts in the same order.
+
+    Raises:
+        ValueError: if the two are not of one length or hold anything but truth values.
+    """
+    first, second = np.asarray(first), np.asarray(second)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"the sides have the shapes {first.shape} and {second.shape}, expected the same (facts,)")
+    if first.size and not (first.dtype == second.dtype == np.bool_):
+        raise ValueError(f"the sides hold {first.dtype} and {second.dtype}, expected truth values")
+    first, second = first.astype(bool), second.astype(bool)
+    return PairedCounts(
+        int((first & second).sum()),
+        int((first & ~second).sum()),
+        int((~first & second).sum()),
+        int((~first & ~second).sum()),
+    )
+
+
+def is_scored(fact_id: str, seed: int = 0) -> bool:
+    """Whether a fact is in the scored half: the first hex digit of md5 over the seed and its id is 8 or above.
+
+    It depends on nothing but the two, so that all models choose and are scored on the same facts.
+    """
+    return hashlib.md5(f"{seed}{fact_id}".encode(), usedforsecurity=False).hexdigest()[0] >= "8"
+
+
+def classify(
+    token: str, *, mark: str, right: bool, subject_answers: Collection[str], relation_answers: Collection[str], prompt: str
+) -> str:
+    """The kind of a top token, the first of ``KINDS`` that holds.
+
+    ``right`` is rank 1, so that its share is P@1. A word that ties with the right answer, or spells it in other letters'
+    case, is a recorded answer of the subject. Copying is of whole words, the template's own among them.
+
+    Args:
+        token: as the vocabulary has it.
+        mark: marker of the vocabulary.
+        right: whether the right answer has rank 1.
+        subject_answers: objects of all stored facts of this probe set, relation and subject; of this prompt, where facts have no
+            subject of their own.
+        relation_answers: objects of all stored facts of this probe set and relation.
+        prompt: the question, with its mask.
+    """
+    if right:
+        return "right"
+    got = piece(token, mark)
+    if got.word is not None:
+        if got.word in {plain(answer) for answer in subject_answers}:
+            return "subject answer"
+        if got.word in {plain(answer) for answer in relation_answers}:
+            return "relation answer"
+        if got.word in words(prompt):
+            return "copied"
+    return got.shape
