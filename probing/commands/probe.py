@@ -1,10 +1,8 @@
 """``probing probe``: ask every layer of a model every fact, and store what it says."""
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,19 +21,18 @@ from probing.commands.executors import (
     same_path,
     set_threads,
 )
-from probing.core.errors import FactsError, HeadError, ProbingError
+from probing.core.errors import HeadError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import Relation, read_lama_relations, read_relations
-from probing.core.files.atomic import one_at_a_time
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
+from probing.core.facts.templates import read_relations
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder
 from probing.core.registry import name_in_files
-from probing.core.tokenizer_ids import tokenizer_id
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
 from probing.workflows.model_records import copy_beside, drift_from_base, refuse_taken_name
 from probing.workflows.shard_work import ProbeWork, probe_job, write_asked
+from probing.workflows.stored_run import has_predictions, in_order, predictions_path, write_asked_facts, write_relations, write_row
 
 if TYPE_CHECKING:
     from probing.models.encoders.head import DecodingHead
@@ -96,7 +93,7 @@ def probe(
     # By name, as the base's own runs are called, also where a folder was named.
     origin = base_entry(entry)
     family = origin.name if origin else ""
-    drift = drift_from_base(encoder, entry, family, chosen=base is not None) if origin else []
+    drift = drift_from_base(encoder, entry, family, typer.echo, chosen=base is not None) if origin else []
     workers_of = executor(who, used, encoder.device.type, workers, address, slurm)
     for found in sets:
         kept, answers = askable(found, encoder)
@@ -131,7 +128,7 @@ def probe(
         # One process a run: the second waits, and then finds it done.
         with claimed(cache_folder() / "shards" / config.run_id, typer.echo):
             _store(run)
-        _write_relations(relations, facts, target)
+        write_relations(relations, facts, target, typer.echo)
         copy_beside(model, entry, target)
     if drift and seed == 0:
         write_table("weight_drift", drift, target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
@@ -162,41 +159,19 @@ def _store(run: _Run) -> None:
     from probing.store.knowledge.predictions import prediction_columns
     from probing.store.parquet import write_table
 
-    encoder, config, layers = run.encoder, run.config, run.layers
-    run_id = config.run_id
-    predictions, stored = run.target / f"predictions-{run_id}.parquet", run.target / f"runs-{run_id}.parquet"
-    order = sorted(range(len(run.kept.facts)), key=lambda n: (run.kept.facts[n].relation, n))
+    encoder, config, layers, run_id = run.encoder, run.config, run.layers, run.config.run_id
+    predictions = predictions_path(run.target, run_id)
+    order = in_order(run.kept.facts)
     facts = [run.kept.facts[n] for n in order]
-    # A fine-tuned model has its base's tokenizer, stored once.
-    tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
-    tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
-    # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
-    _whole("facts", run.target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
-    if config.lenders:
-        _whole("lenders", run.target / f"lenders-{run_id}.parquet", _lender_rows(run_id, facts))
-    vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
-    _whole("vocabulary", run.target / f"vocabulary-{tokenizer}.parquet", vocabulary)
+    # Cheap, and thus written where they are missing or damaged, even if the predictions are there already.
+    tokenizer = write_asked_facts(facts, config, encoder, run.target, typer.echo)
     work = cache_folder() / "shards"
-    done = _rows("predictions", predictions) == len(layers) * len(facts)
+    done = has_predictions(run.target, run_id, len(layers) * len(facts), typer.echo)
     if not done:
         _ask(run, facts, [run.answers[n] for n in order], work)
         columns = gather_shards(facts, config, work, layers)
         write_table("predictions", prediction_columns(run_id, facts, columns, layers, config.compact), predictions)
-    unlisted = {"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
-    row = config.model_dump(exclude=unlisted) | {
-        "run_id": run_id,
-        "role": "primary" if config.seed == 0 else "replicate",
-        "layers": encoder.layers + 1,
-        "n_read": run.kept.n_read,
-        "n_probed": len(facts),
-        "left_out": json.dumps(run.kept.left_out, sort_keys=True),
-        "tokenizer": tokenizer,
-        "config": config.canonical(),
-    }
-    # Written last: a run exists once its row does. What was read and left out may change while the kept facts stay.
-    if not (done and _same_row(stored, row)):
-        now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        write_table("runs", [row | now], stored)
+    write_row(config, run.kept, encoder, tokenizer, run.target, typer.echo, done)
     shutil.rmtree(work / run_id, ignore_errors=True)
     typer.echo(f"  {run_id} is there already: {predictions}" if done else f"  {run_id}: {predictions}")
 
@@ -210,77 +185,3 @@ def _ask(run: _Run, facts: Sequence[Fact], answers: Sequence[int], work: Path) -
     outcome = run_job(job, run.workers)
     if run.workers.name != Who.local:
         typer.echo(f"  {outcome.told()}")
-
-
-def _readable(table: str, path: Path):
-    """The table in a file, None where there is none; a torn one is named, for its caller makes it again."""
-    from probing.store.parquet import read_table
-
-    if not path.is_file():
-        return None
-    try:
-        return read_table(path, table)
-    except ProbingError as error:
-        typer.echo(f"  {error}; it is made again")
-        return None
-
-
-def _rows(table: str, path: Path) -> int | None:
-    found = _readable(table, path)
-    return None if found is None else found.num_rows
-
-
-def _whole(table: str, path: Path, rows: list[dict]) -> None:
-    """Writes a table that is missing, torn or, having come from elsewhere, says otherwise."""
-    from probing.store.parquet import as_stored, write_table
-
-    found = _readable(table, path)
-    if found is None or not found.equals(as_stored(table, rows)):
-        write_table(table, rows, path)
-
-
-def _same_row(path: Path, row: dict) -> bool:
-    found = _readable("runs", path)
-    if found is None or found.num_rows != 1:
-        return False
-    (stored,) = found.to_pylist()
-    return all(stored[key] == value for key, value in row.items())
-
-
-def _lender_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
-    """Whose prompt each fact borrows; without those that nobody can lend to."""
-    ids = [fact.fact_id for fact in facts]
-    pairs = zip(ids, lenders(facts), strict=True)
-    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
-
-
-def _fact_row(fact, template_set: str) -> dict:
-    return {
-        "fact_id": fact.fact_id,
-        "probe_set": fact.probe_set,
-        "relation": fact.relation,
-        "subject": fact.subject,
-        "object": fact.object,
-        "prompt": fact.prompt,
-        "template": fact.template,
-        "template_set": template_set,
-        "answer_in_subject": fact.answer_in_subject,
-        "pred": fact.pred,
-    }
-
-
-def _write_relations(ours: dict[str, Relation], source: str, target: Path) -> None:
-    """Adds what is known of relations to what is stored of others."""
-    rows = dict(ours)
-    theirs = Path(source) / "relations.jsonl"
-    if theirs.is_file():
-        rows = {**read_lama_relations(theirs), **rows}
-    if not rows:
-        raise FactsError("no relations are known; expected data/facts/relations.toml")
-    table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
-    path = target / "relations.parquet"
-    # Two that read it at once would each write what the other does not know.
-    with one_at_a_time(cache_folder() / "locks" / "relations.lock"):
-        found = _readable("relations", path)
-        stored = [] if found is None else found.to_pylist()
-        _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()))

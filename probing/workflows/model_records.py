@@ -1,19 +1,20 @@
 """What is stored of a model beside its predictions: its name, how far it is from its base, and the tables in its folder."""
 
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import copy_whole
 from probing.core.registry import ModelEntry, name_in_files
+from probing.workflows.stored_run import Say
 
 if TYPE_CHECKING:
     from probing.models.encoders.load import Encoder
 
+_log = logging.getLogger(__name__)
 #: From this relative change on a layer is no nearer to its base than to nothing: no fine-tuning goes so far.
 STRANGE_DRIFT = 1.0
 
@@ -52,13 +53,14 @@ def _configuration(text: str) -> dict:
     return found if isinstance(found, dict) else {}
 
 
-def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: bool) -> list[dict]:
+def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict]:
     """Rows of ``weight_drift``: how far each layer's weights are from the base's; none where the base is not at hand.
 
     Args:
         encoder: the fine-tuned model.
         entry: where it says what its base is.
         family: how results call the base.
+        say: called with a line for the user.
         chosen: whether the user named the base, so that one that cannot be opened is an error.
 
     Raises:
@@ -72,7 +74,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: 
     except ProbingError as error:
         if chosen:
             raise
-        typer.echo(f"  no weight drift is stored: {error}")
+        say(f"  no weight drift is stored: {error}")
         return []
     if entry.base_weights and base.identity != entry.base_weights:
         got = f"the base {family} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
@@ -86,11 +88,11 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, chosen: 
         )
     farthest = max(rows, key=lambda row: row["drift"])
     if farthest["drift"] >= STRANGE_DRIFT:
-        typer.echo(
-            f"warning: layer {farthest['layer']} of {encoder.name} is {farthest['drift']:.2f} times the length of {family}'s weights away "
-            f"from them, as far as an unrelated model; is {family} really its base? If not, name another (--base)",
-            err=True,
-        )
+        _log.warning(
+            "warning: layer %d of %s is %.2f times the length of %s's weights away from them, as far as an unrelated model; "
+            "is %s really its base? If not, name another (--base)",
+            farthest["layer"], encoder.name, farthest["drift"], family, family,
+        )  # fmt: skip
     return [{"model": encoder.name, "base": family} | row for row in rows]
 
 

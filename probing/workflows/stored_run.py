@@ -1,0 +1,148 @@
+"""What is stored of a run: its facts, vocabulary and lenders, its predictions, the relations, and its row, which comes last."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from probing.core.errors import FactsError, ProbingError
+from probing.core.facts.fact import Fact, FactSet
+from probing.core.facts.templates import Relation, read_lama_relations
+from probing.core.files.atomic import one_at_a_time
+from probing.core.knowledge.swapped import lenders
+from probing.core.paths import cache_folder
+from probing.core.registry import name_in_files
+from probing.core.tokenizer_ids import tokenizer_id
+
+if TYPE_CHECKING:
+    from probing.models.encoders.load import Encoder
+    from probing.models.knowledge.probe import RunConfig
+
+#: Called with each line for the user.
+Say = Callable[[str], None]
+
+
+def in_order(facts: Sequence[Fact]) -> list[int]:
+    """The order in which a run's facts are asked and stored: by relation, else as they were read."""
+    return sorted(range(len(facts)), key=lambda n: (facts[n].relation, n))
+
+
+def predictions_path(target: Path, run_id: str) -> Path:
+    """Where a run's predictions are stored."""
+    return target / f"predictions-{run_id}.parquet"
+
+
+def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
+    """Whether all predictions of a run are stored."""
+    return _rows("predictions", predictions_path(target, run_id), say) == rows
+
+
+def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
+    """Writes facts, lenders and vocabulary of a run where they are missing or damaged; gives the tokenizer's id."""
+    # A fine-tuned model has its base's tokenizer, stored once.
+    tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
+    tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
+    rows = [_fact_row(fact, config.template_set) for fact in facts]
+    _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", rows, say)
+    if config.lenders:
+        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config.run_id, facts), say)
+    vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
+    _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary, say)
+    return tokenizer
+
+
+def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool) -> None:
+    """Writes a run's row, unless an equal one is there and its predictions were (``done``)."""
+    from probing.store.parquet import write_table
+
+    unlisted = {"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
+    row = config.model_dump(exclude=unlisted) | {
+        "run_id": config.run_id,
+        "role": "primary" if config.seed == 0 else "replicate",
+        "layers": encoder.layers + 1,
+        "n_read": kept.n_read,
+        "n_probed": len(kept.facts),
+        "left_out": json.dumps(kept.left_out, sort_keys=True),
+        "tokenizer": tokenizer,
+        "config": config.canonical(),
+    }
+    path = target / f"runs-{config.run_id}.parquet"
+    # Written last: a run exists once its row does. What was read and left out may change while the kept facts stay.
+    if not (done and _same_row(path, row, say)):
+        now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        write_table("runs", [row | now], path)
+
+
+def _readable(table: str, path: Path, say: Say):
+    """The table in a file, None where there is none; a torn one is named, for its caller makes it again."""
+    from probing.store.parquet import read_table
+
+    if not path.is_file():
+        return None
+    try:
+        return read_table(path, table)
+    except ProbingError as error:
+        say(f"  {error}; it is made again")
+        return None
+
+
+def _rows(table: str, path: Path, say: Say) -> int | None:
+    found = _readable(table, path, say)
+    return None if found is None else found.num_rows
+
+
+def _whole(table: str, path: Path, rows: list[dict], say: Say) -> None:
+    """Writes a table that is missing, torn or, having come from elsewhere, says otherwise."""
+    from probing.store.parquet import as_stored, write_table
+
+    found = _readable(table, path, say)
+    if found is None or not found.equals(as_stored(table, rows)):
+        write_table(table, rows, path)
+
+
+def _same_row(path: Path, row: dict, say: Say) -> bool:
+    found = _readable("runs", path, say)
+    if found is None or found.num_rows != 1:
+        return False
+    (stored,) = found.to_pylist()
+    return all(stored[key] == value for key, value in row.items())
+
+
+def _lender_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
+    """Whose prompt each fact borrows; without those that nobody can lend to."""
+    ids = [fact.fact_id for fact in facts]
+    pairs = zip(ids, lenders(facts), strict=True)
+    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+
+
+def _fact_row(fact, template_set: str) -> dict:
+    return {
+        "fact_id": fact.fact_id,
+        "probe_set": fact.probe_set,
+        "relation": fact.relation,
+        "subject": fact.subject,
+        "object": fact.object,
+        "prompt": fact.prompt,
+        "template": fact.template,
+        "template_set": template_set,
+        "answer_in_subject": fact.answer_in_subject,
+        "pred": fact.pred,
+    }
+
+
+def write_relations(ours: dict[str, Relation], source: str, target: Path, say: Say) -> None:
+    """Adds what is known of relations to what is stored of others."""
+    rows = dict(ours)
+    theirs = Path(source) / "relations.jsonl"
+    if theirs.is_file():
+        rows = {**read_lama_relations(theirs), **rows}
+    if not rows:
+        raise FactsError("no relations are known; expected data/facts/relations.toml")
+    table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
+    path = target / "relations.parquet"
+    # Two that read it at once would each write what the other does not know.
+    with one_at_a_time(cache_folder() / "locks" / "relations.lock"):
+        found = _readable("relations", path, say)
+        stored = [] if found is None else found.to_pylist()
+        _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()), say)
