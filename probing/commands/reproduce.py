@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption, executor
+from probing.commands.options import AddressOption, Whose, WhoseOption, WorkersOption, chosen, options_refused
 from probing.core.errors import RegistryError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import read_relations
 from probing.core.files.atomic import write_whole
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
+from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
+from probing.workflows.executors import ExecutorChoice, executor
 
 
 class Stage(StrEnum):
@@ -60,9 +61,7 @@ class Plan:
     positions: int
     epochs: int
     device: str
-    who: Who
-    workers: int | None
-    address: str | None
+    executor: ExecutorChoice
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -103,11 +102,13 @@ def reproduce(
     if not kinds or set(kinds) - {"tied", "lens", "full"}:
         raise typer.BadParameter(f"got heads {heads!r}; expected some of tied, lens, full, separated by commas")
     # Options that do not fit are refused now, and not after days of fine-tuning.
-    executor(who, 1, device, workers, address)
+    choice = chosen(who, workers, address)
+    with options_refused():
+        executor(choice, 1, device)
     templates = "lama" if Path(facts, "relations.jsonl").is_file() else "default"
     plan = Plan(
         registry, entry, members, bases, kinds, facts, templates, out or cache_folder() / "reproduction" / family, source, text, valid,
-        steps, tokens, pieces, positions, epochs, device, Who(who), workers, address,
+        steps, tokens, pieces, positions, epochs, device, choice,
     )  # fmt: skip
     stages = {
         Stage.fetch: _fetch, Stage.finetune: _finetune, Stage.heads: _heads, Stage.probe: _probe, Stage.build: _build,
@@ -188,9 +189,9 @@ def _finetune(plan: Plan) -> None:
 
 
 def _heads(plan: Plan) -> None:
-    from probing.commands.train_heads import train_heads
     from probing.models.encoders.catalogue import open_encoder
     from probing.models.heads.files import heads_folder
+    from probing.workflows.heads import HeadsRequest, train_heads
 
     for model in plan.models:
         for kind in plan.heads:
@@ -204,10 +205,11 @@ def _heads(plan: Plan) -> None:
             if found is not None:
                 typer.echo(f"  {model}, {kind}: heads are there already: {found}{_otherwise(found, plan)}")
                 continue
-            train_heads(
+            request = HeadsRequest(
                 model, kind, text=plan.text, valid=plan.valid, positions=plan.positions, epochs=plan.epochs, device=plan.device,
-                who=plan.who, workers=plan.workers, address=plan.address,
+                executor=plan.executor,
             )  # fmt: skip
+            train_heads(request, typer.echo)
 
 
 def _otherwise(heads: Path, plan: Plan) -> str:
@@ -225,7 +227,7 @@ def _otherwise(heads: Path, plan: Plan) -> str:
 
 
 def _probe(plan: Plan) -> None:
-    from probing.commands.probe import probe
+    from probing.workflows.probe import ProbeRequest, probe
 
     for model in plan.models:
         for kind in plan.heads:
@@ -233,10 +235,8 @@ def _probe(plan: Plan) -> None:
                 typer.echo(f"  {model}, {kind}: ships with its results")
                 continue
             typer.echo(f"  {model}, {kind}:")
-            # A named folder leaves the database alone: it is built once, after all of them.
-            probe(
-                model, plan.facts, kind, out=runs_folder(), device=plan.device, who=plan.who, workers=plan.workers, address=plan.address
-            )  # fmt: skip
+            # The database is built once, after all of them.
+            probe(ProbeRequest(model, plan.facts, kind, device=plan.device, executor=plan.executor, rebuild=False), typer.echo)
 
 
 def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
