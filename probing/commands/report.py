@@ -11,12 +11,10 @@ from probing.core.errors import StoreError
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
 from probing.core.paths import database_folder, result_folders
-from probing.reports.knowledge.stored import KS, REPORTS, ReportChoice, other_templates, refuse_unknown
+from probing.reports.knowledge.stored import KS, ReportChoice, What, other_templates, refuse_unknown
 from probing.reports.knowledge.stored import report as stored_report
 from probing.reports.knowledge.written import written
 from probing.store.build import built_database
-
-Report = StrEnum("Report", {name: name for name in REPORTS})  # type: ignore[misc]
 
 
 class Average(StrEnum):
@@ -36,7 +34,7 @@ class Definition(StrEnum):
 
 
 def report(
-    what: Annotated[Report, typer.Argument(help="precision (by layer), total, forgotten (relations) or transitions (base to fine-tuned).")],
+    what: Annotated[What, typer.Argument(help="precision (by layer), total, forgotten (relations) or transitions (base to fine-tuned).")],
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable. None: all. For transitions: the fine-tuned one.")] = None,
     head: Annotated[list[str] | None, typer.Option(help="full, tied or lens; repeatable. None: all.")] = None,
     probe_set: Annotated[
@@ -61,7 +59,7 @@ def report(
         raise typer.BadParameter(f"got k {', '.join(map(str, ks))}; expected 1, 10 or 100")
     averages = AVERAGES if average is Average.both else (average.value,)
     definitions = tuple(one.value for one in definition) if definition else DEFINITIONS
-    choice = ReportChoice(what.value, model, head, probe_set, ks, averages, definitions, templates)
+    choice = ReportChoice(what, model, head, probe_set, ks, averages, definitions, templates)
     with built_database(result_folders(), database_folder()) as db:
         refuse_unknown(db, choice)
         table = stored_report(db, choice)

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ class FinetuneRequest:
     data: Path | None = None
     lama: Path | None = None
     out: Path | None = None
-    length: TrainingLength = TrainingLength()
+    length: TrainingLength = field(default_factory=TrainingLength)
     freeze_embeddings: bool = False
     difference: bool = False
     seed: int = 1

@@ -16,7 +16,7 @@ from probing.core.tasks.table import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import HeadRecipe
-from probing.reports.knowledge.stored import REPORTS, ReportChoice, report
+from probing.reports.knowledge.stored import ReportChoice, What, report
 from probing.reports.knowledge.written import written
 from probing.reports.runs import choose
 from probing.store.build import build_database
@@ -82,8 +82,8 @@ class ReproduceRequest:
     out: Path | None = None
     source: Path | None = None
     own: bool = False
-    tuning: TrainingLength = TrainingLength()
-    heads: HeadTraining = HeadTraining()
+    tuning: TrainingLength = field(default_factory=TrainingLength)
+    heads: HeadTraining = field(default_factory=HeadTraining)
     device: str = "auto"
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
 
@@ -277,7 +277,7 @@ def _tables(plan: Plan, say: Say) -> None:
         if missing := set(plan.models) - set(probed["model"]):
             again = f"python -m probing reproduce --family {plan.family.name}"
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
-        for what in REPORTS:
+        for what in What:
             table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
             write_whole(plan.out / f"{what}.csv", written(table, what, "csv"))
             write_whole(plan.out / f"{what}.json", written(table, what, "json"))

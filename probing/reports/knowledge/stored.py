@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from enum import StrEnum
 
 import pandas as pd
 
@@ -16,9 +16,16 @@ from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs, stored_templates
 from probing.store.database import Database
 
-What = Literal["precision", "total", "forgotten", "transitions"]
-REPORTS: tuple[What, ...] = get_args(What)
 KS = (1, 10, 100)
+
+
+class What(StrEnum):
+    """The reports."""
+
+    precision = "precision"
+    total = "total"
+    forgotten = "forgotten"
+    transitions = "transitions"
 
 
 @dataclass(frozen=True)
@@ -45,18 +52,18 @@ class ReportChoice:
     @property
     def sets(self) -> Sequence[str] | None:
         """The probe sets that are reported; None for all."""
-        return self.probe_sets or (["trex"] if self.what == "forgotten" else None)
+        return self.probe_sets or (["trex"] if self.what is What.forgotten else None)
 
 
 def report(db: Database, choice: ReportChoice) -> pd.DataFrame:
     """The frame of a report."""
-    if choice.what == "transitions":
+    if choice.what is What.transitions:
         found = pairs(choose(db, None, choice.heads, choice.sets, templates=choice.templates))
         return transitions(db, found[found["model"].isin(list(choice.models))] if choice.models else found, choice.ks)
     ids = list(choose(db, choice.models, choice.heads, choice.sets, templates=choice.templates)["run_id"])
-    if choice.what == "precision":
+    if choice.what is What.precision:
         return pd.concat([precision(db, ids, choice.ks, one) for one in choice.averages], ignore_index=True)
-    if choice.what == "total":
+    if choice.what is What.total:
         return total(db, ids, choice.ks, choice.averages)
     return forgotten(db, ids, choice.ks, choice.definitions)
 
