@@ -7,8 +7,9 @@ import typer
 
 from probing.commands.options import AddressOption, Whose, WhoseOption, WorkersOption, chosen, options_refused
 from probing.workflows.finetune import TrainingLength
-from probing.workflows.reproduce import HeadTraining, ReproduceRequest, Stage
-from probing.workflows.reproduce import reproduce as run
+from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
+from probing.workflows.reproduction.stages import Stage
+from probing.workflows.reproduction.stages import reproduce as run
 
 
 def reproduce(
