@@ -12,7 +12,7 @@ from probing.core.files.atomic import one_at_a_time, place_folder
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
 from probing.core.tasks.recipe import FinetuneRecipe
-from probing.core.tasks.table import TASKS, Task
+from probing.core.tasks.table import TASKS, Task, task_named
 from probing.models.encoders.catalogue import FINETUNING, find_entry
 from probing.models.encoders.load import weights_identity
 from probing.models.finetuning.evaluation import Score
@@ -110,10 +110,11 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         say: gets a line for each thing that is done.
 
     Raises:
+        OptionError: for an objective that is not in ``TASKS``.
         ModelError: if another model is at the place, or the base is none or cannot be loaded.
         FactsError: if the data are missing or malformed.
     """
-    task, entry = TASKS[request.objective], find_entry(request.model)
+    task, entry = task_named(request.objective), find_entry(request.model)
     place = _place(request, entry)
     # Checkpoints have one name: a second process waits, and then finds the model there.
     with one_at_a_time(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):

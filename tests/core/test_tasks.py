@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.errors import RegistryError
+from probing.core.errors import OptionError, RegistryError
 from probing.core.published import read_published
 from probing.core.registry import read_registry
 from probing.core.tasks.recipe import FinetuneRecipe
-from probing.core.tasks.table import TASKS, task_called
+from probing.core.tasks.table import TASKS, task_called, task_named
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = sorted((ROOT / "tests" / "fixtures" / "v0_2" / "cache" / "models").glob("*/finetuning.json"))
@@ -26,6 +26,8 @@ def test_an_objective_has_one_slug_one_label_and_a_data_set_of_the_registry():
         FinetuneRecipe(objective=slug, base_weights="", data_sha256="", **task.settings)
     with pytest.raises(RegistryError, match="got the objective 'POETRY'; finetune knows NER-CoNLL"):
         task_called("POETRY")
+    with pytest.raises(OptionError, match="got the objective 'poetry'; expected one of ner-conll, "):
+        task_named("poetry")
 
 
 def test_registry_and_published_numbers_name_objectives_of_the_table():

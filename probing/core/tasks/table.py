@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from probing.core.errors import RegistryError
+from probing.core.errors import OptionError, RegistryError
 from probing.core.tasks.conll import conll_parts
 from probing.core.tasks.control import control_texts
 from probing.core.tasks.held_out import split_texts
@@ -86,6 +86,13 @@ _ALL = (
 TASKS: Mapping[str, Task] = MappingProxyType({task.slug: task for task in _ALL})
 #: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
 CONTROL = TASKS["control"].label
+
+
+def task_named(slug: str) -> Task:
+    """The objective of that name; raises an ``OptionError`` if there is none."""
+    if slug not in TASKS:
+        raise OptionError(f"got the objective {slug!r}; expected one of {', '.join(TASKS)}")
+    return TASKS[slug]
 
 
 def task_called(label: str) -> Task:
