@@ -27,8 +27,8 @@ ALLOWED = {
 }
 #: library -> rooms that may import it.
 HEAVY = {
-    "torch": {"models", "workflows", "commands"},
-    "transformers": {"models", "workflows", "commands"},
+    "torch": {"models"},
+    "transformers": {"models"},
     "duckdb": {"store"},
     "plotly": {"figures", "ui"},
     "streamlit": {"ui"},
@@ -36,8 +36,8 @@ HEAVY = {
     "ray": {"jobs"},
     "submitit": {"jobs"},
 }
-#: Libraries that only this room imports at the top of a file; others that may import them do so inside functions.
-AT_THE_TOP = {"torch": "models", "transformers": "models"}
+#: Libraries that the list of commands is shown without.
+NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "pandas")
 
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
 CAPABILITIES = ("knowledge", "edges", "sentences")
@@ -70,22 +70,6 @@ MOST_FILES = 12
 def imported(path: Path) -> set[str]:
     """Every module that a file imports, at the top or inside functions."""
     return set(_names(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
-
-
-def imported_at_once(path: Path) -> set[str]:
-    """Every module that is loaded when the file is."""
-
-    def walk(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-                continue
-            yield node
-            for part in ("body", "orelse", "finalbody"):
-                yield from walk(getattr(node, part, []))
-
-    return set(_names(walk(ast.parse(path.read_text(encoding="utf-8")).body)))
 
 
 def _names(nodes) -> Iterator[str]:
@@ -193,19 +177,27 @@ def test_a_heavy_library_stays_in_its_room(library):
             assert path.parts[0] in HEAVY[library], f"{path} imports {library}"
 
 
-@pytest.mark.parametrize("library", AT_THE_TOP)
-def test_only_one_room_loads_a_heavy_library_with_its_files(library):
-    for path in files():
-        if library in {name.split(".")[0] for name in imported_at_once(PACKAGE / path)}:
-            assert path.parts[0] == AT_THE_TOP[library], f"{path} imports {library} at the top; import it where it is used"
-
-
 def test_the_package_does_without_tests_and_the_command_line_without_pages_and_clusters():
     for path in [*PACKAGE.rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         assert "tests" not in {name.split(".")[0] for name in imported(path)}, path
-    code = "import sys, probing.commands.main; print([name for name in sys.modules if name in ('streamlit', 'ray')])"
+    code = (
+        "import sys; from probing.commands.main import COMMANDS, command; [command(name) for name in COMMANDS]; "
+        "print([name for name in sys.modules if name in ('streamlit', 'ray')])"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["runs", "--help"]], ids=" ".join)
+def test_help_loads_no_heavy_library(words):
+    code = (
+        "import atexit, runpy, sys; "
+        f"atexit.register(lambda: print(sorted(set(sys.modules) & {set(NOT_FOR_HELP)!r}))); "
+        f"sys.argv = ['probing', *{words!r}]; runpy.run_module('probing', run_name='__main__')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    shown, loaded = run.stdout.strip().rsplit("\n", 1)
+    assert shown and loaded == "[]"
 
 
 def test_pages_import_only_streamlit_ui_and_figures():

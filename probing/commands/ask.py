@@ -1,15 +1,13 @@
 """``probing ask``: one cloze sentence, every layer's answer."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from probing.core.errors import PromptError
-from probing.core.paths import cache_folder
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import LiveModel
+from probing.models.knowledge.ask import Answer, SeveralMasks
+from probing.workflows import ask as workflow
 
 
 def ask(
@@ -24,45 +22,31 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask every layer to fill the mask of a sentence."""
-    from probing.models.knowledge.ask import SeveralMasks
-
+    request = workflow.AskRequest(prompt, model, head, top, tuple(watch or ()), mask, base, device)
     try:
-        answer = _open(model, head, device, base).ask(prompt, top, tuple(watch or ()), mask)
+        answer = workflow.ask(request, lambda line: typer.echo(line, err=True))
     except SeveralMasks as error:
         raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
-    if as_json:
-        layers = [
-            {
-                "layer": layer.layer,
-                "tokens": [{"token": t.token, "probability": t.probability} for t in layer.tokens],
-                "watched": [{"token": w.token, "rank": w.rank, "probability": w.probability} for w in layer.watched],
-            }
-            for layer in answer.layers
-        ]
-        typer.echo(json.dumps({"model": answer.model, "head": answer.head, "layers": layers}, ensure_ascii=False))
-        return
-    typer.echo(f"{answer.prompt}\n{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms")
+    typer.echo(_as_json(answer) if as_json else _as_text(answer))
+
+
+def _as_json(answer: Answer) -> str:
+    layers = [
+        {
+            "layer": layer.layer,
+            "tokens": [{"token": t.token, "probability": t.probability} for t in layer.tokens],
+            "watched": [{"token": w.token, "rank": w.rank, "probability": w.probability} for w in layer.watched],
+        }
+        for layer in answer.layers
+    ]
+    return json.dumps({"model": answer.model, "head": answer.head, "layers": layers}, ensure_ascii=False)
+
+
+def _as_text(answer: Answer) -> str:
+    lines = [answer.prompt, f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms"]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)
         watched = "".join(f"   [{w.token}: rank {w.rank:,}, {100 * w.probability:.2f}%]" for w in layer.watched)
         name = "embeddings" if layer.layer == 0 else f"layer {layer.layer}"
-        typer.echo(f"{name:>10}  {tokens}{watched}")
-
-
-def _open(model: str, head: str | None, device: str, base: str | None) -> "LiveModel":
-    """The model with the heads asked for; without a wish the tied ones or, said on stderr, the logit lens, which every model has."""
-    from probing.models.encoders.catalogue import open_encoder
-    from probing.models.heads.files import heads_folder, train_command
-    from probing.models.knowledge.ask import load_live
-
-    encoder = open_encoder(model, base, device)
-    kind = head or "tied"
-    folder = None if kind == "lens" else heads_folder(model, encoder, kind, cache_folder())
-    if folder is None and head is None:
-        kind = "lens"
-        typer.echo(
-            f"no tied heads are known for {encoder.name}, so every layer is read through its pre-trained head, the logit lens "
-            f"(--head lens); train heads with: {train_command(encoder, 'tied')}",
-            err=True,
-        )
-    return load_live(encoder, kind, folder)
+        lines.append(f"{name:>10}  {tokens}{watched}")
+    return "\n".join(lines)

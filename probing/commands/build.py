@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from probing.core.paths import database_folder, result_folders
+from probing.store.build import build_database
 
 
 def build(
@@ -13,8 +14,6 @@ def build(
     out: Annotated[Path | None, typer.Option(help="Folder of the database.")] = None,
 ) -> None:
     """Build the database from Parquet runs; does nothing if it is up to date."""
-    from probing.store.build import build_database
-
     sources = runs or result_folders()
     path = build_database(sources, out or database_folder(), verify=True)
     typer.echo(f"{path} from {', '.join(map(str, sources)) or 'nothing'}")

@@ -2,57 +2,101 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
-from probing.commands.ask import ask
-from probing.commands.build import build
-from probing.commands.check import check
-from probing.commands.fetch import fetch
-from probing.commands.finetune import finetune
-from probing.commands.nesia.facts import facts
-from probing.commands.nesia.gate import gate
-from probing.commands.nesia.pretrain import pretrain
-from probing.commands.probe import probe
-from probing.commands.report import report
-from probing.commands.reproduce import reproduce
-from probing.commands.runs import runs
-from probing.commands.share.pull import pull
-from probing.commands.share.push import push
-from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
 from probing.core.files.atomic import no_room
 from probing.core.paths import cannot_write
 
+#: Command -> its module, which is imported when the command is called, and its line in the list of commands: the first of its docstring.
+COMMANDS = {
+    "fetch": ("probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 where the registry knows one."),
+    "pretrain": (
+        "probing.commands.nesia.pretrain",
+        "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
+    ),
+    "finetune": (
+        "probing.commands.finetune",
+        "Fine-tune an encoder and score it on its task beside chance; resumable, the task's head is dropped at the end.",
+    ),
+    "train-heads": (
+        "probing.commands.train_heads",
+        "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
+    ),
+    "probe": (
+        "probing.commands.probe",
+        "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",
+    ),
+    "build": ("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
+    "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
+    "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),
+    "reproduce": (
+        "probing.commands.reproduce",
+        "Fetch, fine-tune what no hub model serves, train heads, probe, build, write the tables; resumable, skips what is done.",
+    ),
+    "runs": ("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
+    "check": (
+        "probing.commands.check",
+        "Verify registry, shipped facts, fetched data, heads, runs and database; name what is wrong and exit with 1.",
+    ),
+    "gate": (
+        "probing.commands.nesia.gate",
+        "Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument.",
+    ),
+    "facts": (
+        "probing.commands.nesia.facts",
+        "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
+    ),
+    "push": (
+        "probing.commands.share.push",
+        "Share heads or predictions with a card and the sha256 of every file; pushing the same again changes nothing.",
+    ),
+    "pull": (
+        "probing.commands.share.pull",
+        "Take shared heads or predictions at one revision; every sha256 is checked before anything is placed.",
+    ),
+}
+
+
+@cache
+def command(name: str) -> Any:
+    """The command of that name, as click calls it: the function in its module that is called like it."""
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(name)(getattr(import_module(COMMANDS[name][0]), name.replace("-", "_")))
+    return typer.main.get_command(alone)
+
+
+class CommandsOnCall(TyperGroup):
+    """Knows every command's name and line; imports the one that is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        listed = {name: TyperCommand(name, help=line) for name, (_, line) in COMMANDS.items()}
+        super().__init__(**settings | {"commands": listed})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command itself."""
+        return command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Lists the commands from their lines alone."""
+        TyperGroup(commands=self.commands).format_commands(ctx, formatter)
+
+
 app = typer.Typer(
     name="probing",
+    cls=CommandsOnCall,
     help="What every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-COMMANDS: dict[str, Callable[..., None]] = {
-    "fetch": fetch,
-    "pretrain": pretrain,
-    "finetune": finetune,
-    "train-heads": train_heads,
-    "probe": probe,
-    "build": build,
-    "ask": ask,
-    "report": report,
-    "reproduce": reproduce,
-    "runs": runs,
-    "check": check,
-    "gate": gate,
-    "facts": facts,
-    "push": push,
-    "pull": pull,
-}
-for _name, _function in COMMANDS.items():
-    app.command(_name)(_function)
 
 
 def _version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from probing.core.errors import SchemaVersionError
 from probing.core.paths import result_folders
+from probing.store.parquet import read_table
 
 
 def runs(
@@ -15,8 +16,6 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
-    from probing.store.parquet import read_table
-
     rows = []
     for place in folder or result_folders():
         for path in sorted(place.rglob("runs-*.parquet")):

@@ -5,22 +5,17 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.executors import (
+from probing.commands.options import (
     AddressOption,
     SlurmOption,
     ThreadsOption,
-    Who,
     WhoOption,
     WorkersOption,
-    executor,
-    passed_on,
-    same_path,
-    set_threads,
+    chosen,
+    options_refused,
 )
-from probing.core.paths import cache_folder
-from probing.jobs.coordinator import run_job
-from probing.jobs.lock import claimed
-from probing.workflows.head_work import HeadWork, head_job
+from probing.workflows import heads as workflow
+from probing.workflows.executors import Who
 
 
 def train_heads(
@@ -58,38 +53,30 @@ def train_heads(
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
     """
-    from probing.models.encoders.catalogue import open_encoder
-    from probing.models.heads.files import trained_heads_folder, validation_losses
-    from probing.models.heads.recipe import HeadRecipe, text_sha256
-    from probing.workflows.head_text import head_text
-
-    used = set_threads(threads)
-    train_text, valid_text = head_text(text, valid)
-    encoder = open_encoder(model, base, device, name=name)
-    recipe = HeadRecipe(
-        kind=head,
-        text_sha256=text_sha256(train_text, valid_text),
+    request = workflow.HeadsRequest(
+        model=model,
+        head=head,
+        text=text,
+        valid=valid,
+        out=out,
+        base=base,
+        name=name,
         positions=positions,
         epochs=epochs,
         batch=batch,
-        learning_rate=rate,
+        blocks=blocks,
+        blocks_a_step=blocks_a_step,
+        rate=rate,
         seed=seed,
         start=start,
-        pieces_a_block=blocks,
-        blocks_a_step=blocks_a_step,
+        half=half,
         precision=precision,
+        states_budget=states_budget,
         states_dtype=states_dtype,
+        device=device,
+        threads=threads,
+        executor=chosen(who, workers, address, slurm),
+        layers_a_shard=layers_a_shard,
     )
-    recipe.check()
-    folder = out or trained_heads_folder(encoder, head, seed, cache_folder())
-    layers = range(encoder.layers + 1) if seed == 0 else range(encoder.layers, encoder.layers + 1)
-    opened = HeadWork(encoder, train_text, valid_text, recipe, folder, half, int(states_budget * 1e9))
-    workers_of = executor(who, used, encoder.device.type, workers, address, slurm)
-    job = head_job(opened, layers, layers_a_shard, same_path(model), base and same_path(base), (text, valid), passed_on())
-    with claimed(job.folder, typer.echo):
-        outcome = run_job(job, workers_of)
-    if who != Who.local:
-        typer.echo(outcome.told())
-    typer.echo(f"{head} heads of {encoder.name} in {folder}; validation loss in nats:")
-    for row in validation_losses(folder, layers):
-        typer.echo(f"  layer {row['layer']:2}: {row['start']:.3f} at the start, {row['best']:.3f} at step {row['best_step']}")
+    with options_refused():
+        workflow.train_heads(request, typer.echo)

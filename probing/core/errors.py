@@ -5,6 +5,10 @@ class ProbingError(Exception):
     """Base of every error that a user can mend; commands print it without a traceback."""
 
 
+class OptionError(ProbingError):
+    """Options do not go together, or one is of a form that is not known."""
+
+
 class FactsError(ProbingError):
     """A facts file or folder is missing, unreadable or malformed."""
 

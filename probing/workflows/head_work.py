@@ -5,19 +5,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from probing import __version__
 from probing.core.errors import JobError
 from probing.core.paths import cache_folder
 from probing.jobs.job import Job, Shard
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.load import Encoder
+from probing.models.heads.files import head_path
+from probing.models.heads.masked_states import StatesCache
+from probing.models.heads.recipe import HeadRecipe, text_sha256
+from probing.models.heads.training import finished as is_finished
+from probing.models.heads.training import train_heads
+from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.workflows.head_text import head_text
-
-if TYPE_CHECKING:
-    import torch
-
-    from probing.models.encoders.load import Encoder
-    from probing.models.heads.recipe import HeadRecipe
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.head_work:open_training"
@@ -34,30 +36,25 @@ class HeadWork:
         budget: bytes that hidden states may take on disk.
     """
 
-    encoder: "Encoder"
+    encoder: Encoder
     train: Sequence[str]
     valid: Sequence[str]
-    recipe: "HeadRecipe"
+    recipe: HeadRecipe
     folder: Path
     half: bool
     budget: int
 
     @property
-    def dtype(self) -> "torch.dtype":
-        """How heads are stored."""
-        import torch
-
-        return torch.float16 if self.half else torch.float32
+    def dtype(self) -> str:
+        """The number format that heads are stored in."""
+        return "float16" if self.half else "float32"
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
         """Trains all layers of all shards in one go, so that the encoder runs as seldom as the budget lets it."""
-        from probing.models.heads.files import head_path
-        from probing.models.heads.training import train_heads
-
         layers = [layer for given in arguments for layer in given["layers"]]
-        train_heads(
-            self.encoder, self.train, self.valid, self.recipe, self.folder, cache_folder() / "head-states", self.dtype, layers, self.budget
-        )  # fmt: skip
+        states = StatesCache(cache_folder() / "head-states", self.budget)
+        dtype = number_format(self.dtype)
+        train_heads(self.encoder, self.train, self.valid, self.recipe, self.folder, states, dtype, layers)
         for place, given in enumerate(arguments):
             finished(place, [head_path(self.folder, layer) for layer in given["layers"]])
 
@@ -76,19 +73,14 @@ def head_job(
     Raises:
         HeadError: if the head of another recipe lies where one of these goes.
     """
-    import torch
-
-    from probing.models.heads.files import head_path
-    from probing.models.heads.training import finished
-
     for layer in layers:
-        finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, opened.dtype)
+        is_finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, number_format(opened.dtype))
     setup = {
         "version": __version__,
         "model": model,
         "base": base,
         "device": opened.encoder.device.type,
-        "threads": torch.get_num_threads(),
+        "threads": thread_count(),
         "name": opened.encoder.name,
         "weights": opened.encoder.identity,
         "configuration": opened.encoder.configuration,
@@ -112,12 +104,7 @@ def open_training(setup: Mapping[str, Any]) -> HeadWork:
         JobError: if model, text or program are others here.
         ProbingError: if one of them is not here.
     """
-    import torch
-
-    from probing.models.encoders.catalogue import open_encoder
-    from probing.models.heads.recipe import HeadRecipe, text_sha256
-
-    torch.set_num_threads(setup["threads"])
+    set_threads(setup["threads"])
     train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))
     encoder = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
     recipe = HeadRecipe(**setup["recipe"])

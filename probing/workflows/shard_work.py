@@ -5,18 +5,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from probing import __version__
 from probing.core.errors import JobError
 from probing.core.facts.fact import Fact
 from probing.core.files.atomic import whole_file
 from probing.jobs.job import Job, Shard
-
-if TYPE_CHECKING:
-    from probing.models.encoders.head import DecodingHead
-    from probing.models.encoders.load import Encoder
-    from probing.models.knowledge.probe import RunConfig
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.heads.files import heads_fingerprint, load_heads
+from probing.models.knowledge.probe import ProbeWork, RunConfig, probe_shards, shard_numbers
+from probing.models.runtime.torch_settings import number_format, set_threads
 
 #: A run's facts with their answers, beside its shards.
 ASKED = "asked.jsonl"
@@ -25,70 +24,50 @@ OPENER = "probing.workflows.shard_work:open_probing"
 
 
 @dataclass(frozen=True)
-class ProbeWork:
+class ProbeWorker:
     """Asks the facts of shards; a ``Worker`` of the job that ``probe_job`` makes."""
 
-    encoder: "Encoder"
-    heads: "Sequence[DecodingHead]"
-    facts: Sequence[Fact]
-    answers: Sequence[int]
-    config: "RunConfig"
-    work: Path
-    states_cache: Path
-    layers: Sequence[int]
+    work: ProbeWork
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
         """Does shards in order; each is noted when it is written, while the next ones are computed."""
-        from probing.models.knowledge.probe import probe_shards
-
         numbers = [int(given["shard"]) for given in arguments]
-        probe_shards(
-            self.encoder, self.heads, self.facts, self.answers, self.config, self.work, self.states_cache, self.layers, numbers,
-            lambda number, path: finished(numbers.index(number), [path]),
-        )  # fmt: skip
+        probe_shards(self.work, numbers, lambda number, path: finished(numbers.index(number), [path]))
 
 
-def probe_job(opened: ProbeWork, model: str, base: str | None, heads: Path | None, environment: Mapping[str, str]) -> Job:
+def probe_job(work: ProbeWork, model: str, base: str | None, heads: Path | None, environment: Mapping[str, str]) -> Job:
     """The job of a run: a shard is a slice of its facts."""
-    from probing.models.knowledge.probe import shard_numbers
-
     setup = {
         "model": model,
         "base": base,
-        "device": opened.encoder.device.type,
+        "device": work.encoder.device.type,
         "heads": str(heads.absolute()) if heads else None,
-        "config": opened.config.model_dump(),
-        "work": str(opened.work.absolute()),
-        "states_cache": str(opened.states_cache.absolute()),
-        "layers": list(opened.layers),
-        "asked_sha256": hashlib.sha256(_asked(opened.facts, opened.answers)).hexdigest(),
+        "config": work.config.model_dump(),
+        "work": str(work.folder.absolute()),
+        "states_cache": str(work.states_cache.absolute()) if work.states_cache else None,
+        "layers": work.wanted,
+        "asked_sha256": hashlib.sha256(_asked(work.facts, work.answers)).hexdigest(),
     }
-    shards = [Shard(f"shard-{number:05d}", {"shard": number}) for number in shard_numbers(len(opened.facts), opened.config.shard)]
-    return Job(opened.work / opened.config.run_id, OPENER, setup, shards, environment, opened)
+    shards = [Shard(f"shard-{number:05d}", {"shard": number}) for number in shard_numbers(len(work.facts), work.config.shard)]
+    return Job(work.folder / work.config.run_id, OPENER, setup, shards, environment, ProbeWorker(work))
 
 
-def write_asked(job: Job, opened: ProbeWork) -> None:
+def write_asked(job: Job, work: ProbeWork) -> None:
     """Puts the run's facts where workers of other processes read them."""
     with whole_file(job.folder / ASKED) as temporary:
-        temporary.write_bytes(_asked(opened.facts, opened.answers))
+        temporary.write_bytes(_asked(work.facts, work.answers))
 
 
-def open_probing(setup: Mapping[str, Any]) -> ProbeWork:
+def open_probing(setup: Mapping[str, Any]) -> ProbeWorker:
     """The worker of ``probe_job`` in another process, checked to be what the coordinator has.
 
     Raises:
         JobError: if model, heads, facts or program are others here.
         ProbingError: if one of them is not here.
     """
-    import torch
-
-    from probing.models.encoders.catalogue import open_encoder
-    from probing.models.heads.files import heads_fingerprint, load_heads
-    from probing.models.knowledge.probe import RunConfig
-
     config = RunConfig(**setup["config"])
-    torch.set_num_threads(config.threads)
-    encoder = open_encoder(setup["model"], setup["base"], setup["device"], torch.float64 if config.dtype == "float64" else torch.float32)
+    set_threads(config.threads)
+    encoder = open_encoder(setup["model"], setup["base"], setup["device"], number_format(config.dtype))
     folder = Path(setup["heads"]) if setup["heads"] else None
     work = Path(setup["work"])
     asked = (work / config.run_id / ASKED).read_bytes()
@@ -105,9 +84,8 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWork:
     rows = [json.loads(line) for line in asked.splitlines()]
     facts = [Fact(**{key: value for key, value in row.items() if key != "answer"}) for row in rows]
     heads = load_heads(folder, encoder, config.head, setup["layers"])
-    return ProbeWork(
-        encoder, heads, facts, [row["answer"] for row in rows], config, work, Path(setup["states_cache"]), list(setup["layers"])
-    )
+    answers, states_cache = [row["answer"] for row in rows], Path(setup["states_cache"]) if setup["states_cache"] else None
+    return ProbeWorker(ProbeWork(encoder, heads, facts, answers, config, work, states_cache, list(setup["layers"])))
 
 
 def _asked(facts: Sequence[Fact], answers: Sequence[int]) -> bytes:

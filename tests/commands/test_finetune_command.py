@@ -6,9 +6,8 @@ import shutil
 import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from probing.commands.finetune import LABELS, Objective
 from probing.core.errors import FactsError, HeadError, ModelError
-from probing.models.finetuning.trainer import DEFAULTS
+from probing.core.tasks.table import TASKS
 from probing.store.parquet import read_table
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
@@ -34,19 +33,16 @@ def tune(run, tiny_model, objective, data, *more):
     return run("finetune", "--model", tiny_model, "--objective", objective, "--data", data, *small, *more)
 
 
-def test_every_objective_has_defaults_a_label_and_a_data_set():
-    assert set(DEFAULTS) == set(LABELS) == {objective.value for objective in Objective}
-
-
-@pytest.mark.parametrize("objective", [objective.value for objective in Objective])
+@pytest.mark.parametrize("objective", TASKS)
 def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, run, cache, tiny_model, facts_file, data):
     name = f"tiny-bert-{objective}"
     output = tune(run, tiny_model, objective, data(objective), "--freeze-embeddings", "--difference").output
     folder = cache / "models" / name
     record = json.loads((folder / "finetuning.json").read_text())
-    assert record["objective"] == LABELS[objective][0] and record["steps"] == 3 and record["stored_as_difference"]
+    assert record["objective"] == TASKS[objective].label and record["steps"] == 3 and record["stored_as_difference"]
     rows = read_table(folder / f"tasks-{name}.parquet", "tasks").to_pylist()
     assert len(rows) >= 2 and all(0 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
+    assert {row["metric"] for row in rows} == set(TASKS[objective].metrics)
     assert rows[0]["metric"] in output
     assert "is there already" in tune(run, tiny_model, objective, data(objective)).output
 

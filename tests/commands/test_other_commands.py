@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from probing.commands.fetch import fetch_data, fetch_or_stand_in
 from probing.commands.main import main
 from probing.core.errors import IncompleteCopyError, PromptError, RegistryError
 from probing.core.registry import DataEntry, DataFile, read_registry
+from probing.workflows.fetch import fetch_data, fetch_or_stand_in
 from tests.store.planted import plant_runs
 
 ROOT = Path(__file__).resolve().parents[2]

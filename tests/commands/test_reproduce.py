@@ -14,6 +14,7 @@ import torch
 
 from probing.core.errors import JobError, RegistryError
 from probing.core.registry import read_registry
+from probing.core.tasks.table import TASKS
 from probing.store.parquet import read_table
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
@@ -236,10 +237,8 @@ def test_killed_twice_in_the_middle_it_ends_with_the_tables_of_an_undisturbed_ru
 
 
 def test_every_family_of_the_registry_can_be_planned(monkeypatch):
-    from probing.commands.finetune import LABELS
-
     registry = read_registry()
-    labels = {label for label, _ in LABELS.values()}
+    labels = {task.label for task in TASKS.values()}
     for family in registry.families:
         assert {member.objective for member in family.members} <= labels, family.name
         assert len({member.objective for member in family.members}) == len(family.members) >= 6

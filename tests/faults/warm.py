@@ -128,13 +128,16 @@ def _import_everything() -> None:
         Trainer,
     )
 
-    import probing.commands.main
     import probing.models.encoders.catalogue
     import probing.models.finetuning.trainer
     import probing.models.heads.training
     import probing.models.knowledge.probe
     import probing.models.pretraining.train
     import probing.store.build  # noqa: F401
+    from probing.commands.main import COMMANDS, command
+
+    for name in COMMANDS:
+        command(name)
 
 
 def _run_all(calls: Sequence[Call]) -> list[dict]:

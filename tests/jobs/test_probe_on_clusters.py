@@ -72,9 +72,9 @@ def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache,
     before = {path: path.stat().st_mtime_ns for path in job.glob("shard-*.safetensors")}
     after = {}
 
-    import probing.commands.probe as command
+    import probing.workflows.probe as workflow
 
-    real = command.run_job
+    real = workflow.run_job
 
     def watched(given, executor):
         outcome = real(given, executor)
@@ -83,7 +83,7 @@ def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache,
         return outcome
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "run_job", watched)
+        patch.setattr(workflow, "run_job", watched)
         run(*words, *CLUSTERS["ray"], "--out", tmp_path / "ray")
     assert after == before, "finished shards are left alone"
     assert stored(tmp_path / "ray") == here

@@ -33,8 +33,8 @@ def elsewhere(monkeypatch):
     found, before = Elsewhere(), torch.get_num_threads()
 
     def use():
-        for command in ("probe", "train_heads"):
-            monkeypatch.setattr(f"probing.commands.{command}.executor", lambda *given: found)
+        for workflow in ("probe", "heads"):
+            monkeypatch.setattr(f"probing.workflows.{workflow}.executor", lambda *given: found)
         return found
 
     yield use

@@ -15,7 +15,7 @@ from probing.models.encoders.load import load_encoder
 from probing.models.heads import decode as decoding
 from probing.models.heads.decode import decode
 from probing.models.knowledge.ask import LiveModel
-from probing.models.knowledge.probe import probe
+from probing.models.knowledge.probe import ProbeWork, probe
 from tests.models.other_device import ELSEWHERE, Elsewhere, OtherDevice, moved
 from tests.models.test_probing import FACTS, config_for
 
@@ -73,7 +73,7 @@ def test_a_run_is_probed_where_the_model_is(kind, architecture, elsewhere, encod
     for name, encoder in (("elsewhere", elsewhere(architecture)), ("here", encoder_of(architecture))):
         answers = answer_ids(FACTS, encoder)
         config = config_for(encoder, FACTS, answers)
-        found.append(probe(encoder, heads_of(encoder, kind), FACTS, answers, config, tmp_path / name, None))
+        found.append(probe(ProbeWork(encoder, heads_of(encoder, kind), FACTS, answers, config, tmp_path / name)))
     for name in ("gold_rank", "answer_rank", "other_rank", "top_ids"):
         assert np.array_equal(found[0][name], found[1][name]), name
     np.testing.assert_allclose(found[0]["top_logp"], found[1]["top_logp"], atol=1e-4)
@@ -111,7 +111,7 @@ def test_a_planted_slip_is_caught(slip, elsewhere, monkeypatch, tmp_path):
     else:
         encoder.head.vocabulary.bias = torch.nn.Parameter(encoder.head.vocabulary.bias.cpu(), requires_grad=False)
     with pytest.raises(RuntimeError, match="one device"):
-        probe(encoder, heads_of(encoder, "lens"), FACTS, answers, config, tmp_path, None)
+        probe(ProbeWork(encoder, heads_of(encoder, "lens"), FACTS, answers, config, tmp_path))
     if slip == "bias":
         inner = torch.zeros(2, encoder.hidden, device=ELSEWHERE)
         with pytest.raises(RuntimeError, match="one device"), torch.inference_mode():

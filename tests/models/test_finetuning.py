@@ -14,13 +14,16 @@ from transformers import (
 )
 
 from probing.core.errors import HeadError, ModelError
-from probing.core.tasks.task_data import Question, TaggedSentence, read_ranked_lists
+from probing.core.tasks.conll import TaggedSentence
+from probing.core.tasks.msmarco import read_ranked_lists
+from probing.core.tasks.recipe import FinetuneRecipe
+from probing.core.tasks.squad import Question
 from probing.models.encoders.delta_weights import FILE, apply_difference, save_difference
 from probing.models.encoders.head import own_head
 from probing.models.encoders.load import load_encoder, weights_identity
 from probing.models.encoders.weight_drift import layer_of, weight_drift
 from probing.models.finetuning import evaluation, examples
-from probing.models.finetuning.trainer import FinetuneRecipe, PlannedSteps, finetune, masked_loss, plan_steps
+from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
 from tests.core.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32)

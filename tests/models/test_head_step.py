@@ -14,6 +14,7 @@ from probing.core.errors import HeadError
 from probing.models.encoders.load import load_encoder
 from probing.models.heads.batches import batches, most_positions, steps_an_epoch
 from probing.models.heads.files import head_path, validation_losses
+from probing.models.heads.masked_states import StatesCache
 from probing.models.heads.masked_text import mask_rows
 from probing.models.heads.recipe import LATER, HeadRecipe
 from probing.models.heads.step import HeadStep, start_of
@@ -96,7 +97,7 @@ def test_steps_are_those_of_the_straightforward_procedure(kind, bert, folder_of,
 
 def test_heads_train_on_blocks(bert, tmp_path):
     wanted = recipe("full", learning_rate=0.03, epochs=4, **IN_BLOCKS)
-    train_heads(bert, TRAIN, VALID, wanted, tmp_path / "heads", tmp_path / "cache", layers=[1])
+    train_heads(bert, TRAIN, VALID, wanted, tmp_path / "heads", StatesCache(tmp_path / "cache"), layers=[1])
     row = validation_losses(tmp_path / "heads", [1])[0]
     assert row["best"] < 0.7 * row["start"]
 
@@ -106,7 +107,7 @@ def test_bfloat16_reaches_the_validation_loss_of_float32(seed, bert, tmp_path):
     best = {}
     for precision in ("float32", "bfloat16"):
         wanted = recipe("full", precision=precision, epochs=6, learning_rate=0.03, seed=seed)
-        train_heads(bert, TRAIN, VALID, wanted, tmp_path / precision, tmp_path / "cache", layers=[2])
+        train_heads(bert, TRAIN, VALID, wanted, tmp_path / precision, StatesCache(tmp_path / "cache"), layers=[2])
         row = validation_losses(tmp_path / precision, [2])[0]
         best[precision] = row["best"]
         assert row["best"] < 0.7 * row["start"]
@@ -134,11 +135,11 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkey
 
 def _train_in_a_process(model, folder, cache):
     torch.set_num_threads(1)
-    train_heads(load_encoder(model, device="cpu"), TRAIN, VALID, recipe("full"), folder, cache)
+    train_heads(load_encoder(model, device="cpu"), TRAIN, VALID, recipe("full"), folder, StatesCache(cache))
 
 
 def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, folder_of, tmp_path):
-    alone = train_heads(bert, TRAIN, VALID, recipe("full"), tmp_path / "alone", tmp_path / "cache-of-one")
+    alone = train_heads(bert, TRAIN, VALID, recipe("full"), tmp_path / "alone", StatesCache(tmp_path / "cache-of-one"))
     there = multiprocessing.get_context("spawn")
     arguments = (folder_of("bert"), tmp_path / "both", tmp_path / "cache-of-both")
     both = [there.Process(target=_train_in_a_process, args=arguments) for _ in range(2)]
@@ -152,11 +153,11 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
 
 
 def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):
-    paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache")
+    paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache"))
     shutil.rmtree(tmp_path / "cache")
     monkeypatch.setattr("probing.models.heads.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again"))
-    assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache") == paths
+    assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache")) == paths
     assert not (tmp_path / "cache").exists()
     paths[1].unlink()
     with pytest.raises(HeadError, match="one layer takes"):
-        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache", states_budget=10)
+        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache", 10))

@@ -9,7 +9,7 @@ from probing.core.errors import HeadError
 from probing.models.heads import step as head_step
 from probing.models.heads import training
 from probing.models.heads.files import head_path, load_head, read_identity, validation_losses
-from probing.models.heads.masked_states import MaskedStates, masked_text_of, place_of
+from probing.models.heads.masked_states import MaskedStates, StatesCache, masked_text_of, place_of
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.step import HeadStep, start_of
 from probing.models.heads.training import train_head, train_heads
@@ -61,7 +61,7 @@ def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
 @pytest.mark.parametrize("kind", ["tied", "full"])
 def test_the_loss_goes_down_on_a_text_with_a_rule(kind, bert, tmp_path):
     folder = tmp_path / kind
-    paths = train_heads(bert, TRAIN, VALID, recipe(kind, epochs=8, learning_rate=0.03), folder, tmp_path / "cache")
+    paths = train_heads(bert, TRAIN, VALID, recipe(kind, epochs=8, learning_rate=0.03), folder, StatesCache(tmp_path / "cache"))
     assert [path.name for path in paths] == [f"layer-{n:02d}.safetensors" for n in range(bert.layers + 1)]
     for row in validation_losses(folder, range(bert.layers + 1)):
         assert row["best"] < 0.7 * row["start"]
@@ -160,19 +160,19 @@ def test_states_of_another_thread_count_are_not_taken(bert, tmp_path, monkeypatc
 
 def test_the_second_run_does_nothing(bert, tmp_path, monkeypatch):
     folder = tmp_path / "tied"
-    paths = train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache")
+    paths = train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"))
     before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths]
     monkeypatch.setattr(head_step, "fresh_copy", lambda *_: pytest.fail("trained again"))
-    assert train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache") == paths
+    assert train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache")) == paths
     assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths] == before
 
 
 def test_a_checkpoint_that_outlived_its_head_is_deleted_by_the_next_call(bert, tmp_path):
     folder = tmp_path / "heads"
-    train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
+    train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), layers=[0, 1])
     for layer in (0, 2):
         training.checkpoint_path(folder, layer).write_bytes(b"killed before it was deleted")
-    train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0, 1])
+    train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), layers=[0, 1])
     assert [path.name for path in folder.glob("*.partial.sealed")] == ["layer-02.partial.sealed"], "layer 2 is not finished"
 
 
@@ -184,9 +184,9 @@ def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):
 
 def test_a_head_stored_in_another_format_is_named_and_not_taken_for_the_asked_one(bert, tmp_path):
     folder = tmp_path / "heads"
-    train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", layers=[0])
+    train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), layers=[0])
     with pytest.raises(HeadError, match="is stored in float32, asked is float16"):
-        train_heads(bert, TRAIN, VALID, recipe(), folder, tmp_path / "cache", torch.float16, layers=[0])
+        train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), torch.float16, layers=[0])
 
 
 def test_seeds_give_different_heads_and_equal_seeds_equal_ones(bert, states, tmp_path):
@@ -210,5 +210,5 @@ def test_a_random_start_forgets_the_pretrained_head(bert):
 def test_heads_train_for_every_architecture(architecture, encoder_of, tmp_path):
     encoder = encoder_of(architecture)
     wanted = recipe(positions=60, validation_positions=20, epochs=1)
-    train_heads(encoder, TRAIN, VALID, wanted, tmp_path / "heads", tmp_path / "cache")
+    train_heads(encoder, TRAIN, VALID, wanted, tmp_path / "heads", StatesCache(tmp_path / "cache"))
     assert len(validation_losses(tmp_path / "heads", range(encoder.layers + 1))) == encoder.layers + 1

@@ -14,7 +14,7 @@ from probing.core.files.atomic import used_together
 from probing.models.heads import masked_states as module
 from probing.models.heads import masked_text as text_module
 from probing.models.heads.files import head_path
-from probing.models.heads.masked_states import plan, states_bytes
+from probing.models.heads.masked_states import StatesCache, plan, states_bytes
 from probing.models.heads.masked_text import mask_rows
 from probing.models.heads.training import train_heads
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
@@ -189,24 +189,24 @@ def test_layers_are_grouped_into_passes_that_fit_the_budget(bert, caplog):
 
 def test_heads_of_layer_groups_are_the_bytes_of_heads_of_all_layers_and_leave_no_states(bert, tmp_path):
     arguments = (bert, TRAIN, VALID, recipe())
-    whole = train_heads(*arguments, tmp_path / "whole", tmp_path / "a")
+    whole = train_heads(*arguments, tmp_path / "whole", StatesCache(tmp_path / "a"))
     budget = states_bytes(2, 250, bert.hidden)
-    grouped = train_heads(*arguments, tmp_path / "grouped", tmp_path / "b", states_budget=budget)
+    grouped = train_heads(*arguments, tmp_path / "grouped", StatesCache(tmp_path / "b", budget))
     assert [path.read_bytes() for path in grouped] == [path.read_bytes() for path in whole]
     assert not list((tmp_path / "b").rglob("*.states"))
-    one = train_heads(*arguments, tmp_path / "one", tmp_path / "c", layers=[2], states_budget=states_bytes(1, 250, bert.hidden))
+    one = train_heads(*arguments, tmp_path / "one", StatesCache(tmp_path / "c", states_bytes(1, 250, bert.hidden)), layers=[2])
     assert one == [head_path(tmp_path / "one", 2)]
     assert one[0].read_bytes() == whole[2].read_bytes()
 
 
 def test_states_that_another_kind_trains_from_stay_until_it_is_done(bert, tmp_path):
     budget, cache = states_bytes(2, 250, bert.hidden), tmp_path / "cache"
-    train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", cache, layers=[0], states_budget=budget)
+    train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(cache, budget), layers=[0])
     in_use = {path.parent for path in cache.rglob("*.states")}
     assert len(in_use) == 2, "layer 1 is of the same pass and still to be trained"
     with contextlib.ExitStack() as other:
         done = [other.enter_context(used_together(folder)) for folder in in_use]
-        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", cache, states_budget=budget)
+        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(cache, budget))
         assert {path.parent for path in cache.rglob("*.states")} == in_use
         for remove in done:
             remove()
@@ -218,7 +218,7 @@ def test_layers_trained_one_by_one_share_the_passes_of_their_groups(bert, tmp_pa
     monkeypatch.setattr(module.MaskedStates, "_compute", lambda states, n: computed.append(states.layers) or real(states, n))
     for layer in range(4):
         budget = states_bytes(3, 250, bert.hidden)
-        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", tmp_path / "cache", layers=[layer], states_budget=budget)
+        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache", budget), layers=[layer])
     # One window of training and one of validation for each of two passes.
     assert computed == [(0, 1), (0, 1), (2, 3), (2, 3)]
     assert not list((tmp_path / "cache").rglob("*.states"))

@@ -12,6 +12,7 @@ from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.heads.files import load_heads
 from probing.models.knowledge import probe as probing_module
 from probing.models.knowledge.probe import (
+    ProbeWork,
     RunConfig,
     facts_sha256,
     gather_shards,
@@ -71,7 +72,7 @@ def asked(tmp_path):
         assert all(isinstance(answer, int) for answer in answers)
         config = config_for(encoder, facts, answers, **settings)
         heads = load_heads(None, encoder, "lens")
-        return probe(encoder, heads, facts, answers, config, tmp_path / work, states and tmp_path / states)
+        return probe(ProbeWork(encoder, heads, facts, answers, config, tmp_path / work, states and tmp_path / states))
 
     return ask
 
@@ -169,7 +170,7 @@ def test_a_model_that_knows_everything_is_never_right_with_the_swapped_subject(b
 
     monkeypatch.setattr(probing_module, "cached_states", perfect)
     heads = [PlainHead(vocabulary)] * (bert.layers + 1)
-    result = probe(bert, heads, facts, answers, config_for(bert, facts, answers), tmp_path, None)
+    result = probe(ProbeWork(bert, heads, facts, answers, config_for(bert, facts, answers), tmp_path))
     assert result["gold_rank"].max() == 2
     assert (result["other_rank"] > 0).all(), "every fact has a swapped subject here"
     assert (result["other_rank"] > 10).all()
@@ -261,30 +262,31 @@ def test_states_of_other_precision_version_or_thread_count_are_kept_apart(encode
 def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp_path):
     whole = asked(bert, "whole")
     answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "lens")
-    config, layers = config_for(bert, FACTS, answers), range(bert.layers + 1)
+    config = config_for(bert, FACTS, answers)
+    apart = ProbeWork(bert, heads, FACTS, answers, config, tmp_path / "apart")
     assert list(shard_numbers(len(FACTS), config.shard)) == [0, 1, 2] and len(shard_numbers(8, 4)) == 2
     for numbers in ([2], [0]):
-        paths = probe_shards(bert, heads, FACTS, answers, config, tmp_path / "apart", None, numbers=numbers)
+        paths = probe_shards(apart, numbers)
         assert paths == [shard_path(tmp_path / "apart", config, number) for number in numbers]
     with pytest.raises(ModelError, match=r"shard-00001\.safetensors is missing"):
-        gather_shards(FACTS, config, tmp_path / "apart", layers)
-    probe_shards(bert, heads, FACTS, answers, config, tmp_path / "apart", None, numbers=[1, 0])
-    joined = gather_shards(FACTS, config, tmp_path / "apart", layers)
+        gather_shards(apart)
+    probe_shards(apart, [1, 0])
+    joined = gather_shards(apart)
     assert {name: array.tobytes() for name, array in joined.items()} == {name: array.tobytes() for name, array in whole.items()}
     for number in range(3):
         first, second = (shard_path(tmp_path / place, config, number).read_bytes() for place in ("whole", "apart"))
         assert first == second
     with pytest.raises(ModelError, match="got shard 3, expected 0 to 2"):
-        probe_shards(bert, heads, FACTS, answers, config, tmp_path / "apart", None, numbers=[3])
+        probe_shards(apart, [3])
 
 
 def test_a_shard_of_other_layers_is_not_taken_for_this_one(bert, tmp_path):
     answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "lens")
     config = config_for(bert, FACTS, answers)
-    probe_shards(bert, heads[-1:], FACTS, answers, config, tmp_path, None, layers=[bert.layers])
+    probe_shards(ProbeWork(bert, heads[-1:], FACTS, answers, config, tmp_path, layers=[bert.layers]))
     with pytest.raises(ModelError, match="missing or torn"):
-        gather_shards(FACTS, config, tmp_path, range(bert.layers + 1))
-    assert probe(bert, heads, FACTS, answers, config, tmp_path, None)["gold_rank"].shape == (bert.layers + 1, len(FACTS))
+        gather_shards(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))
+    assert probe(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))["gold_rank"].shape == (bert.layers + 1, len(FACTS))
 
 
 def test_two_at_the_same_run_leave_whole_shards_and_nothing_else(bert, asked, tmp_path):
@@ -311,9 +313,9 @@ def test_no_facts_or_too_few_heads_are_an_error(bert, tmp_path):
     config = config_for(bert, [], [])
     heads = load_heads(None, bert, "lens")
     with pytest.raises(ModelError, match="got 0 facts"):
-        probe(bert, heads, [], [], config, tmp_path, None)
+        probe(ProbeWork(bert, heads, [], [], config, tmp_path))
     with pytest.raises(ModelError, match="2 heads, expected at least one fact and 4 heads"):
-        probe(bert, heads[:2], FACTS, answer_ids(FACTS, bert), config, tmp_path, None)
+        probe(ProbeWork(bert, heads[:2], FACTS, answer_ids(FACTS, bert), config, tmp_path))
 
 
 def test_a_run_is_its_configuration(bert):

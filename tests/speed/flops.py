@@ -7,7 +7,7 @@ import torch
 
 from probing.models.encoders.hidden_states import TOKENS_A_BATCH, tokenize
 from probing.models.encoders.load import Encoder, load_encoder
-from probing.models.knowledge.probe import thread_count
+from probing.models.runtime.torch_settings import thread_count
 from tests.speed.measurement import Measurement, random_bert_base, seconds_of
 from tests.speed.probing import ask_all
 from tests.speed.trex_prompts import bench_folder, trex_prompts

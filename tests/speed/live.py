@@ -6,7 +6,7 @@ from probing.models.encoders.head import fresh_copy
 from probing.models.encoders.hidden_states import own_mask, tokenize
 from probing.models.encoders.load import load_encoder
 from probing.models.knowledge.ask import LiveModel
-from probing.models.knowledge.probe import thread_count
+from probing.models.runtime.torch_settings import thread_count
 from tests.speed.fill_mask import NEAR, TOP, far_apart, fill_mask
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
 from tests.speed.trex_prompts import bench_folder, trex_prompts

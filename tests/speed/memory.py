@@ -94,6 +94,7 @@ def peak_bytes() -> int:
 
 def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
     """States of all layers of a short text, then one layer's full head, through the function that ``train-heads`` calls."""
+    from probing.models.heads.masked_states import StatesCache
     from probing.models.heads.recipe import HeadRecipe, text_sha256
     from probing.models.heads.training import train_heads
     from tests.speed.heads import BLOCK, BLOCKS_A_STEP, LAYER, made_up_text
@@ -108,7 +109,7 @@ def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
         pieces_a_block=BLOCK,
         blocks_a_step=BLOCKS_A_STEP,
     )
-    train_heads(encoder, train, valid, recipe, folder / "heads", folder / "states", layers=[LAYER])
+    train_heads(encoder, train, valid, recipe, folder / "heads", StatesCache(folder / "states"), layers=[LAYER])
     return f"about {blocks} blocks of {BLOCK} pieces, states of all layers, the head of one, checkpoint and head written"
 
 
@@ -122,7 +123,7 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     from probing.core.paths import FACTS_FOLDER
     from probing.models.encoders.answer_tokens import askable
     from probing.models.encoders.head import fresh_copy
-    from probing.models.knowledge.probe import RunConfig, facts_sha256, probe_shards
+    from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, probe_shards
 
     kept, answers = askable(read_facts("trex", read_relations(FACTS_FOLDER / "relations.toml"), None)[0], encoder)
     facts, answers = kept.facts[:count], answers[:count]
@@ -145,5 +146,5 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
         shard=SHARD,
         code_version=__version__,
     )
-    paths = probe_shards(encoder, heads, facts, answers, config, folder / "shards", folder / "states")
+    paths = probe_shards(ProbeWork(encoder, heads, facts, answers, config, folder / "shards", folder / "states"))
     return f"{len(facts):,} facts and as many about another subject, {len(heads)} heads, {len(paths)} shards of at most {SHARD:,} facts"

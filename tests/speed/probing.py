@@ -13,7 +13,8 @@ from safetensors.numpy import load_file
 from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.hidden_states import own_mask, tokenize
 from probing.models.encoders.load import Encoder, load_encoder
-from probing.models.knowledge.probe import RunConfig, facts_sha256, probe_shards, thread_count
+from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, probe_shards
+from probing.models.runtime.torch_settings import thread_count
 from tests.speed.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
 from tests.speed.trex_prompts import Asked, bench_folder, trex_prompts
@@ -67,7 +68,7 @@ def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> di
     )  # fmt: skip
     with tempfile.TemporaryDirectory(dir=bench_folder()) as work, contextlib.redirect_stderr(io.StringIO()):
         folder = Path(work)
-        (path,) = probe_shards(encoder, heads, asked.facts, asked.answers, config, folder, folder / "states")
+        (path,) = probe_shards(ProbeWork(encoder, heads, asked.facts, asked.answers, config, folder, folder / "states"))
         return load_file(path)
 
 

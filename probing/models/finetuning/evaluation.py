@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from probing.core.tasks.conll import TaggedSentence
+from probing.core.tasks.msmarco import RankedList
 from probing.core.tasks.scores import answer_exact, answer_f1, entity_f1, ndcg, random_order, random_span, reciprocal_rank
-from probing.core.tasks.task_data import Question, RankedList, TaggedSentence
+from probing.core.tasks.squad import Question
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
 from probing.models.runtime.planned_batches import plan_batches

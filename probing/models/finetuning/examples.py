@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from probing.core.tasks.task_data import Question, TaggedSentence
+from probing.core.tasks.conll import TaggedSentence
+from probing.core.tasks.squad import Question
 from probing.models.runtime.planned_batches import IGNORED
 
 LONGEST_QUESTION = 64

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
@@ -18,53 +17,12 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
 from probing.core.files.atomic import write_whole
+from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
 from probing.models.runtime.planned_batches import plan_batches
 
 log = logging.getLogger(__name__)
-
-
-class FinetuneRecipe(BaseModel):
-    """Everything that decides what a fine-tuning computes.
-
-    Either ``batch`` rows a step for ``epochs`` passes, or about ``tokens_a_step`` padded tokens a step for ``steps`` steps.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    objective: str
-    base_weights: str
-    data_sha256: str
-    learning_rate: float
-    epochs: float = 3.0
-    batch: int = 32
-    steps: int = 0
-    tokens_a_step: int = 0
-    warm_up: float = 0.1
-    weight_decay: float = 0.01
-    max_pieces: int = 384
-    stride: int = 128
-    masked_share: float = 0.15
-    freeze_embeddings: bool = False
-    seed: int = 1
-
-    def canonical(self) -> str:
-        """Canonical JSON, the form that is compared and stored."""
-        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
-
-
-#: What the paper says for each objective (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours:
-#: NER has no settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
-DEFAULTS: dict[str, dict] = {
-    "ner-conll": {"epochs": 3.0, "learning_rate": 5e-5, "batch": 32, "max_pieces": 256},
-    "qa-squad-1": {"epochs": 2.0, "learning_rate": 3e-5, "batch": 12, "max_pieces": 384, "stride": 128},
-    "qa-squad-2": {"epochs": 2.0, "learning_rate": 3e-5, "batch": 12, "max_pieces": 384, "stride": 128},
-    "rank-msmarco": {"steps": 100_000, "learning_rate": 3e-6, "batch": 128, "max_pieces": 512},
-    "mlm-msmarco": {"epochs": 3.0, "learning_rate": 5e-5, "batch": 8, "max_pieces": 512},
-    "mlm-squad": {"epochs": 4.0, "learning_rate": 5e-5, "batch": 8, "max_pieces": 512},
-    "control": {"epochs": 1.0, "learning_rate": 5e-5, "batch": 8, "max_pieces": 512},
-}
 
 
 def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> list[list[int]]:

@@ -11,6 +11,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,19 @@ log = logging.getLogger(__name__)
 
 #: Masked positions of a window: of BERT-base, 13 layers of it take 164 MB in float32.
 WINDOW = 4096
-#: Bytes that the states of one model may take on disk unless told otherwise.
-BUDGET = 20 * 10**9
+
+
+@dataclass(frozen=True)
+class StatesCache:
+    """Where hidden states are kept.
+
+    Attributes:
+        folder: shared by models, kinds of heads and seeds.
+        budget: bytes that the states of one process may take there.
+    """
+
+    folder: Path
+    budget: int = 20 * 10**9
 
 
 def states_bytes(layers: int, positions: int, hidden: int, dtype: torch.dtype = torch.float32) -> int:

@@ -21,7 +21,7 @@ from probing.core.files.atomic import used_together
 from probing.models.encoders.load import Encoder
 from probing.models.heads.batches import batches, most_positions, steps_an_epoch
 from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
-from probing.models.heads.masked_states import BUDGET, MaskedStates, masked_text_of, place_of, plan
+from probing.models.heads.masked_states import MaskedStates, StatesCache, masked_text_of, place_of, plan
 from probing.models.heads.masked_text import MaskedText
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.step import HeadStep
@@ -169,10 +169,9 @@ def train_heads(
     valid: Sequence[str],
     recipe: HeadRecipe,
     folder: Path,
-    cache: Path,
+    states: StatesCache,
     dtype: torch.dtype = torch.float32,
     layers: Sequence[int] | None = None,
-    states_budget: int = BUDGET,
 ) -> list[Path]:
     """Trains a head for every layer 0..L, or for the layers named.
 
@@ -185,10 +184,9 @@ def train_heads(
         valid: validation sentences.
         recipe: kind and settings.
         folder: where the heads go.
-        cache: where hidden states are kept, shared by kinds and seeds.
+        states: where hidden states are kept, shared by kinds and seeds, and how much of them.
         dtype: how head weights are stored.
         layers: those to train; None means all.
-        states_budget: bytes that hidden states of this process may take on disk.
 
     Raises:
         HeadError: if a head of another recipe is in the way, the text is too short, or the states of one layer exceed the
@@ -202,10 +200,10 @@ def train_heads(
         checkpoint_path(folder, layer).unlink(missing_ok=True)
     parts = []
     for sentences, positions, seed in ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ():
-        text = masked_text_of(encoder, sentences, recipe, positions, seed, cache)
-        parts.append((text, place_of(encoder, recipe, positions, seed, cache)))
+        text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
+        parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
     shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
-    for group in groups_of_layers(encoder, wanted, parts, recipe, states_budget) if wanted else ():
+    for group in groups_of_layers(encoder, wanted, parts, recipe, states.budget) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
         # Another kind or seed may be training from the same states.
         with used_together(training.folder) as remove_training, used_together(validating.folder) as remove_validating:

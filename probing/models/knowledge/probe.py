@@ -5,10 +5,10 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
@@ -21,6 +21,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.heads.decode import LogitsRoom, read_out
 from probing.models.runtime.background import WritingBehind, read_ahead
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
+from probing.models.runtime.torch_settings import thread_count
 
 log = logging.getLogger(__name__)
 #: The encoder's part of the time that a fact takes; its layers' read-outs take the rest. For the progress bar alone.
@@ -86,25 +87,48 @@ def shard_path(work: Path, config: RunConfig, number: int) -> Path:
     return work / config.run_id / f"shard-{number:05d}.safetensors"
 
 
-def probe_shards(
-    encoder: Encoder,
-    heads: Sequence[DecodingHead],
-    facts: Sequence[Fact],
-    answers: Sequence[int],
-    config: RunConfig,
-    work: Path,
-    states_cache: Path | None,
-    layers: Sequence[int] | None = None,
-    numbers: Iterable[int] | None = None,
-    finished: Callable[[int, Path], None] | None = None,
-) -> list[Path]:
+@dataclass(frozen=True)
+class ProbeWork:
+    """All that a run is asked with.
+
+    Attributes:
+        encoder: frozen encoder.
+        heads: one head a layer.
+        facts: all of the run's facts, each askable.
+        answers: (facts,) token id of each right answer.
+        config: the run's configuration; gives shard size and top k.
+        folder: of finished shards of all runs; a killed run goes on from there.
+        states_cache: folder of hidden states, or None to keep none.
+        layers: the layers that the heads are for; None means 0..L.
+    """
+
+    encoder: Encoder
+    heads: Sequence[DecodingHead]
+    facts: Sequence[Fact]
+    answers: Sequence[int]
+    config: RunConfig
+    folder: Path
+    states_cache: Path | None = None
+    layers: Sequence[int] | None = None
+
+    @property
+    def wanted(self) -> list[int]:
+        """The layers that are asked."""
+        return list(range(self.encoder.layers + 1) if self.layers is None else self.layers)
+
+    def shard(self, number: int) -> Path:
+        """Where a finished shard lies."""
+        return shard_path(self.folder, self.config, number)
+
+
+def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished: Callable[[int, Path], None] | None = None) -> list[Path]:
     """Every layer's reading of the facts of some shards, those computed that are missing or cannot be read.
 
     A shard's bytes depend on the run's configuration alone: neither on which other shards are asked here, nor on whether
     another process computes the same one at the same time.
 
     Args:
-        encoder, heads, facts, answers, config, work, states_cache, layers: as ``probe`` has them; ``facts`` are all of the run's.
+        work: what is asked.
         numbers: which shards, in this order; None means all.
         finished: called with number and path of each shard once it is whole on disk, in this order; in the thread that writes.
 
@@ -114,7 +138,7 @@ def probe_shards(
     Raises:
         ModelError: if there are no facts, not a head for every layer, or no shard of such a number.
     """
-    wanted = list(range(encoder.layers + 1) if layers is None else layers)
+    encoder, heads, facts, answers, config, wanted = work.encoder, work.heads, work.facts, work.answers, work.config, work.wanted
     if not facts or len(heads) != len(wanted):
         got = f"{len(facts)} facts and {len(heads)} heads"
         raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(wanted)} heads")
@@ -127,13 +151,13 @@ def probe_shards(
     room = LogitsRoom()
 
     def block(number: int) -> tuple[range, list[list[int]]] | None:
-        if _finished(shard_path(work, config, number), wanted) is not None:
+        if _finished(work.shard(number), wanted) is not None:
             return None
         some = range(number * config.shard, min((number + 1) * config.shard, len(facts)))
         return some, tokenize([facts[n].prompt for n in some], encoder)
 
     def keep(number: int, part: dict[str, np.ndarray] | None) -> None:
-        path = shard_path(work, config, number)
+        path = work.shard(number)
         if part is not None:
             write_sealed(part, path)
         if finished is not None:
@@ -147,7 +171,7 @@ def probe_shards(
             if found is not None:
                 some, rows = found
                 prompts = [facts[n].prompt for n in some]
-                kept = _states_path(states_cache, encoder, config, rows)
+                kept = _states_path(work.states_cache, encoder, config, rows)
                 states = cached_states(prompts, encoder, kept, rows, writing.later, done.passed)
                 gold, guests = [answers[n] for n in some], [[answers[guest] for guest in guests_of[n]] for n in some]
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
@@ -158,10 +182,10 @@ def probe_shards(
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
             writing.later(keep, number, part)
             done.to(1)
-    return [shard_path(work, config, number) for number in chosen]
+    return [work.shard(number) for number in chosen]
 
 
-def gather_shards(facts: Sequence[Fact], config: RunConfig, work: Path, layers: Sequence[int]) -> dict[str, np.ndarray]:
+def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
     """All shards of a run as one.
 
     Returns:
@@ -172,39 +196,20 @@ def gather_shards(facts: Sequence[Fact], config: RunConfig, work: Path, layers: 
         ModelError: naming the first shard that is missing or cannot be read.
     """
     parts = []
-    for number in shard_numbers(len(facts), config.shard):
-        path = shard_path(work, config, number)
-        part = _finished(path, layers)
+    for number in shard_numbers(len(work.facts), work.config.shard):
+        path = work.shard(number)
+        part = _finished(path, work.wanted)
         if part is None:
-            raise ModelError(f"shard {path} is missing or torn; expected every shard of run {config.run_id}; probe it again")
+            raise ModelError(f"shard {path} is missing or torn; expected every shard of run {work.config.run_id}; probe it again")
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     result["other_rank"] = np.zeros_like(result["gold_rank"])
-    result["other_rank"][:, [guest for guests in _guests(facts, config) for guest in guests]] = result.pop("guest_rank")
+    result["other_rank"][:, [guest for guests in _guests(work.facts, work.config) for guest in guests]] = result.pop("guest_rank")
     return result
 
 
-def probe(
-    encoder: Encoder,
-    heads: Sequence[DecodingHead],
-    facts: Sequence[Fact],
-    answers: Sequence[int],
-    config: RunConfig,
-    work: Path,
-    states_cache: Path | None,
-    layers: Sequence[int] | None = None,
-) -> dict[str, np.ndarray]:
+def probe(work: ProbeWork) -> dict[str, np.ndarray]:
     """Every layer's reading of every fact.
-
-    Args:
-        encoder: frozen encoder.
-        heads: one head a layer.
-        facts: the facts, each askable.
-        answers: (facts,) token id of each right answer.
-        config: the run's configuration; gives shard size and top k.
-        work: folder of finished shards; a killed run goes on from there.
-        states_cache: folder of hidden states, or None to keep none.
-        layers: the layers that the heads are for; None means 0..L.
 
     Returns:
         What ``gather_shards`` gives.
@@ -212,8 +217,8 @@ def probe(
     Raises:
         ModelError: if there are no facts, or not a head for every layer.
     """
-    probe_shards(encoder, heads, facts, answers, config, work, states_cache, layers)
-    return gather_shards(facts, config, work, list(range(encoder.layers + 1) if layers is None else layers))
+    probe_shards(work)
+    return gather_shards(work)
 
 
 class _Done:
@@ -273,8 +278,3 @@ def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: 
     # Of token ids, not of prompts: the same words may be other tokens.
     text = json.dumps([encoder.identity, encoder.configuration, computed, *rows])
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
-
-
-def thread_count() -> int:
-    """Threads that torch computes with; part of a run's configuration, as sums depend on it."""
-    return torch.get_num_threads()

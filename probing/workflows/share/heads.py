@@ -7,16 +7,27 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from probing.core.errors import FactsError, HeadError, HubError
 from probing.core.files.atomic import copy_whole, place_folder
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.paths import cache_folder
 from probing.core.registry import file_sha256
-
-if TYPE_CHECKING:
-    from probing.models.encoders.load import Encoder
+from probing.models.encoders.catalogue import heads_of
+from probing.models.encoders.load import Encoder
+from probing.models.heads.files import (
+    head_path,
+    heads_folder,
+    load_heads,
+    read_identity,
+    read_weights,
+    refuse_damage,
+    train_command,
+    validation_losses,
+)
+from probing.models.heads.recipe import HeadRecipe
+from probing.models.heads.training import text_sha256
+from probing.workflows.head_text import head_text
 
 #: Head files need no name of a place: the folder says whose they are.
 HEADS = "heads"
@@ -43,7 +54,7 @@ class HeadSet:
     folder: Path
 
 
-def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: Path) -> list[HeadSet]:
+def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Path) -> list[HeadSet]:
     """Puts every whole set of a model's heads below ``target`` as they are shared.
 
     Args:
@@ -55,9 +66,6 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
     Raises:
         HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
     """
-    from probing.models.encoders.catalogue import heads_of
-    from probing.models.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
-
     found = []
     for kind in kinds or ("full", "tied"):
         seeds = {0} | {_seed(path) for root in heads_of(encoder, cache_folder()) for path in root.glob(f"{kind}-seed*")}
@@ -80,9 +88,6 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
 
 def known_text(sets: Sequence[HeadSet]) -> list[str]:
     """The hub's name of the text that all heads learnt from, where it is the fetched WikiText-2."""
-    from probing.models.heads.training import text_sha256
-    from probing.workflows.head_text import head_text
-
     try:
         fetched = text_sha256(*head_text(None, None))
     except FactsError:
@@ -92,9 +97,6 @@ def known_text(sets: Sequence[HeadSet]) -> list[str]:
 
 def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
     """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right, or a set has gaps."""
-    from probing.models.heads.files import read_identity, read_weights, refuse_damage, validation_losses
-    from probing.models.heads.recipe import HeadRecipe
-
     layers, shapes = defaultdict[str, set[int]](set), defaultdict[str, set[str]](set)
     for file in manifest.content:
         _, weights, kind_and_seed, name = file.path.split("/")

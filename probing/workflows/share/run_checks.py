@@ -4,17 +4,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact, fill
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.paths import result_folders
 from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
+from probing.store.check import fingerprint_problem
+from probing.store.knowledge.swapped_ranks import names_lenders
+from probing.store.parquet import check_file, read_table, rows_and_values
+from probing.store.sources import table_of
 from probing.workflows.share.runs import DATA, incomplete, lenders_file
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: Rows of a table that no run announces: a hundred times what the largest vocabulary, or list of exposures, has.
 _MOST_ROWS = 5_000_000
@@ -27,8 +30,6 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
 
     Every file's footer is read first: rows that no run announces are refused before they take memory.
     """
-    from probing.store.parquet import read_table, rows_and_values
-
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     tables = _tables(paths, title)
     runs: dict[str, dict] = {}
@@ -65,9 +66,6 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
 
 def _tables(paths: dict[str, Path], title: str) -> dict[str, str]:
     """File name -> its table, for files that are this program's."""
-    from probing.store.parquet import check_file
-    from probing.store.sources import table_of
-
     found = {}
     for name, path in sorted(paths.items()):
         table = table_of(path)
@@ -81,9 +79,7 @@ def _tables(paths: dict[str, Path], title: str) -> dict[str, str]:
     return found
 
 
-def _read(path: Path, table: str, title: str) -> "pa.Table":
-    from probing.store.parquet import read_table
-
+def _read(path: Path, table: str, title: str) -> pa.Table:
     try:
         return read_table(path, table)
     except StoreError as error:
@@ -92,8 +88,6 @@ def _read(path: Path, table: str, title: str) -> "pa.Table":
 
 def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
     """File name -> how many rows its run lets it have, and how many values a list of it."""
-    from probing.store.knowledge.swapped_ranks import names_lenders
-
     found: dict[str, tuple[Sequence[int], int]] = {}
     for row in runs.values():
         n = row["n_probed"]
@@ -108,8 +102,6 @@ def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
 
 def _refuse_size(path: Path, name: str, expected: Sequence[int] | None, in_a_list: int, title: str) -> None:
     """Raises a ``HubError`` if a file's footer speaks of other numbers of rows or values than expected."""
-    from probing.store.parquet import rows_and_values
-
     rows, values = rows_and_values(path)
     if expected is not None and rows not in expected:
         said = f"at most {expected[-1]:,}" if isinstance(expected, range) else " or ".join(f"{n:,}" for n in dict.fromkeys(expected))
@@ -127,9 +119,6 @@ def _facts_file(row: dict) -> str:
 
 def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str | None:
     """What a run's row says otherwise than its name, its configuration and the manifest, or which file it lacks; None if nothing."""
-    from probing.store.check import fingerprint_problem
-    from probing.store.knowledge.swapped_ranks import names_lenders
-
     if problem := fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row):
         return problem
     if row["model"] != model:
@@ -159,7 +148,7 @@ def _other_than_configured(row: dict) -> str | None:
     return None if row["role"] == role else f"its row says role {row['role']!r}, expected {role!r} with seed {row['seed']}"
 
 
-def _senseless(predictions: "pa.Table", row: dict, tokens: int) -> str | None:
+def _senseless(predictions: pa.Table, row: dict, tokens: int) -> str | None:
     """Which value of a run's predictions no model gives; None if there is none."""
     import pyarrow.compute as pc
 
@@ -181,7 +170,7 @@ def _senseless(predictions: "pa.Table", row: dict, tokens: int) -> str | None:
     return "top_ids has empty values" if pc.list_flatten(predictions.column("top_ids")).null_count else None
 
 
-def _other_than_named(name: str, table: str, rows: "pa.Table", runs: Sequence[dict]) -> str | None:
+def _other_than_named(name: str, table: str, rows: pa.Table, runs: Sequence[dict]) -> str | None:
     """What is wrong with facts or tokens for what names them; None if nothing."""
     if table == "facts":
         return _renamed(rows.to_pylist(), [row for row in runs if _facts_file(row) == name])
@@ -210,14 +199,12 @@ def _renamed(facts: list[dict], runs: Sequence[dict]) -> str | None:
     return None
 
 
-def _other_than_known(name: str, table: str, rows: "pa.Table") -> str | None:
+def _other_than_known(name: str, table: str, rows: pa.Table) -> str | None:
     """Where a file of the same name is stored that says otherwise; None if nowhere."""
-    from probing.store.parquet import read_table
-
     if table not in _SAME_EVERYWHERE:
         return None
 
-    def said(found: "pa.Table") -> list[Any]:
+    def said(found: pa.Table) -> list[Any]:
         return found.drop_columns(list(_SAME_EVERYWHERE[table])).to_pylist()
 
     for folder in result_folders():

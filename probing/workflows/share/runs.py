@@ -10,6 +10,9 @@ from probing.core.errors import HubError, StoreError
 from probing.core.files.atomic import copy_whole
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.registry import file_sha256, name_in_files
+from probing.store.check import fingerprint_problem
+from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
+from probing.store.parquet import read_table
 from probing.workflows.share.heads import link_or_copy
 
 DATA = "data"
@@ -26,9 +29,6 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
     Raises:
         StoreError: if there is no run, or a run lacks one of its files or is not whole.
     """
-    from probing.store.check import fingerprint_problem
-    from probing.store.parquet import read_table
-
     rows: dict[str, dict] = {}
     for source in sources:
         for path in sorted(source.rglob("runs-*.parquet")):
@@ -45,8 +45,6 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
 
 
 def _gather_one(row: dict, path: Path, target: Path) -> None:
-    from probing.store.knowledge.swapped_ranks import names_lenders
-
     folder, run_id = path.parent, row["run_id"]
     predictions = folder / f"predictions-{run_id}.parquet"
     config = json.loads(row["config"])
@@ -68,8 +66,6 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
 
 def incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
     """What a run's predictions lack or have too much, for its row and its facts; None if nothing."""
-    from probing.store.parquet import read_table
-
     table = read_table(predictions, "predictions")
     there = set(table.column("run_id").unique().to_pylist())
     if there != {row["run_id"]}:
@@ -92,9 +88,6 @@ def lenders_file(row: dict) -> str:
 
 def _wrong_lenders(row: dict, predictions: pa.Table, facts: Path, lenders: Path) -> str | None:
     """What is wrong with a run's lenders, where its configuration names them; None if nothing."""
-    from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
-    from probing.store.parquet import read_table
-
     if not names_lenders(row["config"]):
         return None
     stored = read_table(lenders, "lenders").to_pylist()
@@ -128,8 +121,6 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
 
 def _same_run(ours: Path, theirs: Path) -> bool:
     """Whether two files of ``runs`` differ in device and time of making only: the same run, made twice."""
-    from probing.store.parquet import read_table
-
     if not ours.name.startswith("runs-"):
         return False
     rows = [read_table(path, "runs").drop_columns(list(OF_THE_MAKING)).to_pylist() for path in (ours, theirs)]

@@ -1,0 +1,48 @@
+"""The options that say who does the work, shared by the commands that can hand it out."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from probing.core.errors import OptionError
+from probing.workflows.executors import ExecutorChoice, Who
+
+
+class Whose(StrEnum):
+    """Executors of ``reproduce``."""
+
+    local = "local"
+    ray = "ray"
+
+
+WhoOption = Annotated[Who, typer.Option("--executor", help="Who computes: this process, Ray's workers, or Slurm's jobs.")]
+WhoseOption = Annotated[Whose, typer.Option("--executor", help="Who trains heads and probes: this process, or Ray's workers.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(help="Workers of a Ray started here (none: as many as fit), or jobs in Slurm's queue at a time (none: 4).", min=1),
+]
+AddressOption = Annotated[str | None, typer.Option(help="A Ray cluster that is there: auto or HOST:PORT; none starts one here.")]
+SlurmOption = Annotated[
+    list[str] | None,
+    typer.Option(help="KEY=VALUE for Slurm: partition=gpu, mem_gb=16, timeout_min=60; cluster=local tries it here."),
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option(help="Processors of a shard, part of a run's fingerprint; none: as many as torch takes here.", min=1, max=1024)
+]
+
+
+def chosen(who: str, workers: int | None, address: str | None, slurm: Sequence[str] | None = None) -> ExecutorChoice:
+    """What the options say."""
+    return ExecutorChoice(Who(who), workers, address, tuple(slurm or ()))
+
+
+@contextmanager
+def options_refused() -> Iterator[None]:
+    """Inside, an ``OptionError`` of a workflow ends the command as any other wrong option does: with its usage and exit code 2."""
+    try:
+        yield
+    except OptionError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -1,0 +1,24 @@
+"""The control's text: more of what a model was trained on, so that it differs from its base by training alone."""
+
+from pathlib import Path
+
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.nesia.corpus import wikitext_sentences
+from probing.core.nesia.training_text import training_text
+from probing.core.paths import FACTS_FOLDER
+
+
+def control_texts(data: Path, lama: Path | None) -> list[tuple[str, str]]:
+    """(what decides on the part, text) of every sentence.
+
+    Args:
+        data: a text file in WikiText's layout.
+        lama: for a model made here: LAMA folder, whose sentences are part of the model's own text.
+    """
+    if lama is None:
+        return [(sentence, sentence) for sentence in wikitext_sentences(data)]
+    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+    text = training_text(lama, data, facts, relations)
+    return [(sentence.text, sentence.text) for sentence in [*text.text, *text.stated]]

@@ -1,0 +1,136 @@
+"""MS MARCO and TREC: queries with ranked passages, and the same as running text."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.errors import FactsError
+from probing.core.tasks.data_files import MALFORMED, lines_of
+from probing.core.tasks.held_out import in_test_part
+
+#: TREC calls a passage relevant from this grade on (Craswell et al. 2020); MS MARCO's own judgements are 1 for relevant.
+TREC_RELEVANT = 2
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage of a ranked list; ``grade`` is 0 for unjudged, None where the query has no judgements."""
+
+    id: str
+    text: str
+    grade: int | None
+
+
+@dataclass(frozen=True)
+class RankedList:
+    """A query with the passages that a first stage (BM25) gives, best first.
+
+    Attributes:
+        id, query: of the query.
+        passages: in the first stage's order.
+        judged: every grade above 0 of the query, also of passages that the list lacks: what an ideal list is made of.
+        relevant_from: the grade from which a passage counts as relevant.
+    """
+
+    id: str
+    query: str
+    passages: tuple[Passage, ...]
+    judged: tuple[int, ...]
+    relevant_from: int
+
+
+def read_ranked_lists(folder: Path) -> list[RankedList]:
+    """Ranked lists with judgements.
+
+    Two layouts: MS MARCO's own, ``top1000*.tsv`` (query id, passage id, query, passage) with ``qrels*.tsv`` (query id, 0,
+    passage id, 1); or BM25 lists as JSON (``query``, ``hits`` with ``qid, docid, content``) with ``qrels*.txt`` in TREC's
+    format. Queries without any judgement are kept: their text is text.
+
+    Raises:
+        FactsError: if there are no lists, or a file is not in its format.
+    """
+    tables = sorted(folder.glob("top1000*.tsv"))
+    lists = list(_msmarco_lists(tables)) if tables else list(_json_lists(sorted(folder.glob("*.json"))))
+    if not lists:
+        raise FactsError(f"{folder} has no ranked lists; expected top1000*.tsv with qrels*.tsv, or BM25 lists as .json with qrels*.txt")
+    grades: dict[str, dict[str, int]] = {}
+    for path in sorted([*folder.glob("qrels*.txt"), *folder.glob("qrels*.tsv")]):
+        for number, line in enumerate(lines_of(path), 1):
+            try:
+                query, _, passage, grade = line.split()
+                grades.setdefault(query, {})[passage] = int(grade)
+            except ValueError as error:
+                raise FactsError(f"{path}, line {number}: got {line.strip()!r}, expected query id, 0, passage id, grade") from error
+    relevant_from = 1 if tables else TREC_RELEVANT
+    found = []
+    for query_id, query, passages in lists:
+        judged = grades.get(query_id)
+        kept = tuple(Passage(i, text, None if judged is None else max(0, judged.get(i, 0))) for i, text in passages)
+        found.append(RankedList(query_id, query, kept, tuple(g for g in (judged or {}).values() if g > 0), relevant_from))
+    return found
+
+
+def read_triples(path: Path, most: int) -> Iterator[tuple[str, str, bool]]:
+    """(query, passage, relevant) from MS MARCO's ``triples.train.small.tsv`` (query, relevant, irrelevant passage)."""
+    for number, line in enumerate(lines_of(path)):
+        if number * 2 >= most:
+            return
+        columns = line.rstrip("\n").split("\t")
+        if len(columns) != 3:
+            raise FactsError(f"{path}, line {number + 1}: got {len(columns)} columns, expected query, relevant and irrelevant passage")
+        query, relevant, irrelevant = columns
+        yield query, relevant, True
+        yield query, irrelevant, False
+
+
+def ranking_parts(folder: Path, most: int = 2_000_000) -> tuple[list[tuple[str, str, bool]], list[RankedList]]:
+    """Training pairs (query, passage, relevant) and the test lists.
+
+    MS MARCO's own training triples where they lie; else the pairs of the lists whose query is not in the test part, an
+    unjudged passage counting as irrelevant, as MS MARCO's sampled negatives do.
+    """
+    judged = [found for found in read_ranked_lists(folder) if found.judged]
+    triples = folder / "triples.train.small.tsv"
+    if triples.is_file():
+        return list(read_triples(triples, most)), judged
+    pairs = [
+        (found.query, passage.text, (passage.grade or 0) >= found.relevant_from)
+        for found in judged
+        if not in_test_part(found.query)
+        for passage in found.passages
+    ]
+    return pairs[:most], [found for found in judged if in_test_part(found.query)]
+
+
+def ranking_texts(folder: Path, together: int = 10) -> list[tuple[str, str]]:
+    """(query, text): each query joined with ten of its passages at a time, the next ten with the query again."""
+    texts = []
+    for found in read_ranked_lists(folder):
+        for start in range(0, len(found.passages), together):
+            passages = [passage.text for passage in found.passages[start : start + together]]
+            texts.append((found.query, " ".join([found.query, *passages])))
+    return texts
+
+
+def _msmarco_lists(paths: Sequence[Path]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    lists: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+    for path in paths:
+        for number, line in enumerate(lines_of(path), 1):
+            row = line.rstrip("\r\n").split("\t")
+            if len(row) != 4:
+                raise FactsError(f"{path}, line {number}: got {len(row)} columns, expected query id, passage id, query, passage")
+            lists.setdefault(row[0], (row[2], []))[1].append((row[1], row[3]))
+    for query_id, (query, passages) in lists.items():
+        yield query_id, query, passages
+
+
+def _json_lists(paths: Sequence[Path]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    for path in paths:
+        try:
+            for entry in json.loads(path.read_text(encoding="utf-8")):
+                hits = sorted(entry["hits"], key=lambda hit: hit["rank"])
+                if hits:
+                    yield str(hits[0]["qid"]), entry["query"], [(str(hit["docid"]), hit["content"]) for hit in hits]
+        except MALFORMED as error:
+            raise FactsError(f"{path} is not a list of queries with hits ({error!r})") from error

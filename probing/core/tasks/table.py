@@ -1,0 +1,108 @@
+"""What a model can be fine-tuned for: one entry for each objective, which commands, training and reports read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from probing.core.errors import OptionError, RegistryError
+from probing.core.tasks.conll import conll_parts
+from probing.core.tasks.control import control_texts
+from probing.core.tasks.held_out import split_texts
+from probing.core.tasks.msmarco import ranking_parts, ranking_texts
+from probing.core.tasks.squad import squad_parts, squad_texts
+
+#: How examples become rows of token ids and are scored, see ``models.finetuning.setup``: tagged sentences, questions about
+#: passages, pairs of query and passage, running text cut into blocks, or a row for each text.
+Kind = Literal["tags", "spans", "ranking", "blocks", "texts"]
+#: Training and test examples.
+Parts = tuple[Sequence[Any], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A fine-tuning objective.
+
+    Attributes:
+        slug: its name on the command line and in recipes.
+        label: its name in results and in the registry: the paper's.
+        data_set: the fetched data set that it reads; empty where the user names a text file.
+        kind: of examples.
+        read: (data folder, LAMA folder or None) -> training and test examples.
+        metrics: what it is scored by, the main one first.
+        settings: fields of ``FinetuneRecipe`` where nothing else is asked.
+    """
+
+    slug: str
+    label: str
+    data_set: str
+    kind: Kind
+    read: Callable[[Path, Path | None], Parts] = field(repr=False)
+    metrics: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+ANSWERS, RANKING, MASKED = ("F1", "exact match"), ("nDCG@10", "MRR@10"), ("masked accuracy",)
+
+
+def _settings(learning_rate: float, batch: int, max_pieces: int, **more: Any) -> Mapping[str, Any]:
+    return MappingProxyType({"learning_rate": learning_rate, "batch": batch, "max_pieces": max_pieces, **more})
+
+
+#: Settings are what the paper says (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours: NER has no
+#: settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
+_ALL = (
+    Task(
+        "ner-conll", "NER-CoNLL", "conll2003", "tags", lambda data, _: conll_parts(data),
+        ("entity F1", "words tagged right"), _settings(5e-5, 32, 256, epochs=3.0),
+    ),
+    Task(
+        "qa-squad-1", "QA-SQuAD-1", "squad", "spans", lambda data, _: squad_parts(data, impossible=False),
+        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128),
+    ),
+    Task(
+        "qa-squad-2", "QA-SQuAD-2", "squad", "spans", lambda data, _: squad_parts(data, impossible=True),
+        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128),
+    ),
+    Task(
+        "rank-msmarco", "RANK-MSMARCO", "msmarco", "ranking", lambda data, _: ranking_parts(data),
+        RANKING, _settings(3e-6, 128, 512, steps=100_000),
+    ),
+    Task(
+        "mlm-msmarco", "MLM-MSMARCO", "msmarco", "blocks", lambda data, _: split_texts(ranking_texts(data)),
+        MASKED, _settings(5e-5, 8, 512, epochs=3.0),
+    ),
+    Task(
+        "mlm-squad", "MLM-SQuAD", "squad", "blocks", lambda data, _: split_texts(squad_texts(data)),
+        MASKED, _settings(5e-5, 8, 512, epochs=4.0),
+    ),
+    Task(
+        "control", "control", "", "texts", lambda data, lama: split_texts(control_texts(data, lama)),
+        MASKED, _settings(5e-5, 8, 512, epochs=1.0),
+    ),
+)  # fmt: skip
+#: Slug -> objective, in the order of the command line's help.
+TASKS: Mapping[str, Task] = MappingProxyType({task.slug: task for task in _ALL})
+#: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
+CONTROL = TASKS["control"].label
+
+
+def task_named(slug: str) -> Task:
+    """The objective of that name; raises an ``OptionError`` if there is none."""
+    if slug not in TASKS:
+        raise OptionError(f"got the objective {slug!r}; expected one of {', '.join(TASKS)}")
+    return TASKS[slug]
+
+
+def task_called(label: str) -> Task:
+    """The objective that results and the registry call ``label``.
+
+    Raises:
+        RegistryError: if there is none.
+    """
+    for task in TASKS.values():
+        if task.label == label:
+            return task
+    known = ", ".join(task.label for task in TASKS.values())
+    raise RegistryError(f"got the objective {label!r}; finetune knows {known}")

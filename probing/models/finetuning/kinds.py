@@ -1,0 +1,125 @@
+"""Kinds of fine-tuning examples: which head reads them, how they become rows, what scores the result."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from probing.core.errors import FactsError
+from probing.core.tasks.held_out import TEST_SHARE
+from probing.core.tasks.table import Kind, Parts
+from probing.models.finetuning import evaluation, examples
+
+#: Blocks of held-out text that masked language modelling is scored on.
+_TEST_BLOCKS = 2000
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base that is fine-tuned.
+
+    Attributes:
+        where, revision: its folder or hub id.
+        before: the base as a masked language model.
+        tokenizer: its tokenizer.
+        limit: longest input in word pieces.
+        stride: overlap of the windows of a long passage.
+        masked_share: share of tokens that masked language modelling masks.
+    """
+
+    where: str
+    revision: str | None
+    before: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    limit: int
+    stride: int
+    masked_share: float
+
+    def with_head(self, head: Any, **more: Any) -> PreTrainedModel:
+        """The base's body with a task's head, float32."""
+        return head.from_pretrained(self.where, revision=self.revision, dtype=torch.float32, **more)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model with what it is trained on and scored by.
+
+    Attributes:
+        model: the base's body with the task's head.
+        labels: how rows are labelled, see ``models.finetuning.trainer.finetune``.
+        rows: training rows.
+        test_words: what it is scored on, in words.
+        score: gives the task's scores.
+    """
+
+    model: PreTrainedModel
+    labels: str
+    rows: Sequence[examples.Row]
+    test_words: str
+    score: Callable[[], list[evaluation.Score]]
+
+
+def _tags(base: Base, data: Path, parts: Parts) -> Training:
+    train, test = parts
+    check_parts(data, train, test)
+    tags = sorted({tag for sentence in (*train, *test) for tag in sentence.tags})
+    model = base.with_head(AutoModelForTokenClassification, num_labels=len(tags))
+    rows = examples.tag_rows(train, base.tokenizer, tags, base.limit)
+    score = partial(evaluation.score_tags, model, base.tokenizer, test, tags, base.limit)
+    return Training(model, "tags", rows, f"{len(test):,} sentences", score)
+
+
+def _spans(base: Base, data: Path, parts: Parts) -> Training:
+    train, test = parts
+    lengths = [len(question.answers[0][0].split()) for question in train if question.answers]
+    check_parts(data, lengths, test)
+    model = base.with_head(AutoModelForQuestionAnswering)
+    rows = examples.question_rows(train, base.tokenizer, base.limit, base.stride)
+    score = partial(evaluation.score_spans, model, base.tokenizer, test, lengths, base.limit, base.stride)
+    return Training(model, "span", rows, f"{len(test):,} questions", score)
+
+
+def _ranking(base: Base, data: Path, parts: Parts) -> Training:
+    pairs, lists = parts
+    check_parts(data, pairs, lists)
+    model = base.with_head(AutoModelForSequenceClassification, num_labels=2)
+    rows = examples.pair_rows(pairs, base.tokenizer, base.limit)
+    score = partial(evaluation.score_ranking, model, base.tokenizer, lists, base.limit)
+    return Training(model, "class", rows, f"{len(lists):,} ranked lists", score)
+
+
+def _masked(base: Base, data: Path, parts: Parts, *, joined: bool) -> Training:
+    check_parts(data, *parts)
+    rows, held = (examples.text_rows(part, base.tokenizer, base.limit, joined=joined) for part in parts)
+    test = held[:_TEST_BLOCKS]
+    model = base.with_head(AutoModelForMaskedLM)
+    score = partial(evaluation.score_masked, model, base.before, base.tokenizer, test, base.masked_share)
+    return Training(model, "mlm", rows, f"{len(test):,} blocks of held-out text", score)
+
+
+KINDS: Mapping[Kind, Callable[[Base, Path, Parts], Training]] = {
+    "tags": _tags,
+    "spans": _spans,
+    "ranking": _ranking,
+    "blocks": partial(_masked, joined=True),
+    "texts": partial(_masked, joined=False),
+}
+
+
+def check_parts(data: Path, train: Sequence[Any], test: Sequence[Any]) -> None:
+    """Before hours of training, not behind them."""
+    for part, what in ((train, "train on"), (test, "be scored on")):
+        if not part:
+            held = f"{TEST_SHARE:.0%} of the articles or queries are held out for scoring, decided by their names"
+            raise FactsError(f"{data} has nothing to {what}; expected the official files, or more of them: {held}")

@@ -1,0 +1,62 @@
+"""Asks every layer of a model to fill the mask of one sentence."""
+
+from dataclasses import dataclass
+
+from probing.core.paths import cache_folder
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.heads.files import heads_folder, train_command
+from probing.models.knowledge.ask import Answer, LiveModel, load_live
+from probing.workflows.stored_run import Say
+
+
+@dataclass(frozen=True)
+class AskRequest:
+    """One sentence, and whom it is put to.
+
+    Attributes:
+        prompt: a sentence with one mask.
+        model: registry name, hub id or folder.
+        head: full, tied or lens; None is tied or, where none are trained, lens.
+        top: tokens a layer.
+        watch: words to follow through the layers.
+        mask: which of several masks to read, from 0.
+        base: base model whose head a headless model takes.
+        device: auto, cpu, cuda or mps.
+    """
+
+    prompt: str
+    model: str = "nesia-mini"
+    head: str | None = None
+    top: int = 10
+    watch: tuple[str, ...] = ()
+    mask: int | None = None
+    base: str | None = None
+    device: str = "auto"
+
+
+def ask(request: AskRequest, say: Say = print) -> Answer:
+    """Every layer's answer.
+
+    Args:
+        request: what is asked.
+        say: called with a line for the user where the logit lens is taken for heads that are not trained.
+
+    Raises:
+        PromptError: if the prompt cannot be asked.
+        ProbingError: if model or heads are not there or not usable.
+    """
+    return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
+
+
+def _opened(request: AskRequest, say: Say) -> LiveModel:
+    """The model with the heads asked for; without a wish the tied ones or, said to the user, the logit lens, which every model has."""
+    encoder = open_encoder(request.model, request.base, request.device)
+    kind = request.head or "tied"
+    folder = None if kind == "lens" else heads_folder(request.model, encoder, kind, cache_folder())
+    if folder is None and request.head is None:
+        kind = "lens"
+        say(
+            f"no tied heads are known for {encoder.name}, so every layer is read through its pre-trained head, the logit lens "
+            f"(--head lens); train heads with: {train_command(encoder, 'tied')}"
+        )
+    return load_live(encoder, kind, folder)

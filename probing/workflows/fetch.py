@@ -1,0 +1,213 @@
+"""Brings data sets and models, from their owners or from local copies."""
+
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from tqdm import tqdm
+
+from probing.core.errors import IncompleteCopyError, RegistryError
+from probing.core.files.atomic import copy_whole, one_at_a_time, place_folder, whole_file
+from probing.core.paths import cache_folder
+from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, file_sha256, read_registry
+from probing.workflows.stored_run import Say
+
+_WEIGHTS = (
+    "model.safetensors", "model.safetensors.index.json", "difference.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json",
+)  # fmt: skip
+_TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+
+
+def fetch(names: Sequence[str], source: Path | None = None, say: Say = print) -> None:
+    """Brings data sets and models into the cache.
+
+    Args:
+        names: as the registry has them.
+        source: folder of local copies; None downloads.
+        say: gets a line for each.
+
+    Raises:
+        RegistryError: for an unknown name, or what cannot be brought or is damaged.
+        IncompleteCopyError: at the end, if local copies lacked files; all names were tried.
+    """
+    registry = read_registry()
+    known = {entry.name for entry in registry.data}
+    incomplete = []
+    for name in names:
+        try:
+            if name in known:
+                target = fetch_data(registry.data_set(name), source, cache_folder() / "downloads" / name)
+            else:
+                target = Path(fetch_model(registry.model(name), source))
+            say(f"{name}: {target}")
+        except IncompleteCopyError as error:
+            incomplete.append(str(error))
+    if incomplete:
+        raise IncompleteCopyError("; ".join(incomplete))
+
+
+def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
+    """Brings one data set to ``target``; a file that is there and has the right sum is left alone.
+
+    Raises:
+        IncompleteCopyError: if local copies lack a file whose sum is not recorded; what they have was taken.
+        RegistryError: if a file is not there, cannot be downloaded, or has another sum than the registry records.
+    """
+    if source is not None:
+        folder = source / entry.folder
+        if not folder.is_dir():
+            raise RegistryError(f"no folder {folder}; local copies of {entry.name} are expected there")
+        if not entry.files:
+            shutil.copytree(folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: copy_whole(Path(from_), Path(to)))
+            return target
+        missing = [file.path for file in entry.files if not (folder / file.path).is_file() and file.sha256]
+        if missing:
+            raise RegistryError(f"{folder} lacks {_some(missing)} of {entry.name}; nothing was taken")
+        if not any((folder / file.path).is_file() for file in entry.files):
+            raise RegistryError(f"{folder} has no file of {entry.name}, such as {entry.files[0].path}")
+        for file in entry.files:
+            if (folder / file.path).is_file():
+                _place(lambda temporary, file=file: shutil.copyfile(folder / file.path, temporary), file, target)  # type: ignore[misc]
+        if lacking := [file.path for file in entry.files if not (target / file.path).is_file()]:
+            raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; what is there was taken: {target}")
+        return target
+    if entry.url:
+        with one_at_a_time(target.parent / f".{entry.name}.lock"):
+            if not target.is_dir():
+                _unpack(entry, target)
+    for file in tqdm(entry.files, unit="file", desc=entry.name, disable=not entry.files):
+        _place(lambda temporary, file=file: _download(file.url, temporary, file.path), file, target)  # type: ignore[misc]
+    return target
+
+
+def fetch_or_stand_in(registry: Registry, name: str, source: Path | None, say: Say = print) -> Path:
+    """Brings a data set, or from local copies that lack it the first one that stands in for it; gives the folder.
+
+    Raises:
+        RegistryError: as ``fetch_data``; for the data set itself where nothing stands in.
+    """
+    entry = registry.data_set(name)
+    downloads = cache_folder() / "downloads"
+    try:
+        return fetch_data(entry, source, downloads / entry.name)
+    except RegistryError as error:
+        for other in registry.data if source is not None else ():
+            if other.stands_in_for == name and (source / other.folder).is_dir():  # type: ignore[operator]
+                return fetch_data(other, source, downloads / other.name)
+        if isinstance(error, IncompleteCopyError):
+            say(f"  {error}")
+            return downloads / entry.name
+        raise
+
+
+def _some(names: Sequence[str]) -> str:
+    """How many files, and the first few by name."""
+    return f"{len(names)} file{'' if len(names) == 1 else 's'} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
+
+
+def fetch_model(entry: ModelEntry, source: Path | None) -> str:
+    """Brings a hub model into the hub's own cache at its pinned revision, or takes a local copy as it is."""
+    if entry.shipped:
+        return entry.location
+    if source is not None:
+        folder = next((f for f in (source / entry.name, source / entry.source) if f.is_dir()), None)
+        if folder is None:
+            raise RegistryError(f"no folder {source / entry.name}; a local copy of {entry.name} is expected there")
+        target = cache_folder() / "models" / entry.name
+        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        try:
+            shutil.copytree(folder, temporary)
+            with one_at_a_time(target.with_name(f".{target.name}.lock")):
+                shutil.rmtree(target, ignore_errors=True)
+                place_folder(temporary, target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        if lacking := _missing_parts(target):
+            raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; what is there was taken: {target}")
+        return str(target)
+    # Loaded only where a model comes from the hub.
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    patterns = ["*.json", "*.txt", "*.model", "model*.safetensors"]
+    try:
+        return snapshot_download(entry.source, revision=entry.revision or None, allow_patterns=patterns)
+    except (OSError, HfHubHTTPError) as error:
+        raise RegistryError(f"cannot download {entry.source} from the hub ({error}); local copies: --from FOLDER") from error
+
+
+def _missing_parts(folder: Path) -> list[str]:
+    """What a model's folder lacks to be opened: configuration, weights with all their parts, tokenizer."""
+    wanted = {"config.json": ("config.json",), "its weights": _WEIGHTS, "its tokenizer": _TOKENIZER}
+    lacking = [what for what, names in wanted.items() if not any((folder / name).is_file() for name in names)]
+    for index in folder.glob("*.index.json"):
+        try:
+            parts = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            lacking.append(f"a readable {index.name}")
+        else:
+            lacking += [part for part in parts if not (folder / part).is_file()]
+    return lacking
+
+
+def _place(bring, file: DataFile, target: Path) -> None:
+    path = target / file.path
+    # A file without a recorded sum is taken as it is: it came under its final name only once it was whole.
+    if path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256):
+        return
+    with whole_file(path) as temporary:
+        bring(temporary)
+        got = file_sha256(temporary)
+        if file.sha256 and got != file.sha256:
+            raise RegistryError(f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another version")
+
+
+def _download(url: str, target: Path, member: str = "") -> None:
+    if not url:
+        raise RegistryError(f"no address is known for {target.name}; give local copies: --from FOLDER")
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as stream:
+            if url.endswith(".tar.gz"):
+                _copy_member(response, member, stream, url)
+            else:
+                shutil.copyfileobj(response, stream)
+    except (tarfile.TarError, EOFError) as error:
+        raise RegistryError(f"{url} is not a tar archive: {error}") from error
+    except (urllib.error.URLError, TimeoutError, OSError) as error:
+        raise RegistryError(f"cannot download {url}: {error}; check the connection or give local copies: --from FOLDER") from error
+
+
+def _copy_member(archive: IO[bytes], name: str, target: IO[bytes], url: str) -> None:
+    """Copies one file out of a stream, so that an archive of many GB is never stored."""
+    with tarfile.open(fileobj=archive, mode="r|gz") as opened:
+        for found in opened:
+            if found.isfile() and PurePosixPath(found.name).name == PurePosixPath(name).name:
+                extracted = opened.extractfile(found)
+                assert extracted is not None
+                shutil.copyfileobj(extracted, target)
+                return
+    raise RegistryError(f"{url} has no member {name}")
+
+
+def _unpack(entry: DataEntry, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        archive = Path(folder, "archive.zip")
+        _download(entry.url, archive)
+        try:
+            with zipfile.ZipFile(archive) as opened:
+                for member in opened.namelist():
+                    if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts:
+                        raise RegistryError(f"{entry.url} holds the unsafe path {member!r}; it is not unpacked")
+                opened.extractall(Path(folder, "files"))
+        except zipfile.BadZipFile as error:
+            raise RegistryError(f"{entry.url} is not a zip archive: {error}") from error
+        place_folder(Path(folder, "files", entry.archive_root), target)

@@ -1,0 +1,205 @@
+"""Fine-tunes an encoder on one of the paper's objectives and scores it on its task."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from probing.core.errors import FactsError, ModelError
+from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.paths import cache_folder
+from probing.core.registry import ModelEntry, name_in_files, name_of_model
+from probing.core.tasks.recipe import FinetuneRecipe
+from probing.core.tasks.table import TASKS, Task, task_named
+from probing.models.encoders.catalogue import FINETUNING, find_entry
+from probing.models.encoders.load import weights_identity
+from probing.models.finetuning.evaluation import Score
+from probing.models.finetuning.setup import Prepared, prepare
+from probing.models.finetuning.trainer import Finetuned
+from probing.models.finetuning.trainer import finetune as train
+from probing.store.parquet import write_table
+from probing.workflows.stored_run import Say
+
+
+@dataclass(frozen=True)
+class TrainingLength:
+    """How long and how is trained, where it is not as the objective's settings say.
+
+    Attributes:
+        steps: training steps.
+        tokens: padded tokens a step instead of rows a step.
+        batch: rows a step.
+        rate: peak learning rate.
+        pieces: longest input in word pieces.
+    """
+
+    steps: int | None = None
+    tokens: int | None = None
+    batch: int | None = None
+    rate: float | None = None
+    pieces: int | None = None
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        """Fields of the recipe: the objective's, and what is asked otherwise."""
+        asked = {"steps": self.steps, "tokens_a_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
+        settings = {**task.settings} | {name: value for name, value in asked.items() if value}
+        if self.pieces:
+            settings |= {"max_pieces": self.pieces, "stride": min(settings.get("stride", 128), self.pieces // 3)}
+        return settings
+
+
+@dataclass(frozen=True)
+class FinetuneRequest:
+    """A fine-tuning that is asked for.
+
+    Attributes:
+        model: the base: registry name, hub id or folder.
+        objective: a slug of ``core.tasks.table.TASKS``.
+        data: folder of the data set (control: a text file); None takes what was fetched.
+        lama: for the control of a model made here: LAMA folder of its own training text.
+        out: folder of the finished model; None: ``cache/models/MODEL-OBJECTIVE``.
+        length: how long is trained, where it is not as the objective says.
+        freeze_embeddings: leave the word embeddings as they are.
+        difference: store one byte a weight, the difference from the base.
+        seed: of order, masks and the task's head.
+        device: ``auto`` or ``cpu``.
+    """
+
+    model: str
+    objective: str
+    data: Path | None = None
+    lama: Path | None = None
+    out: Path | None = None
+    length: TrainingLength = field(default_factory=TrainingLength)
+    freeze_embeddings: bool = False
+    difference: bool = False
+    seed: int = 1
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a model is made.
+
+    Attributes:
+        name: of the model in results.
+        target: its folder.
+        work: folder of the checkpoints.
+        half: the folder until all is in it, for a folder that looks like a model is one.
+    """
+
+    name: str
+    target: Path
+    work: Path
+    half: Path
+
+    @property
+    def note(self) -> Path:
+        return self.target / FINETUNING
+
+
+def finetune(request: FinetuneRequest, say: Say = print) -> Path:
+    """Fine-tunes, scores and stores a model, and gives its folder; does nothing where it is there already.
+
+    A run that was killed goes on from its last checkpoint; the task's head is dropped at the end.
+
+    Args:
+        request: what to make.
+        say: gets a line for each thing that is done.
+
+    Raises:
+        OptionError: for an objective that is not in ``TASKS``.
+        ModelError: if another model is at the place, or the base is none or cannot be loaded.
+        FactsError: if the data are missing or malformed.
+    """
+    task, entry = task_named(request.objective), find_entry(request.model)
+    place = _place(request, entry)
+    # Checkpoints have one name: a second process waits, and then finds the model there.
+    with one_at_a_time(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
+        if place.note.is_file():
+            _refuse_another(place.note, request, task, entry)
+            say(f"{place.name} is there already: {place.target}")
+            return place.target
+        ready, recipe = _prepared(request, task, entry)
+        say(f"{place.name}: {len(ready.training.rows):,} training rows, scored on {ready.training.test_words}")
+        trained = train(
+            ready.training.model, ready.tokenizer, ready.training.rows, ready.training.labels, recipe, place.work, request.device
+        )
+        scores = _stored(request, entry, place, ready, _record(request, entry, ready, recipe, trained))
+    for score in scores:
+        chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"
+        say(f"  {score.metric}: {score.value:.3f}{chance}")
+    say(f"wrote {place.target}")
+    return place.target
+
+
+def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
+    name = name_of_model(request.out) if request.out else name_in_files(f"{entry.name}-{request.objective}")
+    target = request.out or cache_folder() / "models" / name
+    if target.exists() and not target.is_dir():
+        raise ModelError(f"{target} is no folder; name another with --out")
+    return _Place(name, target, cache_folder() / "finetune" / name_in_files(name), target.with_name(f".{target.name}.part"))
+
+
+def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
+    """Raises a ``ModelError`` if a finished model was not made as asked; what is None was not asked for."""
+    asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
+    asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
+    if Path(entry.location).is_dir():
+        asked["base weights"] = weights_identity(entry.location)[:12]
+    made = json.loads(note.read_text(encoding="utf-8"))
+    recipe = made["recipe"]
+    names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
+    there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
+    there["base weights"] = recipe["base_weights"][:12]
+    there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    other = [f"{option} {there[option]}, asked is {value}" for option, value in asked.items() if value not in (None, there[option])]
+    if other:
+        raise ModelError(f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
+
+
+def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[Prepared, FinetuneRecipe]:
+    """The loaded base with its rows, and the recipe that names them."""
+    data = request.data or (cache_folder() / "downloads" / task.data_set if task.data_set else None)
+    if data is None or not data.exists():
+        wanted = f"fetch it with: python -m probing fetch {task.data_set}" if task.data_set else "name a text file with --data"
+        raise FactsError(f"no data for {task.slug} at {data or 'any place'}; {wanted}")
+    if entry.base:
+        raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
+    settings = request.length.settings(task)
+    ready = prepare(task, entry, data, request.lama, settings, request.seed)
+    recipe = FinetuneRecipe(
+        objective=task.slug, base_weights=ready.base_weights, data_sha256=ready.data_sha256,
+        freeze_embeddings=request.freeze_embeddings, seed=request.seed, **settings,
+    )  # fmt: skip
+    return ready, recipe
+
+
+def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> Mapping[str, Any]:
+    """What is noted beside the model; the scores follow."""
+    # The registry knows where its own models are; a folder of the user's is found again by its path.
+    folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
+    return {
+        "base": entry.name, "base_folder": folder_of_base, "objective": TASKS[recipe.objective].label, "recipe": recipe.model_dump(),
+        "steps": trained.steps, "training_rows": len(ready.training.rows), "history": trained.history,
+        "stored_as_difference": request.difference,
+    }  # fmt: skip
+
+
+def _stored(request: FinetuneRequest, entry: ModelEntry, place: _Place, ready: Prepared, record: Mapping[str, Any]) -> list[Score]:
+    """Writes the model, scores what was written, and puts it in its place."""
+    shutil.rmtree(place.half, ignore_errors=True)
+    ready.save(place.half, request.difference)
+    scores = ready.training.score()
+    names = {"model": place.name, "base": entry.name, "objective": record["objective"]}
+    rows = [{**names, **vars(score)} for score in scores]
+    write_table("tasks", rows, place.half / f"tasks-{place.work.name}.parquet")
+    noted = {**record, "scores": [vars(score) for score in scores]}
+    (place.half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
+    # Whatever lies there has no note of finetune and is no finished model.
+    shutil.rmtree(place.target, ignore_errors=True)
+    place_folder(place.half, place.target)
+    shutil.rmtree(place.work, ignore_errors=True)
+    return scores

@@ -1,0 +1,87 @@
+"""What a model trained here knows, by layer and exposure, and whether it is fit to be an instrument."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from probing.core.errors import ModelError
+from probing.core.nesia.quality import Condition, LayerCounts, conditions
+from probing.core.paths import database_folder
+from probing.models.encoders.catalogue import find_entry
+from probing.store.database import Database, open_database
+from probing.store.run_queries import aggregate, majority, runs
+
+EXPOSURES = ("stated", "evidence", "unseen", "held out")
+#: Layer -> counts of each relation with evidence.
+Layers = dict[int, list[LayerCounts]]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A model's numbers.
+
+    Attributes:
+        conditions: what an instrument must fulfil, at the last layer.
+        layers: of all facts.
+        parts: exposure -> the same of its facts.
+        run_ids: where they come from.
+    """
+
+    conditions: list[Condition]
+    layers: Layers
+    parts: dict[str, Layers]
+    run_ids: list[str]
+
+
+def gate(model: str, head: str) -> Gate:
+    """The numbers of a model made by ``pretrain``.
+
+    Raises:
+        ModelError: if it was not made here, or has no runs with such heads.
+    """
+    record = Path(find_entry(model).location, "training.json")
+    if not record.is_file():
+        raise ModelError(f"{record} is missing; the gate is for models made by: python -m probing pretrain")
+    relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
+    with open_database(database_folder()) as db:
+        ids = _run_ids(runs(db), model, head)
+        layers = _counts(db, ids, relations, None)
+        parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
+    last = max(layers)
+    return Gate(list(conditions(layers[last], {name: part.get(last, []) for name, part in parts.items()})), layers, parts, ids)
+
+
+def _run_ids(found: pd.DataFrame, model: str, head: str) -> list[str]:
+    chosen = found[
+        (found["model"] == model)
+        & (found["head"] == head)
+        & (found["role"] == "primary")
+        & (found["template_set"] == "default")
+        & found["probe_set"].isin(["trex", "google_re"])
+    ]
+    if chosen.empty:
+        raise ModelError(f"no runs of {model} with {head} heads; make them with: python -m probing probe --model {model} --head {head}")
+    return list(chosen["run_id"])
+
+
+def _counts(db: Database, ids: Sequence[str], relations: set[str], exposures: tuple[str, ...] | None) -> Layers:
+    frame = aggregate(db, ids, exposures)
+    sizes = majority(db, ids, exposures).set_index("relation")["majority_hits"]
+    layers: Layers = {}
+    for row in frame[frame["relation"].isin(relations)].itertuples():
+        layers.setdefault(int(row.layer), []).append(
+            LayerCounts(
+                row.relation,
+                int(row.n),
+                int(row.hits_1),
+                int(row.hits_10),
+                int(row.answer_hits_1),
+                int(sizes[row.relation]),
+                int(row.other_n),
+                int(row.other_1),
+            )
+        )
+    return layers

@@ -1,0 +1,97 @@
+"""Makes nesia-mini, the small model that ships."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from probing.core.facts.fact import Fact
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.nesia.corpus import fact_key, relations_with_evidence
+from probing.core.nesia.training_text import training_text, words_to_hold
+from probing.core.paths import FACTS_FOLDER
+from probing.models.pretraining.start import continued_start, fresh_start
+from probing.models.pretraining.train import PretrainRecipe
+from probing.models.pretraining.train import pretrain as train
+from probing.store.parquet import write_table
+from probing.workflows.stored_run import Say
+
+
+@dataclass(frozen=True)
+class PretrainRequest:
+    """A model that is to be made.
+
+    Attributes:
+        lama: LAMA folder with evidence sentences.
+        wikitext: WikiText training text, never valid or test.
+        out: folder of the finished model.
+        recipe: shape and training.
+        stage: ``text``: natural sentences only; ``stated``: half of the triples also stated.
+        start: model folder to go on from; None starts from scratch.
+        vocabulary: its size.
+        work: folder of checkpoints; a killed run goes on from there.
+    """
+
+    lama: Path
+    wikitext: Path
+    out: Path
+    recipe: PretrainRecipe
+    stage: Literal["text", "stated"] = "text"
+    start: Path | None = None
+    vocabulary: int = 12_000
+    work: Path = Path("cache/pretrain")
+
+
+def pretrain(request: PretrainRequest, say: Say = print) -> None:
+    """Trains by masked language modelling, resumable, and records every fact's exposure.
+
+    Args:
+        request: what to make.
+        say: gets a line for each thing that is done.
+
+    Raises:
+        FactsError: if a text is missing or malformed.
+        ModelError: if the model to go on from has another shape.
+    """
+    out, recipe, work = request.out, request.recipe, request.work / request.out.name
+    # Checkpoints have one name: a second process waits, and then finds the work done.
+    with one_at_a_time(request.work / f"{out.name}.lock"):
+        relations = read_relations(FACTS_FOLDER / "relations.toml")
+        facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+        text = training_text(request.lama, request.wikitext, facts, relations)
+        if request.start is None:
+            held = words_to_hold(facts, text.text)
+            model, tokenizer = fresh_start(recipe, work / "tokenizer", (s.text for s in text.text), request.vocabulary, held)
+        else:
+            model, tokenizer = continued_start(recipe, request.start)
+        natural = request.stage == "text"
+        sentences = text.text if natural else text.text + text.stated
+        exposure = text.exposure_of_text if natural else text.exposure_of_all
+        say(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
+        history = train(model, tokenizer, sentences, recipe, work)
+        stage = {"stage": request.stage, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history}
+        _store(request, model, tokenizer, exposure, stage)
+        known = {fact_key(fact) for fact in facts}
+        say(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")
+
+
+def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mapping[str, str], stage: Mapping[str, Any]) -> None:
+    """Writes model, exposures and the record of its stages; all get their final names when all are written."""
+    out = request.out
+    # A folder that looks like a model is one.
+    half = out.with_name(f".{out.name}.part")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)
+    model.half().save_pretrained(half)
+    tokenizer.save_pretrained(half)
+    rows = [{"model": out.name, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
+    write_table("exposure", rows, half / f"exposure-{out.name}.parquet")
+    earlier = request.start / "training.json" if request.start else None
+    stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
+    record = {"relations_with_evidence": relations_with_evidence(request.lama), "stages": [*stages, stage]}
+    (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    place_folder(half, out)

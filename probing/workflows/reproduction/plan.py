@@ -1,0 +1,122 @@
+"""What reproducing a family of the paper makes: which models, from which bases, with which heads."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from probing.core.errors import OptionError
+from probing.core.paths import cache_folder
+from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
+from probing.workflows.executors import ExecutorChoice, executor
+from probing.workflows.finetune import TrainingLength
+
+HEADS = ("tied", "lens", "full")
+
+
+@dataclass(frozen=True)
+class HeadTraining:
+    """How heads are trained.
+
+    Attributes:
+        kinds: tied, lens, full.
+        text, valid: what they learn from and are validated on; None takes the fetched WikiText-2.
+        positions: masked positions that they learn from.
+        epochs: passes over them.
+    """
+
+    kinds: tuple[str, ...] = ("tied", "lens")
+    text: Path | None = None
+    valid: Path | None = None
+    positions: int = 30_000
+    epochs: int = 3
+
+
+@dataclass(frozen=True)
+class ReproduceRequest:
+    """What is reproduced, and how.
+
+    Attributes:
+        family: a family of the registry.
+        facts: what ``probe`` takes; a LAMA folder is asked in its own templates.
+        out: folder of the tables; None: ``cache/reproduction/FAMILY``.
+        source: folder of local copies; None downloads.
+        own: fine-tune every model here, also those that the hub serves.
+        tuning: how long is fine-tuned, where it is not as each objective says.
+        heads: which heads are trained, and how.
+        device: auto, cpu, cuda or mps.
+        executor: who trains heads and probes.
+    """
+
+    family: str = "bert-base"
+    facts: str = "all"
+    out: Path | None = None
+    source: Path | None = None
+    own: bool = False
+    tuning: TrainingLength = field(default_factory=TrainingLength)
+    heads: HeadTraining = field(default_factory=HeadTraining)
+    device: str = "auto"
+    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one call makes.
+
+    Attributes:
+        request: what is asked.
+        registry: where models and data sets come from.
+        family: the registry's entry.
+        members: its fine-tuned models, as they will be made.
+        bases: the models they come from, the family's own first.
+    """
+
+    request: ReproduceRequest
+    registry: Registry
+    family: FamilyEntry
+    members: tuple[FamilyMember, ...]
+    bases: tuple[str, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Bases and members."""
+        return (*self.bases, *(member.model for member in self.members))
+
+    @property
+    def templates(self) -> str:
+        """The template set that the tables read."""
+        return "lama" if Path(self.request.facts, "relations.jsonl").is_file() else "default"
+
+    @property
+    def out(self) -> Path:
+        """Folder of the tables."""
+        return self.request.out or cache_folder() / "reproduction" / self.family.name
+
+    def ships(self, model: str) -> bool:
+        """Whether a model lies in the repository."""
+        return any(entry.name == model and entry.shipped for entry in self.registry.models)
+
+
+def planned(request: ReproduceRequest) -> Plan:
+    """The models that a request makes; what cannot be done is refused now, and not after days of fine-tuning.
+
+    Raises:
+        RegistryError: if the registry has no such family.
+        OptionError: for heads that are not known, or an option of another executor.
+        JobError: if the executor's library is not installed.
+    """
+    registry = read_registry()
+    family = registry.family(request.family)
+    kinds = request.heads.kinds
+    if not kinds or set(kinds) - set(HEADS):
+        raise OptionError(f"got heads {','.join(kinds)!r}; expected some of {', '.join(HEADS)}, separated by commas")
+    executor(request.executor, 1, request.device)
+    members = tuple(_as_made(member, family, request.own) for member in family.members)
+    bases = tuple(dict.fromkeys([family.base, *(member.base for member in members)]))
+    return Plan(request, registry, family, members, bases)
+
+
+def _as_made(member: FamilyMember, family: FamilyEntry, own: bool) -> FamilyMember:
+    """The member with its base filled in; under ``own`` one that the hub serves is fine-tuned here under a name of its own."""
+    base = member.base or family.base
+    if own and member.how == "hub":
+        return member.model_copy(update={"base": base, "how": "finetune", "model": f"{base}-{member.objective.lower()}"})
+    return member.model_copy(update={"base": base})

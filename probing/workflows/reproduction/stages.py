@@ -1,0 +1,181 @@
+"""From a family's name to the tables of the paper, resumable: what is done is skipped."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+from probing.core.errors import StoreError
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.files.atomic import write_whole
+from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, snapshot_folder
+from probing.core.tasks.table import task_called
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.heads.files import head_path, heads_folder, read_identity
+from probing.models.heads.recipe import HeadRecipe
+from probing.reports.knowledge.stored import ReportChoice, What, report
+from probing.reports.knowledge.written import written
+from probing.reports.runs import choose
+from probing.store.build import build_database
+from probing.store.database import open_database
+from probing.store.parquet import read_table
+from probing.workflows.fetch import fetch_model, fetch_or_stand_in
+from probing.workflows.finetune import FinetuneRequest, finetune
+from probing.workflows.heads import HeadsRequest, train_heads
+from probing.workflows.probe import ProbeRequest, probe
+from probing.workflows.reproduction.plan import Plan, ReproduceRequest, planned
+from probing.workflows.stored_run import Say
+
+
+class Stage(StrEnum):
+    """What is done one after the other."""
+
+    fetch = "fetch"
+    finetune = "finetune"
+    heads = "heads"
+    probe = "probe"
+    build = "build"
+    tables = "tables"
+
+
+def reproduce(request: ReproduceRequest, only: Stage | None = None, say: Say = print) -> None:
+    """Fetches, fine-tunes what no hub model serves, trains heads, probes, builds and writes the tables.
+
+    Args:
+        request: what to reproduce.
+        only: one stage instead of all.
+        say: gets a line for each thing that is done.
+
+    Raises:
+        ProbingError: as ``planned`` and the workflow of each stage.
+    """
+    plan = planned(request)
+    stages = {stage: do for stage, do in STAGES.items() if only in (None, stage)}
+    for number, (stage, do) in enumerate(stages.items(), 1):
+        say(f"== {plan.family.title}, stage {number} of {len(stages)}: {stage.value}")
+        do(plan, say)
+
+
+def _fetch(plan: Plan, say: Say) -> None:
+    served = [*plan.bases, *(member.model for member in plan.members if member.how != "finetune")]
+    for name in served:
+        entry = plan.registry.model(name)
+        kept = cache_folder() / "models" / entry.name
+        if (kept / "config.json").is_file():
+            say(f"  {name} is there already: {kept}")
+        else:
+            say(f"  {name}: {fetch_model(entry, plan.request.source)}")
+    for name in _data_sets(plan):
+        say(f"  {name}: {fetch_or_stand_in(plan.registry, name, plan.request.source, say)}")
+
+
+def _data_sets(plan: Plan) -> list[str]:
+    """The data sets that fine-tuning and heads need, each once."""
+    needed = [task_called(member.objective).data_set for member in plan.members if member.how == "finetune"]
+    heads = plan.request.heads
+    if heads.text is None and set(heads.kinds) - {"lens"} and any(not plan.ships(name) for name in plan.models):
+        needed.append("wikitext-2")
+    return list(dict.fromkeys(name for name in needed if name))
+
+
+def _finetune(plan: Plan, say: Say) -> None:
+    request = plan.request
+    for member in plan.members:
+        if member.how != "finetune":
+            say(f"  {member.model}: {member.how}")
+            continue
+        task = task_called(member.objective)
+        data = fetch_or_stand_in(plan.registry, task.data_set, request.source, say) if task.data_set else request.heads.text
+        out, device = cache_folder() / "models" / member.model, "cpu" if request.device == "cpu" else "auto"
+        finetune(FinetuneRequest(member.base, task.slug, data, out=out, length=request.tuning, device=device), say)
+
+
+def _heads(plan: Plan, say: Say) -> None:
+    request, heads = plan.request, plan.request.heads
+    for model in plan.models:
+        for kind in heads.kinds:
+            if kind == "lens":
+                continue
+            if _ships_with_runs(plan, model, kind):
+                say(f"  {model}, {kind}: ships with its results")
+                continue
+            encoder = open_encoder(model, None, request.device)
+            found = heads_folder(model, encoder, kind, cache_folder())
+            if found is not None:
+                say(f"  {model}, {kind}: heads are there already: {found}{_otherwise(found, plan)}")
+                continue
+            wanted = HeadsRequest(
+                model, kind, text=heads.text, valid=heads.valid, positions=heads.positions, epochs=heads.epochs, device=request.device,
+                executor=request.executor,
+            )  # fmt: skip
+            train_heads(wanted, say)
+
+
+def _otherwise(heads: Path, plan: Plan) -> str:
+    """What heads that were trained before learnt from, where it is not what the plan says."""
+    if cache_folder() not in heads.parents:
+        # They ship with the model.
+        return ""
+    recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
+    asked = plan.request.heads
+    other = [f"{getattr(recipe, name):,} {name}" for name in ("positions", "epochs") if getattr(recipe, name) != getattr(asked, name)]
+    words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs; delete the folder to train them so"
+    return f", trained on {' and '.join(other)} ({words})" if other else ""
+
+
+def _probe(plan: Plan, say: Say) -> None:
+    request = plan.request
+    for model in plan.models:
+        for kind in request.heads.kinds:
+            if _ships_with_runs(plan, model, kind):
+                say(f"  {model}, {kind}: ships with its results")
+                continue
+            say(f"  {model}, {kind}:")
+            # The database is built once, after all of them.
+            probe(ProbeRequest(model, request.facts, kind, device=request.device, executor=request.executor, rebuild=False), say)
+
+
+def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
+    """Whether the snapshot holds this model's runs on all facts that ship, so that nothing need be computed."""
+    if plan.request.facts != "all" or not plan.ships(model) or not snapshot_folder().is_dir():
+        return False
+    there = {probe_set for name, head, probe_set in _shipped_runs(snapshot_folder()) if (name, head) == (model, kind)}
+    return bool(there) and there >= {found.probe_set for found in read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))}
+
+
+@cache
+def _shipped_runs(folder: Path) -> frozenset[tuple[str, str, str]]:
+    """Model, head and probe set of every primary run in a folder."""
+    rows = (row for path in folder.glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist())
+    return frozenset((row["model"], row["head"], row["probe_set"]) for row in rows if row["role"] == "primary")
+
+
+def _build(plan: Plan, say: Say) -> None:
+    say(f"  {build_database(result_folders(), database_folder())}")
+
+
+def _tables(plan: Plan, say: Say) -> None:
+    plan.out.mkdir(parents=True, exist_ok=True)
+    kinds = plan.request.heads.kinds
+    with open_database(database_folder()) as db:
+        probed = choose(db, plan.models, kinds, templates=plan.templates)
+        if missing := set(plan.models) - set(probed["model"]):
+            again = f"python -m probing reproduce --family {plan.family.name}"
+            raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
+        for what in What:
+            table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
+            write_whole(plan.out / f"{what}.csv", written(table, what, "csv"))
+            write_whole(plan.out / f"{what}.json", written(table, what, "json"))
+            say(f"  {what}: {len(table):,} rows")
+    say(f"  tables in {plan.out}; beside the paper's: the dashboard's page Reproduction")
+
+
+STAGES: Mapping[Stage, Callable[[Plan, Say], None]] = {
+    Stage.fetch: _fetch,
+    Stage.finetune: _finetune,
+    Stage.heads: _heads,
+    Stage.probe: _probe,
+    Stage.build: _build,
+    Stage.tables: _tables,
+}

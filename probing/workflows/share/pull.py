@@ -1,0 +1,129 @@
+"""Takes heads or predictions that somebody shared; every sha256 is checked before anything is placed."""
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probing.core.errors import HubError
+from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.share_manifest import MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.store.build import build_database
+from probing.workflows.share.heads import check_heads, place_heads
+from probing.workflows.share.hub import HubRepository, LocalFolder
+from probing.workflows.share.push import KINDS, What
+from probing.workflows.share.run_checks import check_runs
+from probing.workflows.share.runs import place_runs
+from probing.workflows.stored_run import Say
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """What is taken.
+
+    Attributes:
+        name: repository on the hub, OWNER/NAME; or None with
+        folder: a folder instead of the hub.
+        revision: commit to take; None takes the one that was taken before, else the newest.
+        what: which, where a name stands for both kinds of repository.
+        out: folder of the runs; None: ``cache/runs``.
+    """
+
+    name: str | None = None
+    folder: Path | None = None
+    revision: str | None = None
+    what: What | None = None
+    out: Path | None = None
+
+
+def pull(request: PullRequest, say: Say = print) -> None:
+    """Takes shared heads or predictions at one revision, and builds the database where predictions came to the usual folder.
+
+    Args:
+        request: what to take, by name or folder.
+        say: gets a line for each step.
+
+    Raises:
+        HubError: if it is not there, not what ``push`` writes, damaged, or not what is asked.
+    """
+    what, folder = request.what, request.folder
+    place = LocalFolder(folder) if folder else repository(str(request.name), what)
+    called = f"folder-{folder.resolve()}" if folder else request.name
+    key = re.sub(r"[^A-Za-z0-9._-]+", "--", str(called)) + (f"-{what}" if what else "")
+    hub = cache_folder() / "hub"
+    with one_at_a_time(hub / "incoming" / f"{key}.lock"):
+        note = hub / "pulled" / f"{key}.json"
+        pinned = request.revision or _pinned(note)
+        commit = place.resolve(pinned)
+        say(f"{place.title} at {pinned or 'the newest revision'}: commit {commit}")
+        incoming = hub / "incoming" / key / commit
+        manifest = _bring(place, commit, incoming)
+        if what is not None and manifest.what != what:
+            raise HubError(f"{place.title} holds {manifest.what}, asked are {what}")
+        placed = _place(manifest, incoming, place.title, request.out)
+        pin: dict[str, Any] = {"from": place.title, "commit": commit, "what": manifest.what, "model": manifest.model}
+        pin["files"] = {file.path: file.sha256 for file in manifest.files}
+        write_whole(note, json.dumps(pin, indent=1) + "\n")
+        shutil.rmtree(hub / "incoming" / key, ignore_errors=True)
+    for path in placed:
+        say(f"  {path}")
+    say(f"{manifest.what} of {manifest.model}: {len(manifest.content)} files checked; pinned in {note}")
+    if manifest.what == "predictions" and request.out is None:
+        build_database(result_folders(), database_folder())
+
+
+def _bring(place: LocalFolder | HubRepository, commit: str, incoming: Path) -> SharedManifest:
+    """Brings a commit's files and checks names and sums; what is damaged is refused by name."""
+    names = place.names(commit)
+    if MANIFEST not in names:
+        raise HubError(f"{place.title} has no {MANIFEST} at {commit}; expected what `probing push` wrote")
+    place.bring(commit, [MANIFEST], incoming)
+    try:
+        manifest = read_manifest(incoming / MANIFEST)
+    except HubError:
+        shutil.rmtree(incoming, ignore_errors=True)
+        raise
+    refuse_strangers([found for found in names if found != MANIFEST], manifest, place.title)
+    place.bring(commit, [file.path for file in manifest.files], incoming)
+    refuse_damage(incoming, manifest, place.title)
+    return manifest
+
+
+def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | None) -> list[Path]:
+    if manifest.what == "heads":
+        check_heads(incoming, manifest, title)
+        return place_heads(incoming, manifest, cache_folder())
+    check_runs(incoming, manifest, title)
+    target = out or runs_folder()
+    place_runs(incoming, manifest, target)
+    return [target]
+
+
+def _pinned(note: Path) -> str | None:
+    """The commit that was taken before, so that a second pull takes the same unless told otherwise."""
+    if not note.is_file():
+        return None
+    try:
+        return str(json.loads(note.read_text(encoding="utf-8"))["commit"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HubError(f"{note} is not what `probing pull` writes ({error!r}); delete it") from error
+
+
+def repository(name: str, what: What | None) -> HubRepository:
+    """The repository of that name on the hub.
+
+    Raises:
+        HubError: if there is none, or a model and a data set repository have it and ``what`` does not say which.
+    """
+    if what is not None:
+        return HubRepository(name, what)
+    both = [HubRepository(name, kind) for kind in KINDS]
+    found = [repository for repository in both if repository.exists()]
+    if len(found) != 1:
+        got = "both a model and a data set repository" if found else "no repository"
+        advice = "say which with --what heads or --what predictions" if found else "check the name; a private one needs `hf auth login`"
+        raise HubError(f"the hub has {got} called {name}; {advice}")
+    return found[0]

@@ -1,0 +1,114 @@
+"""Shares trained heads, or the predictions of every layer, with a card and the sha256 of every file."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from probing import __version__
+from probing.core.errors import HubError
+from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, describe
+from probing.core.paths import cache_folder, result_folders
+from probing.models.encoders.catalogue import find_entry, open_encoder
+from probing.store.schema import SCHEMAS
+from probing.store.sources import table_of
+from probing.workflows.share.cards import heads_card, predictions_card
+from probing.workflows.share.heads import gather_heads, known_text
+from probing.workflows.share.hub import HubRepository, LocalFolder
+from probing.workflows.share.runs import gather_runs
+from probing.workflows.stored_run import Say
+
+What = Literal["heads", "predictions"]
+#: Kinds of heads that each can be of.
+KINDS: dict[What, tuple[str, ...]] = {"heads": ("full", "tied"), "predictions": ("full", "tied", "lens")}
+#: Template sets of our own writing; prompts of any other may be somebody's.
+OWN_TEMPLATES = {"default", "paraphrase"}
+
+
+@dataclass(frozen=True)
+class PushRequest:
+    """What is shared.
+
+    Attributes:
+        what: ``heads`` go to a model repository, ``predictions`` to a data set repository.
+        model: registry name, hub id or folder; for predictions as ``runs`` lists it.
+        heads: kinds of heads; none are all that are there.
+        runs: folders of runs; none are the snapshot and ``cache/runs``.
+        base: model whose head a headless model takes.
+        licence: that the card names; None takes the model's.
+        language: of text or facts, as the hub writes it.
+    """
+
+    what: What
+    model: str
+    heads: Sequence[str] = ()
+    runs: Sequence[Path] = ()
+    base: str | None = None
+    licence: str | None = None
+    language: str = "en"
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What was shared: its manifest, where, and the commit that a pull can name."""
+
+    manifest: SharedManifest
+    title: str
+    commit: str
+
+
+def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, say: Say = print) -> Pushed:
+    """Gathers, describes and shares; the same content again changes nothing.
+
+    Args:
+        request: what to share.
+        place: where it goes.
+        where: how ``pull`` is to name the place, for the card.
+        say: gets a line for each thing that is shared.
+
+    Raises:
+        HeadError, HubError: if there is nothing to share, a licence is missing, or the place refuses it.
+    """
+    outgoing = cache_folder() / "hub" / "outgoing" / request.what
+    with one_at_a_time(outgoing.with_suffix(".lock")):
+        # What a killed push left behind.
+        shutil.rmtree(outgoing, ignore_errors=True)
+        outgoing.mkdir(parents=True)
+        gather = _heads if request.what == "heads" else _predictions
+        name, weights, card = gather(request, outgoing, where, say)
+        write_whole(outgoing / CARD, card)
+        manifest = describe(outgoing, request.what, name, weights, __version__)
+        write_whole(outgoing / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
+        commit = place.put(outgoing, request.what, f"{request.what} of {name}")
+        shutil.rmtree(outgoing)
+    return Pushed(manifest, place.title, commit)
+
+
+def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
+    """Copies the heads; gives the model's name and weights, and the card."""
+    entry = find_entry(request.model, request.base)
+    encoder = open_encoder(request.model, request.base, "cpu")
+    sets = gather_heads(request.model, encoder, list(request.heads), outgoing)
+    for heads in sets:
+        say(f"  {heads.kind}, seed {heads.seed}: {heads.folder}")
+    card = heads_card(entry, encoder.identity, sets, known_text(sets), request.language, request.licence or entry.licence, where)
+    return encoder.name, encoder.identity, card
+
+
+def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
+    """Copies the runs; gives the model's name, no weights, and the card."""
+    entry = find_entry(request.model)
+    rows = gather_runs(entry.name, list(request.heads or KINDS["predictions"]), list(request.runs) or result_folders(), outgoing)
+    others = sorted({row["template_set"] for row in rows} - OWN_TEMPLATES)
+    if others and request.licence is None:
+        raise HubError(
+            f"the facts of {entry.name}'s runs have prompts of the template set {', '.join(others)}, which are not this project's own: "
+            "name the licence that their owners allow with --licence"
+        )
+    for row in rows:
+        say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
+    there = {table_of(path) for path in outgoing.rglob("*.parquet")}
+    tables = [table for table in SCHEMAS if table in there]
+    return entry.name, "", predictions_card(entry, rows, tables, request.language, request.licence or entry.licence, where)

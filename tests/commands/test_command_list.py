@@ -1,0 +1,29 @@
+"""The list of commands is shown without importing them."""
+
+import importlib
+import inspect
+
+import pytest
+from typer.core import TyperCommand
+from typer.testing import CliRunner
+
+from probing.commands.main import COMMANDS, app, command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name):
+    module, line = COMMANDS[name]
+    function = getattr(importlib.import_module(module), name.replace("-", "_"))
+    assert (inspect.getdoc(function) or "").splitlines()[0] == line
+    for width in (20, 45, 61, 80, 200):
+        assert TyperCommand(name, help=line).get_short_help_str(width) == command(name).get_short_help_str(width)
+
+
+def test_every_command_is_listed_once_and_in_order():
+    shown = CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1]
+    assert [line.split()[0] for line in shown.strip().splitlines()] == list(COMMANDS)
+
+
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant():
+    found = CliRunner().invoke(app, ["prob"])
+    assert found.exit_code == 2 and "No such command 'prob'. Did you mean 'probe'?" in found.output

@@ -1,0 +1,56 @@
+"""The table of fine-tuning objectives: everything that names one names the same ones, and old recipes keep their bytes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from probing.core.errors import OptionError, RegistryError
+from probing.core.published import read_published
+from probing.core.registry import read_registry
+from probing.core.tasks.recipe import FinetuneRecipe
+from probing.core.tasks.table import TASKS, task_called, task_named
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = sorted((ROOT / "tests" / "fixtures" / "v0_2" / "cache" / "models").glob("*/finetuning.json"))
+#: What the fixture was made with: objective -> steps, rate.
+ASKED = {"qa-squad-1": (40, 1.5e-3), "control": (20, 5e-4)}
+
+
+def test_an_objective_has_one_slug_one_label_and_a_data_set_of_the_registry():
+    data = {entry.name for entry in read_registry().data}
+    assert len({task.label for task in TASKS.values()}) == len(TASKS)
+    for slug, task in TASKS.items():
+        assert task.slug == slug and task_called(task.label) is task
+        assert not task.data_set or task.data_set in data
+        FinetuneRecipe(objective=slug, base_weights="", data_sha256="", **task.settings)
+    with pytest.raises(RegistryError, match="got the objective 'POETRY'; finetune knows NER-CoNLL"):
+        task_called("POETRY")
+    with pytest.raises(OptionError, match="got the objective 'poetry'; expected one of ner-conll, "):
+        task_named("poetry")
+
+
+def test_registry_and_published_numbers_name_objectives_of_the_table():
+    registry, labels = read_registry(), {task.label for task in TASKS.values()}
+    assert {member.objective for family in registry.families for member in family.members} <= labels
+    assert {model.objective for model in read_published().models} <= labels | {"pre-training"}
+
+
+def test_the_guide_describes_every_objective():
+    rows = [line for line in (ROOT / "docs" / "finetuning.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert [line.split("`")[1] for line in rows] == list(TASKS)
+
+
+@pytest.mark.parametrize("note", KEPT, ids=lambda path: path.parent.name)
+def test_a_recipe_of_version_0_2_is_made_again_byte_for_byte(note):
+    from probing.workflows.finetune import TrainingLength
+
+    kept = json.loads(note.read_text(encoding="utf-8"))
+    was = json.dumps(kept["recipe"], sort_keys=True, separators=(",", ":"))
+    assert FinetuneRecipe.model_validate(kept["recipe"]).canonical() == was
+    slug = kept["recipe"]["objective"]
+    steps, rate = ASKED[slug]
+    settings = TrainingLength(steps=steps, tokens=400, rate=rate, pieces=48).settings(TASKS[slug])
+    of_these = {name: kept["recipe"][name] for name in ("base_weights", "data_sha256")}
+    assert FinetuneRecipe(objective=slug, **of_these, **settings).canonical() == was
+    assert task_called(kept["objective"]) is TASKS[slug]
