@@ -8,8 +8,9 @@ import typer
 from probing.core.errors import ProbingError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import read_relations
+from probing.core.files.checksums import file_sha256
 from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders
-from probing.core.registry import file_sha256, read_registry
+from probing.core.registry import read_registry
 
 
 def check(

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.files.atomic import place_folder
+from probing.core.files.locks import one_at_a_time
 from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files, name_of_model
 

@@ -23,8 +23,7 @@ from probing.commands.share.pull import pull
 from probing.commands.share.push import push
 from probing.commands.train_heads import train_heads
 from probing.core.errors import ProbingError
-from probing.core.files.atomic import no_room
-from probing.core.paths import cannot_write
+from probing.core.files.disk_errors import cannot_write, no_room
 
 app = typer.Typer(
     name="probing",

@@ -12,7 +12,8 @@ from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import read_relations
-from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.files.atomic import place_folder
+from probing.core.files.locks import one_at_a_time
 from probing.core.nesia.corpus import fact_key, relations_with_evidence
 from probing.core.nesia.training_text import training_text, words_to_hold
 from probing.core.paths import FACTS_FOLDER

@@ -9,7 +9,8 @@ import typer
 
 from probing import __version__
 from probing.core.errors import HubError
-from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.atomic import write_whole
+from probing.core.files.locks import one_at_a_time
 from probing.core.files.share_manifest import CARD, MANIFEST, describe
 from probing.core.paths import cache_folder, result_folders
 
