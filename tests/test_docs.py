@@ -42,6 +42,9 @@ def test_every_metric_says_what_it_is():
         assert metric.definition and metric.ties and metric.empty and metric.source, name
         assert metric.label in text, metric.label
         assert metric.definition in text, metric.label
+        module, function = metric.computed_in.rsplit(".", 1)
+        part = text.split(f"## {metric.label}\n")[1].split("\n## ")[0]
+        assert f"`{function}` in `probing/{module.replace('.', '/')}.py`" in part, metric.label
 
 
 def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():

@@ -7,9 +7,9 @@ import typer
 
 from probing.core.errors import ProbingError
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.files.checksums import file_sha256
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders
+from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.registry import read_registry
 
 
@@ -41,7 +41,7 @@ def check(
 def _facts_problems() -> list[str]:
     try:
         read_registry()
-        read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))
+        read_facts("all", shipped_relations())
     except ProbingError as error:
         return [str(error)]
     return []

@@ -54,7 +54,7 @@ def finetune(
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
     """Fine-tune an encoder and score it on its task beside chance; resumable, the task's head is dropped at the end."""
-    from probing.models.encoders.catalogue import FINETUNING, find_entry
+    from probing.core.model_folders import FINETUNING, find_entry
     from probing.models.encoders.load import weights_identity
     from probing.models.finetuning.setup import prepare
     from probing.models.finetuning.trainer import DEFAULTS, FinetuneRecipe

@@ -24,9 +24,9 @@ from probing.commands.executors import (
 from probing.core.errors import HeadError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.registry import name_in_files
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
@@ -69,8 +69,9 @@ def probe(
     """
     import torch
 
+    from probing.core.model_folders import base_entry, find_entry
     from probing.models.encoders.answer_tokens import askable
-    from probing.models.encoders.catalogue import base_entry, find_entry, open_encoder
+    from probing.models.encoders.catalogue import open_encoder
     from probing.models.heads.files import heads_fingerprint, heads_folder, load_heads, no_heads
     from probing.models.knowledge.probe import RunConfig, facts_sha256
     from probing.store.build import build_database
@@ -78,7 +79,7 @@ def probe(
 
     if head == "lens" and seed:
         raise HeadError(f"got seed {seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
-    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    relations = shipped_relations()
     sets = read_facts(facts, relations, templates, own_name=called)
     target = out or runs_folder()
     used = set_threads(threads)

@@ -10,8 +10,9 @@ import typer
 
 from probing.core.errors import StoreError
 from probing.core.knowledge.forgetting import DEFINITIONS
-from probing.core.knowledge.total import AVERAGES
+from probing.core.metrics import RANKS
 from probing.core.paths import database_folder, result_folders
+from probing.core.stats.intervals import AVERAGES
 
 #: Report -> the columns on the terminal and in LaTeX, which are the keys of an object in JSON unless ``_OBJECTS`` names others.
 KEYS = {
@@ -87,7 +88,7 @@ def report(
 
     if as_csv + as_latex + as_json > 1:
         raise typer.BadParameter("give one of --csv, --latex and --json")
-    ks = tuple(dict.fromkeys(k or (1, 10, 100)))
+    ks = tuple(dict.fromkeys(k or RANKS))
     if set(ks) - {1, 10, 100}:
         raise typer.BadParameter(f"got k {', '.join(map(str, ks))}; expected 1, 10 or 100")
     averages = AVERAGES if average is Average.both else (average.value,)
@@ -130,7 +131,7 @@ def _refuse_unknown(db: Any, given: dict[str, list[str] | None], templates: str)
 
 def table_of(
     db: Any, what: What, models: Sequence[str] | None = None, heads: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None,
-    ks: Sequence[int] = (1, 10, 100), averages: Sequence[str] = AVERAGES, definitions: Sequence[str] = DEFINITIONS,
+    ks: Sequence[int] = RANKS, averages: Sequence[str] = AVERAGES, definitions: Sequence[str] = DEFINITIONS,
     templates: str = "default",
 ) -> Any:  # fmt: skip
     """The frame of a report.

@@ -12,9 +12,9 @@ import typer
 from probing.commands.executors import AddressOption, Who, Whose, WhoseOption, WorkersOption, executor
 from probing.core.errors import RegistryError, StoreError
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import write_whole
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
 
 
@@ -244,7 +244,7 @@ def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
     if plan.facts != "all" or not plan.ships(model) or not snapshot_folder().is_dir():
         return False
     there = {probe_set for name, head, probe_set in _shipped_runs(snapshot_folder()) if (name, head) == (model, kind)}
-    return bool(there) and there >= {found.probe_set for found in read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))}
+    return bool(there) and there >= {found.probe_set for found in read_facts("all", shipped_relations())}
 
 
 @cache

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from probing.core import paths, registry
-from probing.core.files import disk_errors
 from probing.core.errors import CacheError
+from probing.core.files import disk_errors
 
 
 @pytest.mark.parametrize("value", [None, ""])

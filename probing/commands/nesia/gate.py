@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import ModelError
+from probing.core.nesia.corpus import EXPOSURES
 from probing.core.nesia.quality import LayerCounts, conditions, p_at
 from probing.core.paths import database_folder
-
-EXPOSURES = ("stated", "evidence", "unseen", "held out")
 
 
 def gate(
@@ -18,7 +17,7 @@ def gate(
     head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
-    from probing.models.encoders.catalogue import find_entry
+    from probing.core.model_folders import find_entry
     from probing.store.database import open_database
     from probing.store.run_queries import aggregate, majority, runs
 

@@ -11,12 +11,11 @@ import typer
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import place_folder
 from probing.core.files.locks import one_at_a_time
 from probing.core.nesia.corpus import fact_key, relations_with_evidence
 from probing.core.nesia.training_text import training_text, words_to_hold
-from probing.core.paths import FACTS_FOLDER
 
 
 class Stage(StrEnum):
@@ -49,7 +48,7 @@ def pretrain(
 
     # Checkpoints have one name: a second process waits, and then finds the work done.
     with one_at_a_time(work / f"{out.name}.lock"):
-        relations = read_relations(FACTS_FOLDER / "relations.toml")
+        relations = shipped_relations()
         facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
         text = training_text(lama, wikitext, facts, relations)
         recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)

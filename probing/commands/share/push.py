@@ -63,7 +63,8 @@ def push(
 
 
 def _heads(model: str, base: str | None, head: str | None, outgoing: Path, language: str, licence: str | None, where: str):
-    from probing.models.encoders.catalogue import find_entry, open_encoder
+    from probing.core.model_folders import find_entry
+    from probing.models.encoders.catalogue import open_encoder
     from probing.workflows.share.cards import heads_card
     from probing.workflows.share.heads import gather_heads, known_text
 
@@ -79,7 +80,7 @@ def _heads(model: str, base: str | None, head: str | None, outgoing: Path, langu
 def _predictions(
     model: str, head: str | None, runs: list[Path] | None, outgoing: Path, language: str, licence: str | None, where: str
 ) -> tuple[str, str, str]:
-    from probing.models.encoders.catalogue import find_entry
+    from probing.core.model_folders import find_entry
     from probing.store.schema import SCHEMAS
     from probing.store.sources import table_of
     from probing.workflows.share.cards import predictions_card
