@@ -67,7 +67,6 @@ SPELT_ONCE = {
     '"relations.toml"': "core/facts/templates.py",
     "= (1, 10, 100)": "core/metrics.py",
     '= ("macro", "micro")': "core/stats/intervals.py",
-    'CONTROL = "control"': "core/registry.py",
     'HEADS = ("tied",': "core/head_kinds.py",
     'EXPOSURES = ("stated",': "core/nesia/corpus.py",
 }

@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from probing.core.errors import RegistryError
 
-#: Objective of a model that was trained on with its base's own text and objective: shows what more steps alone forget.
-CONTROL = "control"
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGISTRY = Path(__file__).resolve().parents[1] / "registry.toml"
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from probing.core.registry import CONTROL
 from probing.core.tasks.trainings import training_of
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 from probing.store.run_queries import same_tokens
+
+#: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
+CONTROL = "control"
 
 
 @dataclass(frozen=True)

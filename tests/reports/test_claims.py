@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from probing.core.published import read_published
-from probing.core.registry import CONTROL
 from probing.reports.reproduction.claims import RULES, judge
-from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED, VERDICTS, Evidence, rank_correlation
+from probing.reports.reproduction.evidence import BASE, CONTROL, FAILS, HOLDS, UNTESTED, VERDICTS, Evidence, rank_correlation
 
 MODELS = (BASE, "QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", CONTROL)
 #: Table 3 of the paper as if we had measured it: objective -> T-REx last and total.

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
-from probing.core.registry import CONTROL
 from probing.reports.reproduction import claims_finetuning as tuning
-from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED, Evidence, Finding, named, points, rank_correlation
+from probing.reports.reproduction.evidence import BASE, CONTROL, FAILS, HOLDS, UNTESTED, Evidence, Finding, named, points, rank_correlation
 
 #: The paper's 17 to 60 per cent of its abstract, and what its Table 3 gives.
 INNER, INNER_OF_TABLE_3 = (0.17, 0.60), (0.15, 0.67)

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from probing.core.registry import CONTROL
 from probing.core.stats.paired import benjamini_hochberg
-from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED, Evidence, Finding, points
+from probing.reports.reproduction.evidence import BASE, CONTROL, FAILS, HOLDS, UNTESTED, Evidence, Finding, points
 
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02

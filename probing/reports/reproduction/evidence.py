@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from probing.core.registry import CONTROL
-
 BASE = "pre-training"
+CONTROL = "control"
 #: Probe sets whose facts come from the same sources as the paper's; our own sentences decide no claim.
 COMPARABLE = ("google_re", "trex", "conceptnet", "squad")
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested"

@@ -8,13 +8,13 @@ import pandas as pd
 
 from probing.core.metrics import RANKS
 from probing.core.published import Published, PublishedSet
-from probing.core.registry import CONTROL, Registry
+from probing.core.registry import Registry
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.reproduction.claims import Judged, judge
-from probing.reports.reproduction.evidence import BASE, Evidence
+from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database
 from probing.store.run_queries import relations, totals

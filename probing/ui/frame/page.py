@@ -8,8 +8,8 @@ import streamlit as st
 
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
-from probing.core.registry import CONTROL
 from probing.figures.theme import model_colours
+from probing.reports.comparability import CONTROL
 from probing.ui.frame import navigation, results, selection
 from probing.ui.frame.results import Results
 from probing.ui.frame.run_choice import fit, one_run_each, set_name, set_order
