@@ -51,7 +51,7 @@ stress: $(VENV)/.installed-dev
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "" -s tests/faults
 
 bench: setup
-	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
+	@HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

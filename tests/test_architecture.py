@@ -60,11 +60,28 @@ UNCUT = {
     "ui/frame/results.py": "looks queries up by name; ends when pages pass functions",
     "ui/frame/reported.py": "looks reports up by name; ends when pages pass functions",
 }
+#: Text of code -> the only file that has it.
+SPELT_ONCE = {
+    "file_digest(": "core/files/checksums.py",
+    '"finetuning.json"': "core/model_folders.py",
+    '"relations.toml"': "core/facts/templates.py",
+    "= (1, 10, 100)": "core/metrics.py",
+    '= ("macro", "micro")': "core/stats/intervals.py",
+    'HEADS = ("tied",': "core/head_kinds.py",
+    'EXPOSURES = ("stated",': "core/nesia/corpus.py",
+}
 #: Rooms that join the others by their nature.
 JOINING_ROOMS = ("workflows", "commands")
 #: In ``ui``, what every page may use.
 FOR_ALL_PAGES = ("frame", "widgets")
 MOST_FILES = 12
+MOST_PARAMETERS = 8
+#: Functions that still take more -> what has to happen first.
+TOO_MANY = {
+    "models/knowledge/probe.py::probe_shards": "what belongs to a run goes into one value",
+    "models/heads/training.py::train_heads": "what belongs to a training goes into one value",
+    "figures/knowledge/layer_curve.py::_add_line": "what all lines of a figure share goes into one value",
+}
 
 
 def imported(path: Path) -> set[str]:
@@ -94,6 +111,14 @@ def files(room: str = ".") -> list[Path]:
 
 def below(path: Path, places) -> bool:
     return any(path == Path(place) or Path(place) in path.parents for place in places)
+
+
+def parameters(path: Path) -> Iterator[tuple[str, int]]:
+    """Every function of a file, methods and nested ones among them, with the number of its named parameters."""
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            named = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            yield node.name, len(set(named) - {"self", "cls"})
 
 
 def page_of(path: Path) -> str | None:
@@ -170,6 +195,18 @@ def test_a_folder_holds_no_more_files_than_can_be_read_at_a_glance():
     assert {str(folder): n for folder, n in counted.items() if n > MOST_FILES} == {}
 
 
+def test_no_function_takes_more_parameters_than_can_be_told_apart():
+    found = [(f"{path}::{name}", n) for path in files() if path.parts[0] != "commands" for name, n in parameters(path)]
+    long = {name for name, n in found if n > MOST_PARAMETERS}
+    assert long - set(TOO_MANY) == set()
+    assert set(TOO_MANY) - long == set(), "these take few now: take them off the list"
+
+
+def test_nested_functions_and_every_way_to_name_a_parameter_count(tmp_path):
+    (tmp_path / "one.py").write_text("class A:\n  def f(self, a, /, b, *c, d, **e):\n    async def g(h, i=1): pass\n", encoding="utf-8")
+    assert sorted(parameters(tmp_path / "one.py")) == [("f", 3), ("g", 2)]
+
+
 @pytest.mark.parametrize("library", HEAVY)
 def test_a_heavy_library_stays_in_its_room(library):
     for path in files():
@@ -218,6 +255,11 @@ def test_the_command_line_and_the_results_do_not_load_torch():
     code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(("text", "place"), SPELT_ONCE.items())
+def test_what_all_rooms_have_to_call_alike_is_spelt_in_one_file(text, place):
+    assert [str(path) for path in files() if text in (PACKAGE / path).read_text(encoding="utf-8")] == [place]
 
 
 def test_files_are_short_and_none_is_called_utils_or_base():

@@ -1,5 +1,6 @@
 """What the project can do is documented, and what is documented is there."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -43,6 +44,9 @@ def test_every_metric_says_what_it_is():
         assert metric.definition and metric.ties and metric.empty and metric.source, name
         assert metric.label in text, metric.label
         assert metric.definition in text, metric.label
+        module, function = metric.computed_in.rsplit(".", 1)
+        part = text.split(f"## {metric.label}\n")[1].split("\n## ")[0]
+        assert f"`{function}` in `probing/{module.replace('.', '/')}.py`" in part, metric.label
 
 
 def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():
@@ -66,6 +70,26 @@ def test_links_and_commands_in_the_prose_lead_somewhere():
                 assert (path.parent / link).exists(), f"{path}: {link}"
         for command in re.findall(r"python -m probing ([a-z-]+)", text):
             assert command in COMMANDS, f"{path}: {command}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PROSE if path.name != "CHANGELOG.md"], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_files_that_the_prose_names_are_there(path):
+    named = set(re.findall(r"`((?:probing|tests|pages|docs)/[\w./-]*)`", path.read_text(encoding="utf-8")))
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_what_the_table_of_places_names_is_defined_there_once():
+    rows = re.findall(r"^\| [^|`]+ \| `(\w+)` \| `(probing/[\w/]+)` \|$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) == 5
+    for function, place in rows:
+        found = [
+            path.relative_to(ROOT).as_posix()
+            for path in (ROOT / place).rglob("*.py")
+            if function in {node.name for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)}
+        ]
+        assert len(found) == 1, f"{function} in {place}: {found}"
 
 
 def test_the_prose_speaks_of_the_project_only():

@@ -11,8 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
 from probing.core.errors import ProbingError
-from probing.core.files.atomic import no_room
-from probing.core.paths import cannot_write
+from probing.core.files.disk_errors import cannot_write, no_room
 
 #: Command -> its module, which is imported when the command is called, and its line in the list of commands: the first of its docstring.
 COMMANDS = {
@@ -85,7 +84,7 @@ class CommandsOnCall(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands from their lines alone."""
-        TyperGroup(commands=self.commands).format_commands(ctx, formatter)
+        TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
 
 
 app = typer.Typer(

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+#: A fact counts as known where its answer has rank <= k, for each of these k.
+RANKS = (1, 10, 100)
+
 _BERTNESIA = "Wallat, Singh and Anand 2020 (BERTnesia)"
 _LAMA = "Petroni et al. 2019 (LAMA)"
 _TIES = "a tied answer takes the worst place of its group"
@@ -23,6 +26,7 @@ class Metric:
         ties: what happens to equal scores.
         empty: the value where there is nothing to count.
         source: paper that defines it, and where we depart from it.
+        computed_in: the function that gives it, below ``probing``.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Metric:
     ties: str
     empty: str
     source: str
+    computed_in: str
 
 
 def _precision(k: int) -> Metric:
@@ -51,13 +56,12 @@ def _precision(k: int) -> Metric:
         f"{_LAMA}; {_BERTNESIA}, whose code tests ranks from 0 with <= k: there P@10 is a P@11. P@1 is not affected."
         if k > 1
         else f"{_LAMA}; {_BERTNESIA}",
+        "reports.knowledge.precision.by_layer",
     )
 
 
 _ALL = (
-    _precision(1),
-    _precision(10),
-    _precision(100),
+    *map(_precision, RANKS),
     Metric(
         "mrr",
         "MRR",
@@ -69,6 +73,7 @@ _ALL = (
         _TIES,
         "no value without facts",
         f"{_LAMA}; the code of {_BERTNESIA} gives a right first answer, its rank 0, a reciprocal rank of 0.",
+        "reports.knowledge.precision.by_layer",
     ),
     Metric(
         "answer_p_at_1",
@@ -81,6 +86,7 @@ _ALL = (
         _TIES,
         "no value without facts; a relation with one answer always has 1",
         "ours; not in the paper",
+        "reports.knowledge.precision.by_layer",
     ),
     Metric(
         "total",
@@ -94,6 +100,7 @@ _ALL = (
         _TIES,
         "no value without facts",
         _BERTNESIA,
+        "core.knowledge.total.knowledge",
     ),
     Metric(
         "intermediate_share",
@@ -106,6 +113,7 @@ _ALL = (
         _TIES,
         "no value where nothing is known at any layer",
         _BERTNESIA,
+        "core.knowledge.total.intermediate_share",
     ),
     Metric(
         "gold_rank",
@@ -118,6 +126,7 @@ _ALL = (
         _TIES,
         "a score that is no number is an error",
         f"{_LAMA}; the code of {_BERTNESIA} counts from 0.",
+        "models.heads.decode.read_out",
     ),
     Metric(
         "answer_rank",
@@ -130,6 +139,7 @@ _ALL = (
         _TIES,
         "a score that is no number is an error",
         "ours; not in the paper",
+        "models.heads.decode.read_out",
     ),
     Metric(
         "gold_logp",
@@ -142,6 +152,7 @@ _ALL = (
         "no ties: a value, not an order",
         "a score that is no number is an error",
         "ours; the paper reports ranks only",
+        "models.heads.decode.read_out",
     ),
     Metric(
         "entropy",
@@ -155,6 +166,7 @@ _ALL = (
         "no ties: a value, not an order",
         "a score that is no number is an error",
         "ours; not in the paper",
+        "models.knowledge.ask.entropies",
     ),
     Metric(
         "probability",
@@ -167,6 +179,7 @@ _ALL = (
         "equal scores have equal probabilities",
         "a score that is no number is an error",
         "ours; the paper reports ranks only",
+        "models.heads.decode.read_out",
     ),
     Metric(
         "majority",
@@ -180,6 +193,7 @@ _ALL = (
         "of equally frequent objects the first by name is taken; the share is the same",
         "no value without facts",
         "ours; LAMA's Freq baseline (Petroni et al. 2019) counts in the training text instead",
+        "store.run_queries.majority",
     ),
     Metric(
         "swapped_subject",
@@ -195,6 +209,7 @@ _ALL = (
         _TIES,
         "no value where a probe set has no templates, where no other subject lacks the answer, or in compact runs, which do not measure it",
         "ours; not in the paper",
+        "reports.knowledge.precision.by_layer",
     ),
     Metric(
         "seed_union",
@@ -208,6 +223,7 @@ _ALL = (
         _TIES,
         "no value where there is one head only",
         "ours; not in the paper",
+        "store.knowledge.forgetting_queries.seed_unions",
     ),
     Metric(
         "forgotten_caption",
@@ -220,6 +236,7 @@ _ALL = (
         "equal shares are not forgetting",
         "no value for fewer than two relations; a relation without facts takes no part",
         f"{_BERTNESIA}, the caption of its Table 2; its cells come from the authors' code, which differs.",
+        "core.knowledge.forgetting.forgetting",
     ),
     Metric(
         "forgotten_authors",
@@ -234,6 +251,7 @@ _ALL = (
         "no value for fewer than two relations; not forgotten where the test has no value",
         f"the code of {_BERTNESIA}: unpaired although the facts are the same, on the layer found best. "
         "Only this one stands beside the published cells.",
+        "core.knowledge.forgetting.forgetting",
     ),
     Metric(
         "forgotten_strict",
@@ -247,6 +265,7 @@ _ALL = (
         "a fact that both layers know, or neither, says nothing",
         "no value for fewer than two relations; a relation without facts takes no part in the family",
         "ours; not in the paper",
+        "core.knowledge.forgetting.forgetting",
     ),
     Metric(
         "doubling",
@@ -259,6 +278,7 @@ _ALL = (
         _TIES,
         "no where no inner layer knows a fact",
         f"the code of {_BERTNESIA}; its text says about double.",
+        "core.knowledge.forgetting.doubles",
     ),
     Metric(
         "transitions",
@@ -272,6 +292,7 @@ _ALL = (
         _TIES,
         "0 where the two share no fact",
         f"ours; {_BERTNESIA} compares means only.",
+        "store.knowledge.forgetting_queries.transition_counts",
     ),
     Metric(
         "relocated",
@@ -285,6 +306,7 @@ _ALL = (
         _TIES,
         "0 where nothing is lost",
         "ours; not in the paper",
+        "store.knowledge.forgetting_queries.transition_counts",
     ),
     Metric(
         "suppressed",
@@ -297,6 +319,7 @@ _ALL = (
         _TIES,
         "0 where nothing is lost; always 0 for k = 100",
         "ours; not in the paper",
+        "store.knowledge.forgetting_queries.transition_counts",
     ),
     Metric(
         "displaced",
@@ -309,6 +332,7 @@ _ALL = (
         _TIES,
         "0 where nothing is lost",
         "ours; not in the paper",
+        "store.knowledge.forgetting_queries.transition_counts",
     ),
     Metric(
         "erased",
@@ -321,6 +345,7 @@ _ALL = (
         _TIES,
         "0 where nothing is lost",
         "ours; not in the paper",
+        "store.knowledge.forgetting_queries.transition_counts",
     ),
     Metric(
         "answer_drift",
@@ -334,6 +359,7 @@ _ALL = (
         "of equal scores the token with the smaller number is first; right means rank 1, so a tie is not right",
         "no value without facts",
         "ours; not in the paper",
+        "core.knowledge.answer_types.shares",
     ),
     Metric(
         "early_exit",
@@ -347,6 +373,7 @@ _ALL = (
         "of equally good layers the last is chosen",
         "no value without facts in the scored half",
         "ours; not in the paper",
+        "core.knowledge.early_exit.early_exit",
     ),
     Metric(
         "weight_drift",
@@ -360,6 +387,7 @@ _ALL = (
         "no ties: a value, not an order",
         "no value where the weights were not compared",
         "ours; not in the paper",
+        "models.encoders.weight_drift.weight_drift",
     ),
 )
 

@@ -1,6 +1,5 @@
 """Models and data sets are data: reads ``registry.toml`` and finds what a name means."""
 
-import hashlib
 import os
 import re
 import tomllib
@@ -204,9 +203,3 @@ def name_of_model(source: str | Path) -> str:
 def name_in_files(model: str) -> str:
     """A model's name as part of a file's name."""
     return model.replace("/", "--")
-
-
-def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes, in hex."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

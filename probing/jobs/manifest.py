@@ -1,13 +1,14 @@
 """The manifest: one line for each finished shard, with the sha256 of its files. It owns resumption."""
 
 import errno
-import hashlib
 import json
 import logging
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from probing.core.files.checksums import file_sha256
 
 log = logging.getLogger(__name__)
 NAME = "manifest.jsonl"
@@ -28,12 +29,6 @@ class Line:
     files: tuple[tuple[str, str], ...]
     seconds: float
     host: str
-
-
-def file_sha256(path: Path) -> str:
-    """Sum of a file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def summed(paths: Iterable[Path], folder: Path) -> tuple[tuple[str, str], ...]:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.files.atomic import place_file, write_whole
-from probing.core.paths import require_writable
-from probing.core.registry import file_sha256
+from probing.core.files.checksums import file_sha256
+from probing.core.files.disk_errors import require_writable
 from probing.store import increment
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
 from probing.store.knowledge.by_layer import STATEMENTS

@@ -14,7 +14,7 @@ import duckdb
 import pandas as pd
 
 from probing.core.errors import DamagedDatabaseError, StoreError
-from probing.core.registry import file_sha256
+from probing.core.files.checksums import file_sha256
 from probing.store.schema import SCHEMA_VERSION
 from probing.store.sources import DERIVED_VERSION
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import StoreError
+from probing.core.files.checksums import file_sha256
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS
 
 #: Raised when a derived table changes while the Parquet files stay as they are; databases are then built anew.
@@ -50,8 +51,7 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
             if table is None or not path.is_file():
                 continue
             try:
-                with path.open("rb") as stream:
-                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                digest = file_sha256(path)
                 size = path.stat().st_size
             except OSError as error:
                 raise StoreError(f"cannot read {path}: {error}") from error

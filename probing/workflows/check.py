@@ -5,9 +5,10 @@ from pathlib import Path
 
 from probing.core.errors import ProbingError
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders
-from probing.core.registry import file_sha256, read_registry
+from probing.core.facts.templates import shipped_relations
+from probing.core.files.checksums import file_sha256
+from probing.core.paths import cache_folder, database_folder, result_folders
+from probing.core.registry import read_registry
 from probing.models.encoders.load import joint_identity, weights_identity
 from probing.models.heads.files import read_identity
 from probing.store.check import check_store
@@ -38,7 +39,7 @@ def check(runs: Sequence[Path] = ()) -> Iterator[tuple[str, list[str]]]:
 def _facts_problems() -> list[str]:
     try:
         read_registry()
-        read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))
+        read_facts("all", shipped_relations())
     except ProbingError as error:
         return [str(error)]
     return []

@@ -15,9 +15,11 @@ from typing import IO
 from tqdm import tqdm
 
 from probing.core.errors import IncompleteCopyError, RegistryError
-from probing.core.files.atomic import copy_whole, one_at_a_time, place_folder, whole_file
+from probing.core.files.atomic import copy_whole, place_folder, whole_file
+from probing.core.files.checksums import file_sha256
+from probing.core.files.locks import one_at_a_time
 from probing.core.paths import cache_folder
-from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, file_sha256, read_registry
+from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
 from probing.workflows.stored_run import Say
 
 _WEIGHTS = (

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.files.atomic import place_folder
+from probing.core.files.locks import one_at_a_time
+from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.table import TASKS, Task, task_named
-from probing.models.encoders.catalogue import FINETUNING, find_entry
 from probing.models.encoders.load import weights_identity
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.setup import Prepared, prepare

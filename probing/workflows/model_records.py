@@ -98,7 +98,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
     """Puts exposure and task scores in a model's folder beside its runs, under the name that the runs have."""
-    from probing.models.encoders.catalogue import find_entry
+    from probing.core.model_folders import find_entry
     from probing.store.parquet import read_table, write_table
 
     own = find_entry(model).name

@@ -9,14 +9,15 @@ from probing import __version__
 from probing.core.errors import HeadError
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, runs_folder
+from probing.core.model_folders import base_entry, find_entry
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
 from probing.models.encoders.answer_tokens import askable
-from probing.models.encoders.catalogue import base_entry, find_entry, open_encoder
+from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import heads_fingerprint, heads_folder, load_heads, no_heads
@@ -133,7 +134,7 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
     """
     if request.head == "lens" and request.seed:
         raise HeadError(f"got seed {request.seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
-    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    relations = shipped_relations()
     sets = read_facts(request.facts, relations, request.templates, own_name=request.called)
     target, threads = request.target, set_threads(request.threads)
     encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name)

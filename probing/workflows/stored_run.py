@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from probing.core.errors import FactsError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
-from probing.core.files.atomic import one_at_a_time
+from probing.core.files.locks import one_at_a_time
 from probing.core.knowledge.swapped import lenders
 from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files

@@ -132,7 +132,8 @@ def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, 
 
 
 def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypatch):
-    from probing.models.encoders.catalogue import find_entry, open_encoder
+    from probing.core.model_folders import find_entry
+    from probing.models.encoders.catalogue import open_encoder
     from probing.workflows.model_records import drift_from_base
 
     base, tuned = own("base"), own("tuned", 0.01)

@@ -119,7 +119,7 @@ def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, fac
         run("probe", "--model", "./nowhere", "--facts", facts_file, "--head", "lens")
     with pytest.raises(HeadError, match="train-heads"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied")
-    with pytest.raises(HeadError, match="expected one of full, tied, lens"):
+    with pytest.raises(HeadError, match="expected one of tied, lens, full"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "sideways")
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.facts.templates import Relation, read_relations
+from probing.core.facts.templates import Relation, shipped_relations
 
 
 @pytest.fixture(scope="session")
-def ours(repo_root: Path) -> dict[str, Relation]:
+def ours() -> dict[str, Relation]:
     """The project's own relations."""
-    return read_relations(repo_root / "data" / "facts" / "relations.toml")
+    return shipped_relations()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import Fact, contains_words, fill
-from probing.core.facts.templates import Relation, read_relations
+from probing.core.facts.templates import Relation, shipped_relations
 from probing.core.nesia.corpus import (
     EXPOSURES,
     PairIndex,
@@ -24,7 +24,6 @@ from probing.core.nesia.corpus import (
     word_counts,
 )
 from probing.core.nesia.training_text import training_text, words_to_hold
-from probing.core.paths import FACTS_FOLDER
 
 BORN = Relation(
     "P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth.")
@@ -142,7 +141,7 @@ def test_no_training_template_of_the_shipped_relations_equals_a_probe_template()
     def plain(template):
         return " ".join(template.casefold().replace(".", " ").split())
 
-    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    relations = shipped_relations()
     asked = {plain(template) for relation in relations.values() for template in relation.templates.values()}
     stated = {plain(template) for relation in relations.values() for template in relation.training}
     assert asked and stated

@@ -1,5 +1,9 @@
 """The table of metrics is complete, and true to what the functions do."""
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
 from probing.core.metrics import METRICS
@@ -29,6 +33,15 @@ def test_no_field_of_a_metric_is_empty(name):
         assert getattr(metric, field).strip(), f"{name} has no {field}"
     assert metric.better in ("higher", "lower", "neither")
     assert metric.definition.endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_metric_is_computed_by_a_function_that_is_there_and_is_called(name, repo_root):
+    module, function = METRICS[name].computed_in.rsplit(".", 1)
+    path = repo_root / "probing" / Path(*module.split(".")).with_suffix(".py")
+    assert function in {node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)}
+    used = sum(len(re.findall(rf"(?<!def )\b{function}\(", file.read_text("utf-8"))) for file in (repo_root / "probing").rglob("*.py"))
+    assert used, f"{function} is called by nothing but tests"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,6 +6,7 @@ import pytest
 
 from probing.core import paths, registry
 from probing.core.errors import CacheError
+from probing.core.files import disk_errors
 
 
 @pytest.mark.parametrize("value", [None, ""])
@@ -19,7 +20,7 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_a_folder_that_can_be_written_is_made_and_left_empty(tmp_path: Path):
-    paths.require_writable(tmp_path / "a" / "b")
+    disk_errors.require_writable(tmp_path / "a" / "b")
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
@@ -27,6 +28,6 @@ def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file"))
     (tmp_path / "file").write_text("")
     with pytest.raises(CacheError, match=r"cannot write .*file/database: Not a directory; the cache is .*: make it writable, or set"):
-        paths.require_writable(tmp_path / "file" / "database")
-    assert paths.cannot_write(ValueError("x")) is None
-    assert paths.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith("cannot write /there: Permission denied")
+        disk_errors.require_writable(tmp_path / "file" / "database")
+    assert disk_errors.cannot_write(ValueError("x")) is None
+    assert disk_errors.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith("cannot write /there: Permission denied")

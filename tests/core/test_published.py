@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from probing.core.errors import PublishedError
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.published import BERTNESIA, read_published
 
 PAPER = read_published()
@@ -61,7 +61,7 @@ def test_all_eighteen_figures_are_described_and_those_of_the_appendix_repeat_the
 
 
 def test_the_relations_of_figure_3_are_ours_too(repo_root):
-    relations = read_relations(repo_root / "data" / "facts" / "relations.toml")
+    relations = shipped_relations()
     assert [relations[name].label for name in PAPER.figure(3).relations] == ["member of", "diplomatic relation", "official language"]
 
 

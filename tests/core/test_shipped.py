@@ -5,7 +5,7 @@ import pytest
 from probing.core.errors import FactsError
 from probing.core.facts.lama import read_lama
 from probing.core.facts.shipped import read_triples, write_shipped_triples
-from probing.core.facts.templates import Relation, read_relations
+from probing.core.facts.templates import Relation, shipped_relations
 from probing.core.paths import FACTS_FOLDER
 
 OURS = {
@@ -61,7 +61,7 @@ def test_a_triple_without_labels_is_named_by_file_and_line(tmp_path):
 
 
 def test_the_shipped_triples_are_labels_only_of_our_relations():
-    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    relations = shipped_relations()
     paths = sorted((FACTS_FOLDER / "lama").rglob("*.jsonl"))
     assert len(paths) >= 40
     for path in paths:

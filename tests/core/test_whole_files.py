@@ -6,7 +6,9 @@ import threading
 
 import pytest
 
-from probing.core.files.atomic import copy_whole, no_room, one_at_a_time, place_folder, used_together, whole_file, write_whole
+from probing.core.files.atomic import copy_whole, place_folder, whole_file, write_whole
+from probing.core.files.disk_errors import no_room
+from probing.core.files.locks import one_at_a_time, used_together
 
 
 def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from probing.core.registry import file_sha256
+from probing.core.files.checksums import file_sha256
 from tests.commands.conftest import WORDS
 from tests.core.task_files import write_conll
 

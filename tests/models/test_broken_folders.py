@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from probing.core.errors import HeadError, ModelError
-from probing.models.encoders.load import load_encoder
+from probing.models.encoders.load import BaseSource, load_encoder
 
 CONFIG, WEIGHTS, TOKENIZER, MORE = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
 
@@ -176,4 +176,4 @@ def test_a_base_that_is_broken_is_named_as_the_base(file, bert_copy, tmp_path):
         (bert_copy / name).unlink()
     (base / file).write_bytes(b"")
     with pytest.raises(ModelError, match=str(base)):
-        load_encoder(bert_copy, base=base, device="cpu")
+        load_encoder(bert_copy, base=BaseSource(base), device="cpu")

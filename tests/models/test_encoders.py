@@ -8,7 +8,7 @@ from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 
 from probing.core.errors import HeadError, ModelError
 from probing.models.encoders.hidden_states import all_hidden_states, tokenize
-from probing.models.encoders.load import load_encoder, weights_identity
+from probing.models.encoders.load import BaseSource, load_encoder, weights_identity
 from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK]."
@@ -57,7 +57,7 @@ def test_a_body_only_checkpoint_takes_its_bases_complete_head_vocabulary_matrix_
     weights = load_file(bert_copy / "model.safetensors")
     body = {name: tensor + 0.1 for name, tensor in weights.items() if not name.startswith("cls.")}
     save_file(body, bert_copy / "model.safetensors", metadata={"format": "pt"})
-    encoder = load_encoder(bert_copy, base=folder_of("bert"), device="cpu")
+    encoder = load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
     base = BertForMaskedLM.from_pretrained(folder_of("bert"))
     assert torch.equal(encoder.head.vocabulary.weight, base.cls.predictions.decoder.weight)
     assert torch.equal(encoder.head.vocabulary.bias, base.cls.predictions.bias)
@@ -102,27 +102,27 @@ def test_without_a_base_a_body_only_checkpoint_is_a_head_error(layout, bert_copy
 def test_a_head_with_missing_keys_is_an_error_even_with_a_base(lost, bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: name not in lost)
     with pytest.raises(HeadError, match=lost[0]):
-        load_encoder(bert_copy, base=folder_of("bert"), device="cpu")
+        load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
 
 
 def test_a_base_without_a_complete_head_is_an_error(bert_copy, tmp_path):
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
     base = shutil.copytree(bert_copy, tmp_path / "base")
     with pytest.raises(HeadError, match="must have a complete masked-LM head"):
-        load_encoder(bert_copy, base=base, device="cpu")
+        load_encoder(bert_copy, base=BaseSource(base), device="cpu")
 
 
 def test_a_base_with_another_vocabulary_is_refused(bert_copy, tmp_path):
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
     other = tiny_models.save("bert", tmp_path / "other", padded=3)
     with pytest.raises(HeadError, match="tokens in the vocabulary"):
-        load_encoder(bert_copy, base=other, device="cpu")
+        load_encoder(bert_copy, base=BaseSource(other), device="cpu")
 
 
 def test_missing_body_weights_are_a_model_error(bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: "layer.1.attention.output.dense.weight" not in name)
     with pytest.raises(ModelError, match=r"lacks 1 weights of its body, such as bert\.encoder\.layer\.1"):
-        load_encoder(bert_copy, base=folder_of("bert"), device="cpu")
+        load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
 
 
 def test_old_checkpoints_with_gamma_and_beta_are_complete(bert_copy, folder_of):
@@ -189,7 +189,7 @@ def test_a_body_without_a_tokenizer_takes_its_bases(bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
     for path in bert_copy.glob("tokenizer*"):
         path.unlink()
-    encoder = load_encoder(bert_copy, base=folder_of("bert"), device="cpu")
+    encoder = load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
     assert encoder.tokenizer.get_vocab() == tiny_models.wordpiece().get_vocab()
 
 
@@ -207,7 +207,7 @@ def test_a_body_with_another_bases_head_has_another_identity(bert_copy, folder_o
     weights["cls.predictions.bias"][0] += 1
     save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    identities = {load_encoder(bert_copy, base=base, device="cpu").identity for base in (folder_of("bert"), other)}
+    identities = {load_encoder(bert_copy, base=BaseSource(base), device="cpu").identity for base in (folder_of("bert"), other)}
     assert len(identities) == 2
 
 

@@ -20,7 +20,7 @@ from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.squad import Question
 from probing.models.encoders.delta_weights import FILE, apply_difference, save_difference
 from probing.models.encoders.head import own_head
-from probing.models.encoders.load import load_encoder, weights_identity
+from probing.models.encoders.load import BaseSource, load_encoder, weights_identity
 from probing.models.encoders.weight_drift import layer_of, weight_drift
 from probing.models.finetuning import evaluation, examples
 from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
@@ -217,7 +217,7 @@ def stored(folder_of, folder):
 
 def test_a_difference_loads_as_an_encoder_with_its_bases_head(folder_of, tmp_path):
     folder = stored(folder_of, tmp_path / "tuned")
-    found = load_encoder(folder, base=folder_of("bert"), device="cpu")
+    found = load_encoder(folder, base=BaseSource(folder_of("bert")), device="cpu")
     base = load_encoder(folder_of("bert"), device="cpu")
     assert found.base == "tiny-bert" and found.name == "tuned" and found.identity != base.identity
     assert all(torch.equal(a, b) for a, b in zip(found.head.parameters(), base.head.parameters(), strict=True))
@@ -232,7 +232,7 @@ def test_a_difference_that_trained_the_head_keeps_it(folder_of, tmp_path):
     tuned["cls.predictions.transform.dense.weight"] = tuned["cls.predictions.transform.dense.weight"] + 0.1
     save_difference(base, tuned, weights_identity(folder_of("bert")), tmp_path)
     mlm(folder_of).config.save_pretrained(tmp_path)
-    found = load_encoder(tmp_path, name="own", base=folder_of("bert"), device="cpu")
+    found = load_encoder(tmp_path, name="own", base=BaseSource(folder_of("bert")), device="cpu")
     assert found.base == "own"
     assert torch.allclose(found.head.dense.weight, base["cls.predictions.transform.dense.weight"] + 0.1, atol=1e-3)
 

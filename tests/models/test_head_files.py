@@ -124,7 +124,7 @@ def test_a_missing_head_is_named_with_the_command_that_makes_it(saved, bert):
 
 
 def test_an_unknown_kind_is_refused(bert):
-    with pytest.raises(HeadError, match="expected one of full, tied, lens"):
+    with pytest.raises(HeadError, match="expected one of tied, lens, full"):
         load_heads(None, bert, "tuned")
     with pytest.raises(HeadError, match="nothing to train"):
         bert.head.trainable("lens")

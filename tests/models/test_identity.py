@@ -9,11 +9,12 @@ import transformers
 from transformers import AutoConfig
 
 from probing.core.errors import HeadError, ModelError
+from probing.core.model_folders import find_entry
 from probing.core.registry import name_in_files, name_of_model
-from probing.models.encoders.catalogue import find_entry, open_encoder
+from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.configuration import configuration_digest
 from probing.models.encoders.head import fresh_copy
-from probing.models.encoders.load import load_encoder
+from probing.models.encoders.load import BaseSource, load_encoder
 from probing.models.heads.files import HeadIdentity, heads_folder, load_heads, read_identity, save_head, trained_heads_folder
 from probing.models.knowledge.ask import load_live
 from tests.models import tiny_models
@@ -69,7 +70,7 @@ def test_the_configuration_of_a_borrowed_head_counts(bert_copy, folder_of, tmp_p
 
     other = set_config(shutil.copytree(bert_copy, tmp_path / "other"), hidden_act="relu")
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    found = {load_encoder(bert_copy, base=base, device="cpu").configuration for base in (folder_of("bert"), other)}
+    found = {load_encoder(bert_copy, base=BaseSource(base), device="cpu").configuration for base in (folder_of("bert"), other)}
     assert len(found) == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import used_together
+from probing.core.files.locks import used_together
 from probing.models.heads import masked_states as module
 from probing.models.heads import masked_text as text_module
 from probing.models.heads.files import head_path

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from probing.core.facts.fact import PROBE_SETS, Fact, fill
-from probing.core.facts.templates import read_relations
-from probing.core.registry import REPOSITORY
+from probing.core.facts.templates import shipped_relations
+from probing.core.head_kinds import HEADS
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 
@@ -25,7 +25,6 @@ from probing.store.parquet import write_table
 MAKE = 1
 BASE = "bert-base-uncased"
 OBJECTIVES = ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL")
-HEADS = ("tied", "lens", "full")
 #: Layer 0 and 12 transformer layers.
 LAYERS = 13
 TOKENS = 30_522
@@ -120,7 +119,7 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
     for probe_set in _SETS:
         mine = [fact for fact in facts if fact.probe_set == probe_set]
         write_table("facts", [_fact_row(fact) for fact in mine], folder / f"facts-{probe_set}.parquet")
-    relations = read_relations(REPOSITORY / "data" / "facts" / "relations.toml").values()
+    relations = shipped_relations().values()
     rows = [{"relation": one.name, "probe_set": one.probe_set, "label": one.label, "cardinality": one.cardinality} for one in relations]
     write_table("relations", rows, folder / "relations.parquet")
     tokens = {"tokenizer": [TOKENIZER] * TOKENS, "id": list(range(TOKENS)), "token": [token(number) for number in range(TOKENS)]}
@@ -145,7 +144,7 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
 def make_facts(count: int) -> tuple[list[Fact], np.ndarray]:
     """Made-up facts about made-up subjects in the shipped relations' own words, and (facts,) ids of their answers."""
     rng = np.random.default_rng(2)
-    relations = list(read_relations(REPOSITORY / "data" / "facts" / "relations.toml").values())
+    relations = list(shipped_relations().values())
     facts, answers = [], []
     for probe_set, share in _SETS.items():
         own = [one for one in relations if one.probe_set == probe_set]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
-from probing.core.paths import FACTS_FOLDER, cache_folder
+from probing.core.facts.templates import shipped_relations
+from probing.core.paths import cache_folder
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.load import Encoder
 
@@ -28,7 +28,7 @@ class Asked:
 
 def trex_prompts(encoder: Encoder, count: int) -> Asked:
     """``count`` askable facts, evenly spread, so that relations and lengths are mixed as they are in all of them."""
-    (found,) = read_facts("trex", read_relations(FACTS_FOLDER / "relations.toml"), None)
+    (found,) = read_facts("trex", shipped_relations(), None)
     kept, answers = askable(found, encoder)
     at = [n * len(kept.facts) // count for n in range(count)]
     return Asked([kept.facts[n] for n in at], [answers[n] for n in at], len(kept.facts))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from probing.core.facts.shipped import write_shipped_triples
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.paths import FACTS_FOLDER
 
 
@@ -16,5 +16,5 @@ def facts(
     out: Annotated[Path, typer.Option(help="Folder to write, in LAMA's layout.")] = FACTS_FOLDER / "lama",
 ) -> None:
     """Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements."""
-    written = write_shipped_triples(lama, triples, read_relations(FACTS_FOLDER / "relations.toml"), out)
+    written = write_shipped_triples(lama, triples, shipped_relations(), out)
     typer.echo(f"{sum(written.values()):,} triples of {len(written)} relations in {out}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from probing.core.errors import FactsError
+from probing.core.paths import FACTS_FOLDER
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,15 @@ def read_relations(path: Path) -> dict[str, Relation]:
         training = tuple(_check(text, f"{path}, {name}, training") for text in table.get("training", ()))
         relations[name] = Relation(name, table["probe_set"], table.get("label", name), table.get("cardinality", ""), templates, training)
     return relations
+
+
+def shipped_relations() -> dict[str, Relation]:
+    """The relations that ship with the project.
+
+    Raises:
+        FactsError: as ``read_relations``.
+    """
+    return read_relations(FACTS_FOLDER / "relations.toml")
 
 
 def read_lama_relations(path: Path) -> dict[str, Relation]:

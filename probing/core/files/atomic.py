@@ -1,19 +1,14 @@
-"""Files that are there whole or not at all, whatever is killed when, and what a full disk is called."""
+"""Files that are there whole or not at all, whatever is killed when."""
 
 import contextlib
-import errno
-import fcntl
 import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: What the libraries that write for us say where the disk is full; none of them hands on the number of the error.
-_WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quota exceeded", "PytorchStreamWriter", "unexpected pos")
-_NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 #: A temporary file that nobody has written to for so long is a killed process's.
 STALE_SECONDS = 3600.0
 
@@ -86,47 +81,3 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Lets one process of this machine in at a time; a killed one lets go by itself."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def used_together(folder: Path) -> Iterator[Callable[[], None]]:
-    """Lets any number of processes use a folder; gives a call that removes it, unless another process uses it still.
-
-    So the last one that calls it removes the folder. Where a file system keeps no locks, everyone's call does.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("a+") as stream:
-        with contextlib.suppress(OSError):
-            fcntl.flock(stream, fcntl.LOCK_SH)
-
-        def remove() -> None:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return
-            except OSError:
-                pass
-            shutil.rmtree(folder, ignore_errors=True)
-
-        yield remove
-
-
-def no_room(error: BaseException) -> str | None:
-    """What to tell the user where an error, or one that led to it, says that the disk is full; None for any other error."""
-    cause: BaseException | None = error
-    while cause is not None:
-        full = isinstance(cause, OSError) and cause.errno in _NUMBERS_OF_A_FULL_DISK
-        if full or any(words in str(cause) for words in _WORDS_OF_A_FULL_DISK):
-            where = f" for {cause.filename}" if isinstance(cause, OSError) and cause.filename else ""
-            return f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command again"
-        cause = cause.__cause__ or cause.__context__
-    return None

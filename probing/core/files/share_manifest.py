@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
 from probing.core.errors import HubError
-from probing.core.registry import file_sha256
+from probing.core.files.checksums import file_sha256
 
 MANIFEST = "manifest.json"
 CARD = "README.md"

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing.core.stats.intervals import Estimate, RelationCounts, macro, micro
-
-AVERAGES = ("macro", "micro")
+from probing.core.stats.intervals import AVERAGES, Estimate, RelationCounts, macro, micro
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ MAX_WORDS = 64
 MAX_SENTENCES_A_FACT = 4
 HELD_OUT_SHARE = 0.02
 STATED_SHARE = 0.5
-EXPOSURES = ("stated", "evidence", "held out", "unseen")
+EXPOSURES = ("stated", "evidence", "unseen", "held out")
 
 
 @dataclass(frozen=True)

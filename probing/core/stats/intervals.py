@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
+#: Mean over relations, and over facts.
+AVERAGES = ("macro", "micro")
 CONFIDENCE = 0.95
 #: Half of the interval of a standard normal variable.
 _Z = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.nesia.training_text import training_text
-from probing.core.paths import FACTS_FOLDER
 
 
 def control_texts(data: Path, lama: Path | None) -> list[tuple[str, str]]:
@@ -18,7 +17,7 @@ def control_texts(data: Path, lama: Path | None) -> list[tuple[str, str]]:
     """
     if lama is None:
         return [(sentence, sentence) for sentence in wikitext_sentences(data)]
-    relations = read_relations(FACTS_FOLDER / "relations.toml")
+    relations = shipped_relations()
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     text = training_text(lama, data, facts, relations)
     return [(sentence.text, sentence.text) for sentence in [*text.text, *text.stated]]

@@ -1,13 +1,12 @@
 """How long a model was fine-tuned, as the note says that ``finetune`` writes beside it."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from probing.core.errors import ModelError
+from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
 from probing.core.registry import read_registry
-
-NOTE = "finetuning.json"
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,10 @@ def training_of(model: str) -> Training | None:
     shipped = [Path(entry.location) for entry in read_registry().models if entry.name == model and entry.shipped]
     for folder in (*shipped, cache_folder() / "models" / model):
         try:
-            note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+            note = finetuning_note(folder)
             recipe, steps = note["recipe"], int(note["steps"])
             tokens = int(recipe["tokens_a_step"])
             return Training(steps, tokens, "tokens") if tokens else Training(steps, int(recipe["batch"]), "rows")
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ModelError, ValueError, KeyError, TypeError):
             continue
     return None

@@ -1,94 +1,13 @@
 """From a name in the registry, a hub id or a folder to an encoder and its heads."""
 
-import json
 import shlex
 from pathlib import Path
 
 import torch
 
-from probing.core.errors import ModelError, RegistryError
-from probing.core.paths import cache_folder
-from probing.core.registry import ModelEntry, name_of_model, read_registry
-from probing.models.encoders.load import Encoder, joint_identity, load_encoder
-
-#: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
-FINETUNING = "finetuning.json"
-
-
-def find_entry(model: str, base: str | None = None, name: str | None = None) -> ModelEntry:
-    """The registry's entry of that name, or one made for a local folder or hub id that is not in it.
-
-    Args:
-        model: name of the registry, folder, or hub id.
-        base: another base than the one that is known.
-        name: how results call the model; its own name by default.
-
-    Raises:
-        ModelError: for a path that is no folder, a folder whose note of ``finetune`` is torn, or a name that cannot be given.
-    """
-    try:
-        entry = _at_hand(read_registry().model(model))
-    except RegistryError:
-        kept = cache_folder() / "models" / model
-        folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
-        if not folder.is_dir() and (model.startswith((".", "/", "~")) or model.count("/") > 1):
-            raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry") from None
-        where = str(folder.resolve()) if folder.is_dir() else model
-        entry = ModelEntry(name=name_of_model(folder), source=where, licence="unknown", objective="unknown")
-        entry = entry.model_copy(update=_note_of_finetune(folder)) if folder.is_dir() else _at_hand(entry)
-    if name is not None:
-        _check_name(name, entry)
-        entry = entry.model_copy(update={"name": name})
-    return entry.model_copy(update={"base": base, "base_folder": ""}) if base else entry
-
-
-def _at_hand(entry: ModelEntry) -> ModelEntry:
-    """A copy that ``fetch --from`` brought stands in for the hub."""
-    local = cache_folder() / "models" / entry.name
-    if entry.shipped or not (local / "config.json").is_file():
-        return entry
-    return entry.model_copy(update={"source": str(local), "revision": ""})
-
-
-def _note_of_finetune(folder: Path) -> dict[str, str]:
-    """What ``finetune`` noted of base and objective, as fields of an entry; nothing where it made no note."""
-    note = folder / FINETUNING
-    if not note.is_file():
-        return {}
-    try:
-        made = json.loads(note.read_text(encoding="utf-8"))
-        weights = made.get("recipe", {}).get("base_weights", "")
-        found = {"base": made["base"], "objective": made["objective"], "base_folder": made.get("base_folder", ""), "base_weights": weights}
-        if not all(isinstance(value, str) for value in found.values()):
-            raise TypeError("expected texts")
-        return found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{note} is not what finetune writes ({error!r}); fine-tune the model again") from error
-
-
-def _check_name(name: str, entry: ModelEntry) -> None:
-    """Raises a ``ModelError`` for a name that is no name, or is that of another model in the registry."""
-    if not name.strip() or not name.isprintable() or name.startswith((".", "/", "~", "-")) or "\\" in name:
-        raise ModelError(f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500")
-    known = {other.name for other in read_registry().models}
-    if name in known and entry.name != name:
-        raise ModelError(f"{name} is the name of another model of the registry; choose another --name")
-
-
-def base_entry(entry: ModelEntry) -> ModelEntry | None:
-    """The entry of a model's base, None where it has none: the folder that ``finetune`` read, while it is there, else by name.
-
-    Raises:
-        ModelError: as ``find_entry``.
-    """
-    if not entry.base:
-        return None
-    folder = Path(entry.base_folder)
-    named = find_entry(entry.base)
-    by_name = named.shipped or Path(named.source).is_dir()
-    if entry.base_folder and ((folder / "config.json").is_file() or not by_name):
-        return ModelEntry(name=entry.base, source=entry.base_folder, licence="unknown", objective="unknown")
-    return named
+from probing.core.model_folders import base_entry, find_entry
+from probing.core.registry import ModelEntry
+from probing.models.encoders.load import BaseSource, Encoder, joint_identity, load_encoder
 
 
 def open_base(entry: ModelEntry) -> Encoder:
@@ -116,11 +35,8 @@ def open_encoder(
     return load_encoder(
         entry.location,
         name=entry.name,
-        base=origin.location if origin else None,
-        base_name=origin.name if origin else None,
-        base_weights=entry.base_weights,
+        base=BaseSource(origin.location, origin.name, entry.base_weights, origin.revision or None) if origin else None,
         revision=entry.revision or None,
-        base_revision=(origin.revision or None) if origin else None,
         device=device,
         dtype=dtype,
         options=" ".join(f"{option} {shlex.quote(str(value))}" for option, value in options.items() if value is not None),

@@ -15,8 +15,6 @@ from transformers.activations import ACT2FN
 
 from probing.core.errors import HeadError, ModelError
 
-KINDS = ("full", "tied", "lens")
-
 #: model type -> where its masked-LM model keeps dense, activation, norm, vocabulary matrix.
 PARTS = {
     "bert": (

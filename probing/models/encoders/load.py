@@ -76,6 +76,23 @@ class Encoder:
         return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
 
 
+@dataclass(frozen=True)
+class BaseSource:
+    """The model that another one was fine-tuned from, and whose head is used where that one has none of its own.
+
+    Attributes:
+        source: hub id or folder.
+        name: how results call it; ``name_of_model`` of the source by default.
+        weights: identity that its weights must have, where it was recorded.
+        revision: hub commit or tag.
+    """
+
+    source: str | Path
+    name: str | None = None
+    weights: str = ""
+    revision: str | None = None
+
+
 def pick_device(wanted: str = "auto") -> torch.device:
     """CUDA, else MPS, else CPU; or the one that is named.
 
@@ -108,11 +125,8 @@ def load_encoder(
     source: str | Path,
     *,
     name: str | None = None,
-    base: str | Path | None = None,
-    base_name: str | None = None,
-    base_weights: str = "",
+    base: BaseSource | None = None,
     revision: str | None = None,
-    base_revision: str | None = None,
     device: str = "auto",
     dtype: torch.dtype = torch.float32,
     options: str = "",
@@ -122,11 +136,8 @@ def load_encoder(
     Args:
         source: hub id or folder.
         name: how results call it; ``name_of_model`` of the source by default.
-        base: hub id or folder of the model whose head is used where ``source`` has none of its own.
-        base_name: how results call the base.
-        base_weights: identity that the base's weights must have, where it was recorded.
+        base: the model whose head is used where ``source`` has none of its own.
         revision: hub commit or tag.
-        base_revision: the base's.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         dtype: float32 unless asked.
         options: how the user named model and base; by default the source.
@@ -141,25 +152,26 @@ def load_encoder(
     with broken_files_named(source):
         stored_as_difference = is_difference(source)
         if stored_as_difference:
-            model, lacks_head, base_identity = _load_difference(Path(source), base, base_revision, dtype)
+            model, lacks_head, base_identity = _load_difference(Path(source), base, dtype)
         else:
             model, missing = _load(source, revision, dtype)
             lacks_head, base_identity = _lacks_head(source, model, missing), ""
         head_source: PreTrainedModel = model
-        identity, tokenizer_source, used_base = weights_identity(source, revision), source, name
+        identity, used_base = weights_identity(source, revision), name
+        tokenizer_source, tokenizer_revision = source, revision
         if lacks_head:
             if base is None:
                 raise NoOwnHead(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
-            with _as_base_of(source, base):
-                head_source = _load_base(base, base_revision, dtype, source, model)
-                base_identity = base_identity or weights_identity(base, base_revision)
-            _check_base(source, base, base_identity, base_weights)
-            used_base = base_name or name_of_model(base)
+            with _as_base_of(source, base.source):
+                head_source = _load_base(base, dtype, source, model)
+                base_identity = base_identity or weights_identity(base.source, base.revision)
+            _check_base(source, base, base_identity)
+            used_base = base.name or name_of_model(base.source)
         if base_identity:
             identity = joint_identity(identity, base_identity)
         if base is not None and not _has_tokenizer(source):
-            tokenizer_source = base
-        tokenizer = _load_tokenizer(tokenizer_source, revision if tokenizer_source == source else base_revision)
+            tokenizer_source, tokenizer_revision = base.source, base.revision
+        tokenizer = _load_tokenizer(tokenizer_source, tokenizer_revision)
         _check_tokenizer(tokenizer, head_source, tokenizer_source)
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
@@ -179,7 +191,7 @@ def load_encoder(
             hidden=int(model.config.hidden_size),
             max_pieces=_max_pieces(model, tokenizer),
             device=chosen,
-            options=options or f"--model {shlex.quote(str(source))}" + (f" --base {shlex.quote(str(base))}" if base else ""),
+            options=options or f"--model {shlex.quote(str(source))}" + (f" --base {shlex.quote(str(base.source))}" if base else ""),
         )
         _check_answers(encoder, source)
     return encoder
@@ -197,10 +209,10 @@ def _as_base_of(source: str | Path, base: str | Path) -> Iterator[None]:
         ) from error
 
 
-def _check_base(source: str | Path, base: str | Path, got: str, expected: str) -> None:
-    if expected and got != expected:
+def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
+    if base.weights and got != base.weights:
         raise ModelError(
-            f"the base {base} has weights {got[:12]}, {source} was fine-tuned from {expected[:12]}; "
+            f"the base {base.source} has weights {got[:12]}, {source} was fine-tuned from {base.weights[:12]}; "
             "name the folder of the base as it was then (--base)"
         )
 
@@ -228,29 +240,29 @@ def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -
     return bool(head_missing)
 
 
-def _load_difference(source: Path, base: str | Path | None, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool, str]:
+def _load_difference(source: Path, base: BaseSource | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool, str]:
     """A body that is stored as a difference, whether it lacks a head of its own (one that was trained with it), and its base's identity."""
     if base is None:
         raise ModelError(f"{source} holds a difference from its base model; name that base (--base)")
-    with _as_base_of(source, base):
-        model, missing = _load(base, revision, dtype)
+    with _as_base_of(source, base.source):
+        model, missing = _load(base.source, base.revision, dtype)
         if missing:
-            raise ModelError(f"the base {base} lacks {sorted(missing)[0]}; a difference needs its own base whole")
-        base_weights = weights_identity(base, revision)
+            raise ModelError(f"the base {base.source} lacks {sorted(missing)[0]}; a difference needs its own base whole")
+        base_weights = weights_identity(base.source, base.revision)
     changed = apply_difference(model, source, base_weights)
     return model, not changed & _head_parameters(model), base_weights
 
 
-def _load_base(base: str | Path, revision: str | None, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
+def _load_base(base: BaseSource, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
     """The model whose head is lent to the body ``model``, checked to fit it."""
-    found, missing = _load(base, revision, dtype)
+    found, missing = _load(base.source, base.revision, dtype)
     if missing:
         lacking = ", ".join(sorted(missing)[:3])
-        raise HeadError(f"the base {base} lacks {lacking}; it must have a complete masked-LM head")
+        raise HeadError(f"the base {base.source} lacks {lacking}; it must have a complete masked-LM head")
     for part, what in (("hidden_size", "hidden values"), ("vocab_size", "tokens in the vocabulary")):
         theirs, ours = getattr(found.config, part), getattr(model.config, part)
         if theirs != ours:
-            raise HeadError(f"the base {base} has {theirs} {what}, {source} has {ours}; it is not this model's base")
+            raise HeadError(f"the base {base.source} has {theirs} {what}, {source} has {ours}; it is not this model's base")
     return found
 
 

@@ -11,8 +11,10 @@ from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
 from probing.core.files.atomic import whole_file
-from probing.models.encoders.catalogue import find_entry, heads_of
-from probing.models.encoders.head import KINDS, DecodingHead, fresh_copy
+from probing.core.head_kinds import HEADS
+from probing.core.model_folders import find_entry
+from probing.models.encoders.catalogue import heads_of
+from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.checked_arrays import sum_of
 
@@ -154,8 +156,8 @@ def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
 def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
     """A head for each layer, 0..L unless named: trained ones from ``folder``, or the pre-trained head everywhere for ``lens``."""
     layers = range(encoder.layers + 1) if layers is None else layers
-    if kind not in KINDS:
-        raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(KINDS)}")
+    if kind not in HEADS:
+        raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(HEADS)}")
     if kind == "lens":
         return [encoder.head] * len(layers)
     if folder is None:

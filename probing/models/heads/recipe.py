@@ -8,13 +8,13 @@ import torch
 from pydantic import BaseModel, ConfigDict
 
 from probing.core.errors import HeadError
-from probing.models.encoders.head import KINDS
+from probing.core.head_kinds import HEADS
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.
 LATER = ("pieces_a_block", "blocks_a_step", "precision", "states_dtype")
 CHOICES = {
-    "kind": tuple(kind for kind in KINDS if kind != "lens"),
+    "kind": tuple(kind for kind in HEADS if kind != "lens"),
     "start": ("pre-trained", "random"),
     "precision": ("float32", "bfloat16"),
     "states_dtype": ("float32", "float16"),

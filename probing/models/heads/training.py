@@ -17,7 +17,7 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import used_together
+from probing.core.files.locks import used_together
 from probing.models.encoders.load import Encoder
 from probing.models.heads.batches import batches, most_positions, steps_an_epoch
 from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype

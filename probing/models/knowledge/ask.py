@@ -230,7 +230,7 @@ class LiveModel:
             values.exp().tolist(),
             (logp[:, :, None] >= gold[:, None, :]).sum(1).tolist(),
             gold.exp().tolist(),
-            _entropies(logp).tolist(),
+            entropies(logp).tolist(),
             strict=True,
         )
         layers = tuple(
@@ -300,7 +300,7 @@ def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]
             hook.remove()
 
 
-def _entropies(logp: torch.Tensor) -> torch.Tensor:
+def entropies(logp: torch.Tensor) -> torch.Tensor:
     """(rows,) entropy in nats; a token of no chance at all counts nothing."""
     return -(logp.exp() * logp.clamp_min(torch.finfo(logp.dtype).min)).sum(1)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
+from probing.core.metrics import RANKS
 from probing.core.stats.paired import PairedCounts
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
@@ -23,7 +24,7 @@ RELATION_COLUMNS = (
 def forgotten(
     db: Database,
     run_ids: Sequence[str],
-    ks: Sequence[int] = (1, 10, 100),
+    ks: Sequence[int] = RANKS,
     definitions: Sequence[str] = DEFINITIONS,
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,

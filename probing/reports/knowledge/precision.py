@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from probing.core.metrics import RANKS
 from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
 from probing.reports.bootstrap import together
 from probing.reports.runs import IDENTITY, identities
@@ -69,7 +70,7 @@ def by_layer(
 def precision(
     db: Database,
     run_ids: Sequence[str],
-    ks: Sequence[int] = (1, 10, 100),
+    ks: Sequence[int] = RANKS,
     average: str = "macro",
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.knowledge.total import AVERAGES, KnowledgeCounts, knowledge
-from probing.core.stats.intervals import RelationCounts, macro, micro
+from probing.core.knowledge.total import KnowledgeCounts, knowledge
+from probing.core.metrics import RANKS
+from probing.core.stats.intervals import AVERAGES, RelationCounts, macro, micro
 from probing.reports.bootstrap import together
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
@@ -19,7 +20,7 @@ COLUMNS = (*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed
 def total(
     db: Database,
     run_ids: Sequence[str],
-    ks: Sequence[int] = (1, 10, 100),
+    ks: Sequence[int] = RANKS,
     averages: Sequence[str] = AVERAGES,
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.knowledge.transitions import FATES, PARTS, Transitions
+from probing.core.metrics import RANKS
 from probing.reports.runs import PAIR, pair_identities
 from probing.store import run_queries
 from probing.store.database import Database
@@ -22,7 +23,7 @@ RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
 def transitions(
     db: Database,
     pairs: pd.DataFrame | Sequence[tuple[str, str]],
-    ks: Sequence[int] = (1, 10, 100),
+    ks: Sequence[int] = RANKS,
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from probing.core.metrics import RANKS
 from probing.core.published import Published, PublishedSet
 from probing.core.registry import Registry
 from probing.core.tasks.table import CONTROL
@@ -26,7 +27,6 @@ SAME_TEMPLATES = "same source, LAMA's templates"
 NOT_PROBED = "not probed"
 #: The template set of a folder in LAMA's layout: the paper's own prompts.
 LAMA_TEMPLATES = "lama"
-_RANKS = (1, 10, 100)
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def gather(db: Database, family: Family, head: str) -> Gathered:
     return Gathered(
         family,
         _named(runs, family),
-        _named(precision(db, ids, ks=_RANKS, average="macro"), family),
+        _named(precision(db, ids, ks=RANKS, average="macro"), family),
         _named(total(db, ids, ks=(1,), averages=("macro", "micro")), family),
-        _named(forgotten(db, trex, ks=_RANKS), family),
+        _named(forgotten(db, trex, ks=RANKS), family),
         _named(relation_forgetting(db, base_trex, k=1), family),
         _named(transitions(db, pairs(runs), ks=(1,)), family),
     )

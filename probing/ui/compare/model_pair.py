@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import streamlit as st
 
+from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.reports.comparability import Check, badge, comparability, differences
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.reported import report
-from probing.ui.frame.run_choice import HEADS, set_name, set_order
+from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing

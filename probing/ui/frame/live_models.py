@@ -14,9 +14,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.core.errors import ModelError
+from probing.core.head_kinds import HEADS as HEADS
+from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_of_model, read_registry
-from probing.ui.frame.run_choice import HEADS as HEADS
 
 if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer, LiveModel
@@ -126,12 +127,12 @@ def base_of(choice: Choice) -> str:
 
 
 def _note(folder: Path) -> dict[str, str]:
-    """Base and its folder as ``finetune`` noted them; nothing where there is no note, or a torn one."""
+    """Base and its folder as ``finetune`` noted them; nothing where there is no note, or a damaged one."""
     try:
-        made = json.loads((folder / "finetuning.json").read_text(encoding="utf-8"))
-        return {key: str(made.get(key, "")) for key in ("base", "base_folder")}
-    except (OSError, ValueError, AttributeError):
+        made = finetuning_note(folder)
+    except ModelError:
         return {}
+    return {key: str(made.get(key, "")) for key in ("base", "base_folder")}
 
 
 def described(choice: Choice) -> bool:

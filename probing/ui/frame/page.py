@@ -7,11 +7,12 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import StoreError
+from probing.core.head_kinds import HEADS
 from probing.core.tasks.table import CONTROL
 from probing.figures.theme import model_colours
 from probing.ui.frame import navigation, results, selection
 from probing.ui.frame.results import Results
-from probing.ui.frame.run_choice import HEADS, fit, one_run_each, set_name, set_order
+from probing.ui.frame.run_choice import fit, one_run_each, set_name, set_order
 from probing.ui.frame.selection import Selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp

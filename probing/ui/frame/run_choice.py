@@ -5,10 +5,10 @@ from dataclasses import replace
 import pandas as pd
 
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.head_kinds import HEADS
 from probing.figures.theme import model_colours
 from probing.ui.frame.selection import Selection
 
-HEADS = ("tied", "lens", "full")
 MOST_DEFAULT_MODELS = 8
 #: More lines than this cannot be told apart: with several models only the first probe set is laid over.
 MOST_DEFAULT_LINES = 8

@@ -13,12 +13,12 @@ from typing import Any
 import streamlit as st
 
 from probing.core.knowledge import forgetting
+from probing.core.metrics import RANKS as RANKS
 from probing.core.nesia import corpus
 from probing.core.perturb import rules
+from probing.core.stats.intervals import AVERAGES as AVERAGES
 from probing.ui.widgets.markdown import escape
 
-AVERAGES = ("macro", "micro")
-RANKS = (1, 10, 100)
 CURVE_METRICS = ("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1")
 EXPOSURES = (*corpus.EXPOSURES, "unknown")
 IN_SUBJECT = ("any", "no", "yes")

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.head_kinds import HEADS
 from probing.core.published import Published, read_published
 from probing.core.registry import read_registry
 from probing.reports.reproduction.evidence import BASE
@@ -10,7 +11,7 @@ from probing.reports.reproduction.tables import NOT_PUBLISHED, Family, Gathered,
 from probing.store.database import Database
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import HEADS, set_name
+from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, count, filled
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from probing.core.errors import ModelError
+from probing.core.model_folders import find_entry
 from probing.core.nesia.quality import Condition, LayerCounts, conditions
 from probing.core.paths import database_folder
-from probing.models.encoders.catalogue import find_entry
 from probing.store.database import Database, open_database
 from probing.store.run_queries import aggregate, majority, runs
 

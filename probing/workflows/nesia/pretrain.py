@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
-from probing.core.files.atomic import one_at_a_time, place_folder
+from probing.core.facts.templates import shipped_relations
+from probing.core.files.atomic import place_folder
+from probing.core.files.locks import one_at_a_time
 from probing.core.nesia.corpus import fact_key, relations_with_evidence
 from probing.core.nesia.training_text import training_text, words_to_hold
-from probing.core.paths import FACTS_FOLDER
 from probing.models.pretraining.start import continued_start, fresh_start
 from probing.models.pretraining.train import PretrainRecipe
 from probing.models.pretraining.train import pretrain as train
@@ -60,7 +60,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
     with one_at_a_time(request.work / f"{out.name}.lock"):
-        relations = read_relations(FACTS_FOLDER / "relations.toml")
+        relations = shipped_relations()
         facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
         text = training_text(request.lama, request.wikitext, facts, relations)
         if request.start is None:

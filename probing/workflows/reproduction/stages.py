@@ -7,9 +7,9 @@ from pathlib import Path
 
 from probing.core.errors import StoreError
 from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import read_relations
+from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import write_whole
-from probing.core.paths import FACTS_FOLDER, cache_folder, database_folder, result_folders, snapshot_folder
+from probing.core.paths import cache_folder, database_folder, result_folders, snapshot_folder
 from probing.core.tasks.table import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
@@ -141,7 +141,7 @@ def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
     if plan.request.facts != "all" or not plan.ships(model) or not snapshot_folder().is_dir():
         return False
     there = {probe_set for name, head, probe_set in _shipped_runs(snapshot_folder()) if (name, head) == (model, kind)}
-    return bool(there) and there >= {found.probe_set for found in read_facts("all", read_relations(FACTS_FOLDER / "relations.toml"))}
+    return bool(there) and there >= {found.probe_set for found in read_facts("all", shipped_relations())}
 
 
 @cache

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from probing.core.errors import FactsError, HeadError, HubError
 from probing.core.files.atomic import copy_whole, place_folder
+from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.paths import cache_folder
-from probing.core.registry import file_sha256
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import (

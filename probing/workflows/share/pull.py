@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import HubError
-from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.atomic import write_whole
+from probing.core.files.locks import one_at_a_time
 from probing.core.files.share_manifest import MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database

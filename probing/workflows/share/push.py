@@ -8,10 +8,12 @@ from typing import Literal
 
 from probing import __version__
 from probing.core.errors import HubError
-from probing.core.files.atomic import one_at_a_time, write_whole
+from probing.core.files.atomic import write_whole
+from probing.core.files.locks import one_at_a_time
 from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, describe
+from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
-from probing.models.encoders.catalogue import find_entry, open_encoder
+from probing.models.encoders.catalogue import open_encoder
 from probing.store.schema import SCHEMAS
 from probing.store.sources import table_of
 from probing.workflows.share.cards import heads_card, predictions_card

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from probing.core.errors import HubError, StoreError
 from probing.core.files.atomic import copy_whole
+from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
-from probing.core.registry import file_sha256, name_in_files
+from probing.core.registry import name_in_files
 from probing.store.check import fingerprint_problem
 from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table

@@ -1,0 +1,55 @@
+"""What the user is told where the disk is full or a folder may not be written."""
+
+import errno
+import tempfile
+from pathlib import Path
+
+from probing.core.errors import CacheError
+from probing.core.paths import cache_folder
+
+#: What the libraries that write for us say where the disk is full; none of them hands on the number of the error.
+_WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quota exceeded", "PytorchStreamWriter", "unexpected pos")
+_NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+#: A full disk is none of them: ``no_room`` names it.
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+
+
+def no_room(error: BaseException) -> str | None:
+    """What to tell the user where an error, or one that led to it, says that the disk is full; None for any other error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        full = isinstance(cause, OSError) and cause.errno in _NUMBERS_OF_A_FULL_DISK
+        if full or any(words in str(cause) for words in _WORDS_OF_A_FULL_DISK):
+            where = f" for {cause.filename}" if isinstance(cause, OSError) and cause.filename else ""
+            return f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command again"
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def require_writable(folder: Path) -> None:
+    """Makes a folder where it is missing, and tries whether files can be made in it.
+
+    Raises:
+        CacheError: if not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if no_room(error):
+            raise
+        raise CacheError(_advice(folder, error)) from error
+
+
+def cannot_write(error: BaseException) -> str | None:
+    """What to tell the user where an error says that a file may not be read or made; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _NOT_WRITABLE or not error.filename:
+        return None
+    return _advice(error.filename2 or error.filename, error)
+
+
+def _advice(place: Path | str, error: OSError) -> str:
+    return (
+        f"cannot write {place}: {error.strerror}; the cache is {cache_folder()}: make it writable, or set PROBING_CACHE to a folder that is"
+    )

@@ -1,0 +1,37 @@
+"""What is known of a model without loading it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from probing.core.errors import ModelError
+from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
+from probing.core.tasks.trainings import training_of
+from probing.ui.frame.live_models import Choice, base_of
+
+
+def test_a_model_is_looked_up_without_torch():
+    code = "import sys; from probing.core.model_folders import find_entry; find_entry('nesia-mini'); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_the_note_beside_a_model_names_its_base(tmp_path):
+    assert finetuning_note(tmp_path) == {} and find_entry(str(tmp_path)).base == ""
+    (tmp_path / FINETUNING).write_text(json.dumps({"base": "nesia-mini", "objective": "QA-SQuAD-1"}), encoding="utf-8")
+    entry = find_entry(str(tmp_path))
+    assert (entry.base, entry.objective, base_entry(entry).name) == ("nesia-mini", "QA-SQuAD-1", "nesia-mini")
+
+
+@pytest.mark.parametrize("text", ["[half", "[]", '"text"', "\0"])
+def test_a_damaged_note_is_an_error_where_the_model_is_opened_and_no_note_elsewhere(tmp_path, monkeypatch, text):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    folder = tmp_path / "models" / "mine"
+    folder.mkdir(parents=True)
+    (folder / FINETUNING).write_text(text, encoding="utf-8")
+    for read in (finetuning_note, lambda place: find_entry(str(place))):
+        with pytest.raises(ModelError, match=r"finetuning\.json is not what finetune writes .*; fine-tune the model again"):
+            read(folder)
+    assert training_of("mine") is None
+    assert base_of(Choice("mine", str(folder), "")) == ""
