@@ -81,7 +81,7 @@ def gather_heads(model: str, encoder: "Encoder", kinds: Sequence[str], target: P
 def known_text(sets: Sequence[HeadSet]) -> list[str]:
     """The hub's name of the text that all heads learnt from, where it is the fetched WikiText-2."""
     from probing.models.heads.training import text_sha256
-    from probing.workflows.head_text import head_text
+    from probing.workflows.head_work import head_text
 
     try:
         fetched = text_sha256(*head_text(None, None))
