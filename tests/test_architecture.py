@@ -78,8 +78,6 @@ MOST_FILES = 12
 MOST_PARAMETERS = 8
 #: Functions that still take more -> what has to happen first.
 TOO_MANY = {
-    "models/knowledge/probe.py::probe_shards": "what belongs to a run goes into one value",
-    "models/heads/training.py::train_heads": "what belongs to a training goes into one value",
     "figures/knowledge/layer_curve.py::_add_line": "what all lines of a figure share goes into one value",
 }
 

@@ -10,8 +10,9 @@ from probing.commands.options import options_refused
 from probing.core.errors import StoreError
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
+from probing.core.metrics import RANKS
 from probing.core.paths import database_folder, result_folders
-from probing.reports.knowledge.stored import KS, ReportChoice, What, other_templates, refuse_unknown
+from probing.reports.knowledge.stored import ReportChoice, What, other_templates, refuse_unknown
 from probing.reports.knowledge.stored import report as stored_report
 from probing.reports.knowledge.written import written
 from probing.store.build import built_database
@@ -54,8 +55,8 @@ def report(
     """Report stored results: every cell, or those chosen; the same numbers as on the pages."""
     if as_csv + as_latex + as_json > 1:
         raise typer.BadParameter("give one of --csv, --latex and --json")
-    ks = tuple(dict.fromkeys(k or KS))
-    if set(ks) - set(KS):
+    ks = tuple(dict.fromkeys(k or RANKS))
+    if set(ks) - set(RANKS):
         raise typer.BadParameter(f"got k {', '.join(map(str, ks))}; expected 1, 10 or 100")
     averages = AVERAGES if average is Average.both else (average.value,)
     definitions = tuple(one.value for one in definition) if definition else DEFINITIONS

@@ -9,14 +9,13 @@ import pandas as pd
 from probing.core.errors import StoreError
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
+from probing.core.metrics import RANKS
 from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs, stored_templates
 from probing.store.database import Database
-
-KS = (1, 10, 100)
 
 
 class What(StrEnum):
@@ -44,7 +43,7 @@ class ReportChoice:
     models: Sequence[str] | None = None
     heads: Sequence[str] | None = None
     probe_sets: Sequence[str] | None = None
-    ks: Sequence[int] = KS
+    ks: Sequence[int] = RANKS
     averages: Sequence[str] = AVERAGES
     definitions: Sequence[str] = DEFINITIONS
     templates: str = "default"

@@ -9,12 +9,12 @@ import pandas as pd
 
 from probing.core.errors import ModelError
 from probing.core.model_folders import find_entry
+from probing.core.nesia.corpus import EXPOSURES
 from probing.core.nesia.quality import Condition, LayerCounts, conditions
 from probing.core.paths import database_folder
 from probing.store.database import Database, open_database
 from probing.store.run_queries import aggregate, majority, runs
 
-EXPOSURES = ("stated", "evidence", "unseen", "held out")
 #: Layer -> counts of each relation with evidence.
 Layers = dict[int, list[LayerCounts]]
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from probing.core.errors import OptionError
+from probing.core.head_kinds import HEADS
 from probing.core.paths import cache_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
 from probing.workflows.executors import ExecutorChoice, executor
 from probing.workflows.finetune import TrainingLength
-
-HEADS = ("tied", "lens", "full")
 
 
 @dataclass(frozen=True)
