@@ -7,6 +7,7 @@ import typer
 
 from probing.core.errors import PromptError
 from probing.core.paths import cache_folder
+from probing.core.questions import SeveralMasks
 
 if TYPE_CHECKING:
     from probing.models.knowledge.ask import LiveModel
@@ -24,8 +25,6 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask every layer to fill the mask of a sentence."""
-    from probing.models.knowledge.ask import SeveralMasks
-
     try:
         answer = _open(model, head, device, base).ask(prompt, top, tuple(watch or ()), mask)
     except SeveralMasks as error:
