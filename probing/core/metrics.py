@@ -261,6 +261,18 @@ _ALL = (
         f"the code of {_BERTNESIA}; its text says about double.",
     ),
     Metric(
+        "onset",
+        "onset of a relation",
+        "layer",
+        1.0,
+        None,
+        "neither",
+        "First layer 1..L at which P@k of the relation is at least half of that at the last layer.",
+        _TIES,
+        "no value where the last layer knows no fact of the relation",
+        "ours; not in the paper",
+    ),
+    Metric(
         "transitions",
         "transitions",
         "facts",
