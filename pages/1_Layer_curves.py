@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from probing.ui import curves
+from probing.ui.curves import curve
 from probing.ui.frame import page
 from probing.ui.widgets import blocks
 
@@ -11,7 +11,7 @@ st.markdown(
     "A sentence with a gap goes into the model once. At every layer a decoding head turns the hidden state at the gap into a "
     "ranking of the whole vocabulary. The curve shows for how many facts the right word stands at the top."
 )
-curves.controls(view)
-points = curves.draw(view)
-curves.choose_point(view, points)
+curve.controls(view)
+points = curve.draw(view)
+curve.choose_point(view, points)
 blocks.small_model_note(view.chosen.models)

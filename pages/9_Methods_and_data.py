@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from probing.ui import methods
 from probing.ui.frame import page
+from probing.ui.methods import explained
 
 view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
 definitions, data, differences = st.tabs(["Definitions", "Data, models and licences", "Differences from the papers"])
 with definitions:
-    methods.definitions()
+    explained.definitions()
 with data:
-    methods.provenance(view)
-    methods.bert()
+    explained.provenance(view)
+    explained.bert()
 with differences:
-    methods.differences()
+    explained.differences()

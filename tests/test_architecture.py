@@ -45,9 +45,10 @@ CAPABILITIES = ("knowledge", "edges", "sentences")
 PAGES = {"curves": "knowledge", "relations": "knowledge", "compare": "knowledge", "facts": "knowledge"}
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {
+    "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
     "ui/home": "the first page shows what each capability found",
     "ui/live": "one sentence is asked everything that can be asked of it",
-    "ui/methods.py": "defines the quantities of all capabilities",
+    "ui/methods": "defines the quantities of all capabilities",
     "ui/reproduction": "the papers' numbers and claims are of several capabilities",
     "reports/reproduction": "as the page",
     "store/build.py": "one database holds the tables of all capabilities",
@@ -55,11 +56,7 @@ JOINERS = {
     "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
 }
 #: Not yet cut: shared files that know one capability -> what has to happen first.
-UNCUT = {
-    "ui/frame/selection.py": "one frozen value holds the fields of all pages; ends with one for each page",
-    "ui/frame/results.py": "looks queries up by name; ends when pages pass functions",
-    "ui/frame/reported.py": "looks reports up by name; ends when pages pass functions",
-}
+UNCUT: dict[str, str] = {}
 #: Text of code -> the only file that has it.
 SPELT_ONCE = {
     "file_digest(": "core/files/checksums.py",
@@ -77,9 +74,7 @@ FOR_ALL_PAGES = ("frame", "widgets")
 MOST_FILES = 12
 MOST_PARAMETERS = 8
 #: Functions that still take more -> what has to happen first.
-TOO_MANY = {
-    "figures/knowledge/layer_curve.py::_add_line": "what all lines of a figure share goes into one value",
-}
+TOO_MANY: dict[str, str] = {}
 
 
 def imported(path: Path) -> set[str]:
@@ -249,7 +244,7 @@ def test_sql_stands_in_the_store_only():
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
-    loaded = "probing.commands.main, probing.ui.frame.results, probing.figures.knowledge.layer_curve"
+    loaded = "probing.commands.main, probing.ui.frame.reads, probing.figures.knowledge.layer_curve"
     code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"

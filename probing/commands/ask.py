@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from probing.core.errors import PromptError
-from probing.models.knowledge.ask import Answer, SeveralMasks
+from probing.core.questions import SeveralMasks
+from probing.models.knowledge.ask import Answer
 from probing.workflows import ask as workflow
 
 

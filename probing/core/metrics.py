@@ -1,7 +1,6 @@
 """Every quantity the project shows, as data: one table feeds tool-tips, axis titles, the Methods page and its tests."""
 
-from dataclasses import dataclass
-from typing import Literal
+from probing.core.metric import Metric
 
 #: A fact counts as known where its answer has rank <= k, for each of these k.
 RANKS = (1, 10, 100)
@@ -9,37 +8,6 @@ RANKS = (1, 10, 100)
 _BERTNESIA = "Wallat, Singh and Anand 2020 (BERTnesia)"
 _LAMA = "Petroni et al. 2019 (LAMA)"
 _TIES = "a tied answer takes the worst place of its group"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A quantity with everything a reader needs to judge it.
-
-    Attributes:
-        name: key in ``METRICS``.
-        label: what a figure writes, "P@1".
-        unit: "share of facts", "rank", "nats", ...
-        low: smallest value possible; None where there is none.
-        high: largest value possible; None where there is none.
-        better: which direction is more knowledge; ``neither`` where the question has no sense.
-        definition: one or two sentences.
-        ties: what happens to equal scores.
-        empty: the value where there is nothing to count.
-        source: paper that defines it, and where we depart from it.
-        computed_in: the function that gives it, below ``probing``.
-    """
-
-    name: str
-    label: str
-    unit: str
-    low: float | None
-    high: float | None
-    better: Literal["higher", "lower", "neither"]
-    definition: str
-    ties: str
-    empty: str
-    source: str
-    computed_in: str
 
 
 def _precision(k: int) -> Metric:
@@ -279,6 +247,19 @@ _ALL = (
         "no where no inner layer knows a fact",
         f"the code of {_BERTNESIA}; its text says about double.",
         "core.knowledge.forgetting.doubles",
+    ),
+    Metric(
+        "onset",
+        "onset of a relation",
+        "layer",
+        1.0,
+        None,
+        "neither",
+        "First layer 1..L at which P@k of the relation is at least half of that at the last layer.",
+        _TIES,
+        "no value where the last layer knows no fact of the relation",
+        "ours; not in the paper",
+        "core.knowledge.onset.onset",
     ),
     Metric(
         "transitions",

@@ -34,9 +34,31 @@ def choose(
     for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
         if wanted is not None:
             found = found[found[column].isin(list(wanted))]
-    newest = found.assign(_when=found["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
-    kept = newest.drop_duplicates(["model", "head", "seed", "probe_set"]).drop(columns="_when")
-    return kept.sort_values(["model", "head", "seed", "probe_set"]).reset_index(drop=True)
+    names = ["model", "head", "seed", "probe_set"]
+    return _newest(found, names).sort_values(names).reset_index(drop=True)
+
+
+def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
+    """The one run that a page shows of each model, head and probe set.
+
+    As ``choose``, but of another template set where there is none of the default one.
+
+    Args:
+        runs: rows of the table ``runs``, such as ``store.run_queries.runs`` gives.
+    """
+    if runs.empty:
+        return runs
+    names = ["model", "head", "probe_set"]
+    primary = runs[runs["role"] == "primary"]
+    by_default = primary["template_set"] == "default"
+    either = [_newest(primary[by_default], names), _newest(primary[~by_default], names)]
+    return pd.concat([found for found in either if len(found)] or either[:1]).drop_duplicates(names).reset_index(drop=True)
+
+
+def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Of the runs with the same names the one made last, newest first; of several made at one time, that with the first id."""
+    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
+    return ordered.drop_duplicates(list(names)).drop(columns="_when")
 
 
 def stored_templates(

@@ -1,0 +1,12 @@
+"""The pages. What can be chosen on each is declared with the first import, so that any page can lead to any other."""
+
+from probing.ui.compare import selection as _compare
+from probing.ui.curves import selection as _curves
+from probing.ui.facts import selection as _facts
+from probing.ui.home import selection as _home
+from probing.ui.live import selection as _live
+from probing.ui.methods import selection as _methods
+from probing.ui.relations import selection as _relations
+from probing.ui.reproduction import selection as _reproduction
+
+_DECLARED = (_compare, _curves, _facts, _home, _live, _methods, _relations, _reproduction)

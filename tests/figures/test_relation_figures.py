@@ -6,7 +6,7 @@ import pytest
 from probing.figures import theme
 from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
 from probing.figures.knowledge.relation_map import ORDERS, ordered, relation_map, row_facts
-from probing.ui.frame.selection import ROW_ORDERS
+from probing.ui.relations.selection import ROW_ORDERS
 
 #: Relation -> (label, cardinality, shares of layers 0 to 3).
 PLANTED = {

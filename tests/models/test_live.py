@@ -6,10 +6,11 @@ from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import HeadError, PromptError
 from probing.core.facts.fact import Fact
+from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import load_encoder
-from probing.models.knowledge.ask import NoMask, SeveralMasks, TooLong, UnknownWord, load_live, shown
+from probing.models.knowledge.ask import load_live, shown
 from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."

@@ -12,7 +12,7 @@ from streamlit.runtime.context import ContextProxy, StreamlitTheme
 from probing.figures.tokens import token_grid
 from probing.store import parquet
 from probing.store.database import is_whole
-from probing.ui.frame import results
+from probing.ui.frame import reads
 from probing.ui.widgets import blocks
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.store.planted import SEVERAL, plant_runs
@@ -88,7 +88,7 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
     app = visit("home", "several")
     (path,) = (tmp_path / "cache" / "database").glob("*.duckdb")
     damage_in_place(path)
-    results._read.clear()
+    reads._read.clear()
     app.switch_page("pages/1_Layer_curves.py")
     app.run()
     assert not app.exception and not app.warning

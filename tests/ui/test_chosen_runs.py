@@ -2,8 +2,9 @@
 
 import pandas as pd
 
-from probing.ui.frame.run_choice import fit, one_run_each
-from probing.ui.frame.selection import Selection
+from probing.reports.runs import one_run_each
+from probing.ui.frame.run_choice import fit
+from probing.ui.frame.selection import RunChoice
 
 
 def runs(*rows: tuple) -> pd.DataFrame:
@@ -27,7 +28,7 @@ def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
     table = runs(
         ("1", "zeta", "lens"), ("2", "nesia-mini", "tied", "questions"), ("3", "nesia-mini", "tied", "trex"), ("4", "nesia-mini", "lens")
     )
-    chosen, unknown = fit(Selection(), table)
+    chosen, unknown = fit(RunChoice(), table)
     assert unknown == {}
     assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "zeta"), ("tied",), ("trex", "questions"))
     assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
@@ -35,19 +36,19 @@ def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
 
 def test_many_models_are_shown_on_one_probe_set_at_first():
     table = runs(*((f"{name}{probe_set}", name, "tied", probe_set) for name in "abcde" for probe_set in ("questions", "trex")))
-    chosen, _ = fit(Selection(), table)
+    chosen, _ = fit(RunChoice(), table)
     assert (chosen.models, chosen.probe_sets) == (tuple("abcde"), ("trex",))
-    assert fit(Selection(models=("a", "b")), table)[0].probe_sets == ("trex", "questions")
-    assert fit(Selection(probe_sets=("questions", "trex")), table)[0].probe_sets == ("questions", "trex")
+    assert fit(RunChoice(models=("a", "b")), table)[0].probe_sets == ("trex", "questions")
+    assert fit(RunChoice(probe_sets=("questions", "trex")), table)[0].probe_sets == ("questions", "trex")
 
 
 def test_the_single_run_exists_whatever_was_chosen():
     table = runs(("1", "a", "lens", "trex"), ("2", "b", "tied", "questions"))
-    chosen, _ = fit(Selection(model="a", head="tied", probe_set="questions"), table)
+    chosen, _ = fit(RunChoice(model="a", head="tied", probe_set="questions"), table)
     assert (chosen.model, chosen.head, chosen.probe_set) == ("a", "lens", "trex")
 
 
 def test_names_that_are_not_stored_are_taken_out_and_named():
-    chosen, unknown = fit(Selection(models=("gone", "m"), probe_sets=("nothing",)), runs(("1",)))
+    chosen, unknown = fit(RunChoice(models=("gone", "m"), probe_sets=("nothing",)), runs(("1",)))
     assert chosen.models == ("m",) and chosen.probe_sets == ("trex",)
     assert unknown == {"models": ["gone"], "probe_sets": ["nothing"]}

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.ui.frame.selection import DEFINITIONS as CHOICES
+from probing.core.knowledge.forgetting import DEFINITIONS as CHOICES
 from probing.ui.relations.forgotten import DEFINITIONS, by_model
 
 

@@ -1,43 +1,91 @@
-"""The selection and its link."""
+"""What is chosen on each page and for all of them, and its link."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from probing.ui.frame.selection import PAGE_FIELDS, Selection, from_query, to_query
+from probing.ui.compare.selection import CompareSelection
+from probing.ui.curves.selection import CurvesSelection
+from probing.ui.facts.selection import FactsSelection
+from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query
+from probing.ui.home.selection import HomeSelection
+from probing.ui.live.selection import LiveSelection
+from probing.ui.methods.selection import MethodsSelection
+from probing.ui.relations.selection import RelationsSelection
+from probing.ui.reproduction.selection import ReproductionSelection
 
-CHOSEN = Selection(
-    models=("nesia-mini", "path,with comma"), heads=("lens",), probe_sets=("trex",), metric="mrr", average="micro", k=10, panels=True,
-    exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="lens", probe_set="trex", relation="P19", text="Zoë & <b>",
-    known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100, order="best rank", sheet=4, fact="abc", live_model="m",
-    live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0,
-    row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", tuned="nesia-mini-qa-squad-1",
-    versus_model="nesia-mini", never=True,
-    versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"), live_models=("a", "b"), behaviour="shuffled",
-    prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
-    family="bert-base-uncased", family_head="full", figure=4,
+SHARED = RunChoice(
+    models=("nesia-mini", "path,with comma"), heads=("lens",), probe_sets=("trex",), average="micro", k=10,
+    exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="lens", probe_set="trex", live_model="m",
 )  # fmt: skip
+CHOSEN = {
+    "home": HomeSelection(),
+    "layer_curves": CurvesSelection(metric="mrr", panels=True),
+    "facts": FactsSelection(
+        relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
+        order="best rank", sheet=4, fact="abc", versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"),
+    ),
+    "relations": RelationsSelection(row_order="name", against_base=True, relations=("P36", "P19"), definition="strict"),
+    "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True),
+    "live": LiveSelection(
+        live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
+        behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
+    ),
+    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", figure=4),
+    "methods": MethodsSelection(),
+}  # fmt: skip
+#: The fields in links of version 0.2.
+LINKED = {
+    "home": "models heads probe_sets average exposures in_subject k",
+    "layer_curves": "models heads probe_sets average exposures in_subject metric panels",
+    "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order sheet "
+    "fact versus part part_k fact_models",
+    "relations": "model head probe_set k row_order against_base relations definition exposures in_subject",
+    "compare": "tuned versus_model head probe_set k never exposures in_subject",
+    "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
+    "other_name replaced live_base",
+    "reproduction": "family family_head figure",
+    "methods": "",
+}
 
 
 def as_read(query: dict) -> dict[str, list[str]]:
     return {name: value if isinstance(value, list) else [value] for name, value in query.items()}
 
 
-@pytest.mark.parametrize("page", PAGE_FIELDS)
+def test_every_page_declares_the_fields_that_its_links_always_had():
+    assert {page: sorted(names) for page, names in PAGE_FIELDS.items()} == {page: sorted(names.split()) for page, names in LINKED.items()}
+
+
+@pytest.mark.parametrize("page", LINKED)
 def test_a_copied_link_opens_the_same_view(page):
-    read, ignored = from_query(as_read(to_query(CHOSEN, page)), page)
-    assert ignored == []
-    assert {name: getattr(read, name) for name in PAGE_FIELDS[page]} == {name: getattr(CHOSEN, name) for name in PAGE_FIELDS[page]}
+    shared, own, ignored = from_query(as_read(to_query(page, SHARED, CHOSEN[page])), page)
+    assert ignored == [] and own == CHOSEN[page]
+    read = {one.name for one in fields(RunChoice)} & set(PAGE_FIELDS[page])
+    assert {name: getattr(shared, name) for name in read} == {name: getattr(SHARED, name) for name in read}
 
 
 def test_every_field_differs_from_its_default_in_this_test_and_is_in_some_link():
-    assert all(getattr(CHOSEN, field.name) != field.default for field in fields(Selection))
-    assert {field.name for field in fields(Selection)} == {name for names in PAGE_FIELDS.values() for name in names}
+    for one in (SHARED, *CHOSEN.values()):
+        assert all(getattr(one, field.name) != field.default for field in fields(one))
+    assert {field.name for one in (SHARED, *CHOSEN.values()) for field in fields(one)} == {
+        name for names in PAGE_FIELDS.values() for name in names
+    }
 
 
-@pytest.mark.parametrize("page", PAGE_FIELDS)
+def test_two_selections_cannot_have_a_field_of_one_name():
+    @dataclass(frozen=True)
+    class Other:
+        prompt: str = ""
+
+    with pytest.raises(TypeError, match="prompt"):
+        declared("another page")(Other)
+    assert "another page" not in PAGE_FIELDS
+
+
+@pytest.mark.parametrize("page", LINKED)
 def test_defaults_are_not_in_the_link(page):
-    assert to_query(Selection(), page) == {}
+    assert to_query(page, RunChoice(), type(CHOSEN[page])()) == {}
 
 
 @pytest.mark.parametrize(
@@ -47,24 +95,22 @@ def test_defaults_are_not_in_the_link(page):
     ],
 )  # fmt: skip
 def test_values_that_make_no_sense_are_ignored_by_name(name, value):
-    read, ignored = from_query({name: [value or "x"]}, "layer_curves")
-    assert ignored == [name]
-    assert read == Selection()
+    assert from_query({name: [value or "x"]}, "layer_curves") == (RunChoice(), CurvesSelection(), [name])
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("sheet", "9" * 30), ("known_at", "300")]
 )
 def test_numbers_out_of_range_are_ignored_by_name(name, value):
-    assert from_query({name: [value]}, "facts")[1] == [name]
+    assert from_query({name: [value]}, "facts")[2] == [name]
 
 
-def test_a_link_sets_the_fields_of_its_page_and_leaves_the_others():
-    before = replace(Selection(), prompt="typed", metric="mrr", models=("a",))
-    read, _ = from_query({"average": ["micro"]}, "layer_curves", before)
-    assert (read.average, read.metric, read.models) == ("micro", "p_at_1", ())
-    assert read.prompt == "typed"
+def test_a_link_sets_the_fields_of_its_page_and_leaves_the_shared_ones_that_it_does_not_read():
+    before = replace(RunChoice(), model="a model", live_model="another", models=("a",))
+    shared, own, _ = from_query({"average": ["micro"]}, "layer_curves", before)
+    assert (shared.average, shared.models, own.metric) == ("micro", (), "p_at_1")
+    assert (shared.model, shared.live_model) == ("a model", "another")
 
 
 def test_an_endless_prompt_is_ignored():
-    assert from_query({"prompt": ["x" * 5000]}, "live")[1] == ["prompt"]
+    assert from_query({"prompt": ["x" * 5000]}, "live")[2] == ["prompt"]

@@ -1,6 +1,7 @@
 """A metric by layer: one line a run, with its interval and the baselines it must beat."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,6 +11,25 @@ from probing.figures import layer_axis, theme
 
 #: Height of a panel, and the room between two for ticks and title, in pixels.
 _PANEL, _GAP = 290, 62
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How a run's line is told from the others, and where it is drawn.
+
+    Attributes:
+        name: what the legend and the hover text call it.
+        colour, dash, symbol: of the line and its markers.
+        scale: what values are multiplied with; 100 draws them in per cent.
+        where: row and column of the panel.
+    """
+
+    name: str
+    colour: str
+    dash: str
+    symbol: str
+    scale: int
+    where: dict[str, int]
 
 
 def layer_curve(
@@ -52,9 +72,14 @@ def layer_curve(
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
     for number, (_, line) in enumerate(points.groupby("run_id", sort=False)):
-        where = {"row": sets.index(line["probe_set"].iloc[0]) + 1 if panels else 1, "col": 1}
-        dash = theme.line_dash(line["model"].iloc[0] in controls)
-        _add_line(figure, line.sort_values("layer"), points, sets, colours, names, scale, where, dash, first=number == 0)
+        place = sets.index(line["probe_set"].iloc[0])
+        look = _Look(
+            theme.plain(series_name(line.iloc[0], points, names)), _colour(line, points, colours),
+            theme.line_dash(line["model"].iloc[0] in controls),
+            theme.SYMBOLS[place % len(theme.SYMBOLS)] + theme.HEAD_SUFFIX.get(line["head"].iloc[0], ""),
+            scale, {"row": place + 1 if panels else 1, "col": 1},
+        )  # fmt: skip
+        _add_line(figure, line.sort_values("layer"), look, first=number == 0)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)
@@ -83,9 +108,9 @@ def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]
     return colours.get(model, theme.NEUTRAL)
 
 
-def _add_line(figure, line, points, sets, colours, names, scale, where, dash, *, first: bool) -> None:
-    head, probe_set = line["head"].iloc[0], line["probe_set"].iloc[0]
-    colour, name = _colour(line, points, colours), theme.plain(series_name(line.iloc[0], points, names))
+def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, first: bool) -> None:
+    """One run: its interval, its baselines, whose looks the first run names in the legend, and its values."""
+    name, colour, scale, where = own.name, own.colour, own.scale, own.where
     group = str(line["run_id"].iloc[0])
     common = {"x": line["layer"], "legendgroup": group}
     banded = line.dropna(subset=["low", "high"])
@@ -106,7 +131,6 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, dash, *,
                     x=[None], y=[None], mode="lines", line={"dash": look, "color": theme.NEUTRAL, "width": 1.5},
                     name=words, legendrank=2000, **where,
                 )  # fmt: skip
-    symbol = theme.SYMBOLS[sets.index(probe_set) % len(theme.SYMBOLS)] + theme.HEAD_SUFFIX.get(head, "")
     suffix = " %" if scale == 100 else ""
     hover = [
         f"<b>{name}</b><br>layer {int(row.layer)}{' (embeddings)' if row.layer == 0 else ''}: "
@@ -117,8 +141,8 @@ def _add_line(figure, line, points, sets, colours, names, scale, where, dash, *,
     ]
     figure.add_scatter(
         **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name,
-        line={"color": colour, "width": 2.5, "dash": dash},
-        marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+        line={"color": colour, "width": 2.5, "dash": own.dash},
+        marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
         customdata=[[group, int(layer)] for layer in line["layer"]], hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>", **where,
     )  # fmt: skip

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from probing.core.knowledge.onset import onset
 from probing.figures import layer_axis, theme
 
 #: How rows can be ordered -> words for it.
@@ -31,8 +32,8 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
         points: ``relation, label, cardinality, layer, n, value``.
 
     Returns:
-        One row per relation, by name: ``relation, label, cardinality, onset, last, drop``. ``onset`` is the first layer from 1
-        with at least half of the last layer's value, missing where that is 0; ``drop`` is the best inner layer's value minus
+        One row per relation, by name: ``relation, label, cardinality, onset, last, drop``. ``onset`` as in
+        ``core.knowledge.onset``; ``drop`` is the best inner layer's value minus
         the last one's, in shares; negative where the last layer is best.
     """
     rows = []
@@ -44,9 +45,8 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
         named.setdefault(point.relation, (point.label, point.cardinality or ""))
     for relation, line in lines.items():
         last = line.get(int(last_layer), math.nan)
-        reached = [layer for layer, value in line.items() if layer >= 1 and value >= last / 2] if last > 0 else []
         inner = [value for layer, value in line.items() if 1 <= layer < last_layer]
-        rows.append((relation, *named[relation], reached[0] if reached else None, last, max(inner) - last if inner else math.nan))
+        rows.append((relation, *named[relation], onset(line, int(last_layer)), last, max(inner) - last if inner else math.nan))
     return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype({"onset": "Int64"})
 
 

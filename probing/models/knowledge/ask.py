@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
+from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
 from probing.core.tokens import readable
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
@@ -65,30 +66,6 @@ class Answer:
     pieces: tuple[str, ...]
     mask_position: int
     layers: tuple[LayerAnswer, ...]
-
-
-class NoMask(PromptError):
-    """The prompt has no mask."""
-
-
-class SeveralMasks(PromptError):
-    """The prompt has several masks and none was chosen."""
-
-    def __init__(self, message: str, positions: tuple[int, ...]):
-        super().__init__(message)
-        self.positions = positions
-
-
-class TooLong(PromptError):
-    """The prompt has more word pieces than the model takes."""
-
-    def __init__(self, message: str, pieces: int, limit: int):
-        super().__init__(message)
-        self.pieces, self.limit = pieces, limit
-
-
-class UnknownWord(PromptError):
-    """A watched word is not one token of the vocabulary."""
 
 
 class LiveModel:

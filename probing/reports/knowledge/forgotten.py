@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
+from probing.core.knowledge.shares import hits_of
 from probing.core.metrics import RANKS
 from probing.core.stats.paired import PairedCounts
 from probing.reports.runs import IDENTITY, identities
@@ -97,4 +98,4 @@ def _judged(
 def _doubles(one: Forgetting) -> bool:
     if one.last is None or one.best_inner is None:
         return False
-    return doubles(round(one.last * one.n), round(one.best_inner * one.n))
+    return doubles(hits_of(one.last, one.n), hits_of(one.best_inner, one.n))

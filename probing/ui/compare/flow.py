@@ -7,11 +7,12 @@ from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
+from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
 from probing.ui.compare.model_pair import Pair, family_stamp, of_pair
+from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -36,7 +37,7 @@ def draw_flow(view: View, pair: Pair) -> None:
     """Transitions and fates as a flow; every part opens its facts, by a click and by a link."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
     st.markdown("### Kept, gained, lost")
-    table = report(view, "transitions", pairs=pair.frame, ks=(k,))
+    table = view.report(transitions, pair.frame, (k,))
     if table.empty or not int(table["n"].iloc[0]):
         st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
         return
@@ -49,7 +50,12 @@ def draw_flow(view: View, pair: Pair) -> None:
         return {"versus": base, "part": part, "part_k": k}
 
     drawn = drawing(
-        alluvial, {name: int(row[name]) for name in PARTS}, base=base, model=model, colours=view.colours, never=view.chosen.never
+        alluvial,
+        {name: int(row[name]) for name in PARTS},
+        base=base,
+        model=model,
+        colours=view.colours,
+        never=selection.of(CompareSelection).never,
     )
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
@@ -122,7 +128,7 @@ def draw_family(view: View, pair: Pair) -> None:
     if together.empty:
         return
     st.markdown("### Which model forgets most?")
-    table = report(view, "transitions", pairs=together, ks=(k,))
+    table = view.report(transitions, together, (k,))
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
@@ -140,7 +146,7 @@ def draw_family(view: View, pair: Pair) -> None:
 
 def _by_relation(view: View, pair: Pair) -> None:
     k, here = view.chosen.k, of_pair(view, pair)
-    table = report(view, "transitions_by_relation", pairs=pair.frame, k=k).sort_values("lost", ascending=False, ignore_index=True)
+    table = view.report(transitions_by_relation, pair.frame, k).sort_values("lost", ascending=False, ignore_index=True)
     if len(table) < 2:
         return
     shown = ["relation", "label", "n", "kept", "gained", "lost", "never", "base_value", "value", "difference", "low", "high", "p_value"]

@@ -6,10 +6,15 @@ import streamlit as st
 from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
+from probing.reports.knowledge.answer_drift import answer_drift
+from probing.reports.knowledge.drift_and_loss import drift_and_loss
+from probing.reports.knowledge.early_exit import early_exit
+from probing.reports.knowledge.transitions import transitions
+from probing.store.knowledge.forgetting_queries import tasks as task_metrics
+from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.ui.compare.flow import family
 from probing.ui.compare.model_pair import Pair, family_stamp
 from probing.ui.frame.page import View
-from probing.ui.frame.reported import report
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
@@ -17,7 +22,7 @@ from probing.ui.widgets.figure_cache import drawing
 
 def draw_answers(view: View, pair: Pair) -> None:
     """What kind of word stands first at each layer, for both."""
-    table = report(view, "answer_drift", run_ids=pair.run_ids)
+    table = view.report(answer_drift, pair.run_ids)
     if table.empty:
         return
     st.markdown("### What they answer instead")
@@ -31,10 +36,9 @@ def draw_answers(view: View, pair: Pair) -> None:
 
 def draw_weights(view: View, pair: Pair) -> None:
     """How far the weights moved, beside what was lost, and what was won for it: the task."""
-    assert view.results is not None
     together = family(view, pair)
     models = tuple(together["model"]) or (pair.model["model"],)
-    drift, tasks = view.results.read("weight_drift", models=models), view.results.read("tasks", models=models)
+    drift, tasks = view.read(weight_drift, models), view.read(task_metrics, models)
     if drift.empty and tasks.empty:
         return
     st.markdown("### Weights and tasks")
@@ -69,10 +73,8 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
         )  # fmt: skip
     if together.empty:
         return
-    lost = report(view, "transitions", pairs=together, ks=(k,))
-    lost = lost.assign(lost_share=lost["lost"] / (lost["kept"] + lost["lost"]).where(lambda known: known > 0))
-    moved = drift[drift["layer"] > 0].groupby("model", as_index=False)["drift"].mean()
-    points = moved.merge(lost[["model", "lost_share", "lost", "kept"]], on="model")
+    lost = view.report(transitions, together, (k,))
+    points = drift_and_loss(drift, lost)
     with right:
         blocks.figure(
             drawing(drift_against_loss, points, k=k, colours=view.colours), table=points,
@@ -84,7 +86,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
 
 def draw_early_exit(view: View, pair: Pair) -> None:
     """Whether reading each relation at its best layer helps, honestly chosen."""
-    table = report(view, "early_exit", run_ids=pair.run_ids, k=view.chosen.k)
+    table = view.report(early_exit, pair.run_ids, view.chosen.k)
     if table.empty:
         return
     st.markdown("### Leaving early")

@@ -8,9 +8,10 @@ import streamlit as st
 from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.reports.comparability import Check, badge, comparability, differences
+from probing.reports.knowledge.paired import paired_by_layer
+from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -83,15 +84,15 @@ def choose(view: View) -> Pair | None:
         st.caption("Afterwards probe it as its base was probed, with the same heads and facts.")
         if len(models) < 2:
             return None
-    chosen = selection.current()
-    for name in (chosen.tuned, chosen.versus_model):
+    chosen, own = selection.current(), selection.of(CompareSelection)
+    for name in (own.tuned, own.versus_model):
         if name and name not in models:
             st.info(filled("Not in these results, so left aside: {name}", name=name), icon=":material/link_off:")
     wish = chosen.model if chosen.model in tuned else (tuned or models[1:])[0]
-    model = chosen.tuned if chosen.tuned in models else wish
+    model = own.tuned if own.tuned in models else wish
     its_base = view.runs.loc[view.runs["model"] == model, "base"].iloc[0] or ""
     others = [name for name in models if name != model]
-    versus = next(name for name in (chosen.versus_model, its_base, others[0]) if name in others)
+    versus = next(name for name in (own.versus_model, its_base, others[0]) if name in others)
     runs, against = view.runs[view.runs["model"] == model], view.runs[view.runs["model"] == versus]
     common = runs.merge(against[["head", "probe_set"]], on=["head", "probe_set"])
     first, second, third, fourth = st.columns([3, 3, 1.5, 2])
@@ -121,8 +122,8 @@ def choose(view: View) -> Pair | None:
         format_func=lambda k: "1" if k == 1 else f"≤ {k}",
     )  # fmt: skip
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
-    assert view.results is not None
-    return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.results.database))
+    assert view.database is not None
+    return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.database))
 
 
 def of_pair(view: View, pair: Pair) -> View:
@@ -157,7 +158,7 @@ def draw_curves(view: View, pair: Pair) -> None:
     """Both curves by layer and their paired difference."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
     st.markdown("### Layer by layer")
-    table = report(view, "paired_by_layer", base_run=pair.run_ids[0], run=pair.run_ids[1], k=k)
+    table = view.report(paired_by_layer, *pair.run_ids, k)
     if table.empty:
         st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
         return

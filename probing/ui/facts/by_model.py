@@ -8,6 +8,7 @@ import streamlit as st
 from probing.core.knowledge.transitions import fate_of, known_there, part_of
 from probing.core.tokens import readable
 from probing.figures.tokens.token_grid import token_grid
+from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
@@ -33,7 +34,7 @@ def beside(view: View, runs: pd.DataFrame) -> list[str]:
         runs: the runs of the fact's probe set with the chosen head.
     """
     there = set(runs["model"])
-    wanted = (view.chosen.model, base_of(runs, view.chosen.model), *view.chosen.fact_models)
+    wanted = (view.chosen.model, base_of(runs, view.chosen.model), *selection.of(FactsSelection).fact_models)
     return [name for name in dict.fromkeys(wanted) if name in there][:MOST_MODELS]
 
 
@@ -46,7 +47,7 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
             st.multiselect, filled("Beside {names}", names=" and ".join(first)), "fact_models", view.page, options=options,
             max_selections=MOST_MODELS - len(first), placeholder="other models",
         )  # fmt: skip
-    if beyond := [name for name in view.chosen.fact_models if name in options][MOST_MODELS - len(first) :]:
+    if beyond := [name for name in selection.of(FactsSelection).fact_models if name in options][MOST_MODELS - len(first) :]:
         words = "At most {most} models fit beside each other, so left aside: {names}"
         st.info(filled(words, most=MOST_MODELS, names=listing(beyond)), icon=":material/link_off:")
 
@@ -90,7 +91,7 @@ def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     after = {model: found for model, found in ranks.items() if len(found) > 2}
     if len(before) < 2 or not after:
         return
-    k = view.chosen.part_k
+    k = selection.of(FactsSelection).part_k
     known = "first" if before[-1] == 1 else f"rank {before[-1]:,}"
     st.markdown(
         filled("**What fine-tuning made of it.** {base}: {known} at the last layer", base=base, known=known)

@@ -9,7 +9,11 @@ from probing.core.tokens import readable
 from probing.figures import theme
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
+from probing.store.knowledge.fact_queries import neighbours
+from probing.store.knowledge.one_fact import fact as fact_of
+from probing.store.knowledge.one_fact import fact_predictions, fact_runs
 from probing.ui.facts import by_model, fact_list
+from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
@@ -23,15 +27,15 @@ MOST_LINES = 8
 
 def show(view: View, fact_id: str) -> None:
     """Draws a fact: heading, grids of tokens, what fine-tuning made of it, rank by layer."""
-    if view.results is None or not fact_id:
+    if view.database is None or not fact_id:
         return
-    found = view.results.read("fact", fact_id=fact_id)
+    found = view.read(fact_of, fact_id)
     if found.empty:
         st.info("The link names a fact that is not in these results; the list above has those that are.", icon=":material/link_off:")
         return
     fact = found.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
-    rows = view.results.read("fact_predictions", fact_id=fact_id, run_ids=tuple(runs["run_id"]))
+    rows = view.read(fact_predictions, fact_id, tuple(runs["run_id"]))
     # Models are compared through the same kind of head.
     alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(rows["run_id"])]
     beside = by_model.beside(view, alike)
@@ -65,8 +69,7 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
         about.append(escape(fact["pred"]))
     if fact["answer_in_subject"]:
         about.append(escape("the answer stands in the subject"))
-    assert view.results is not None
-    asked = view.results.read("fact_runs", fact_id=fact_id)
+    asked = view.read(fact_runs, fact_id)
     mine = asked[asked["run_id"] == run_of(view)["run_id"]]
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
         about.append(filled("training text: {exposure}", exposure=mine["exposure"].iloc[0]))
@@ -74,15 +77,12 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
 
 
 def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
-    assert view.results is not None
     run = run_of(view)
-    before, after = view.results.read(
-        "neighbours", run_id=run["run_id"], fact_id=fact_id, order=view.chosen.order, **fact_list.filters(view)
-    )
+    before, after = view.read(neighbours, run["run_id"], fact_id, order=selection.of(FactsSelection).order, **fact_list.filters(view))
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", ":material/arrow_back:", before), ("Next", ":material/arrow_forward:", after)):
             st.button(escape(label), icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
-        found = view.results.read("fact", fact_id=fact_id).iloc[0]
+        found = view.read(fact_of, fact_id).iloc[0]
         others = tuple(name for name in beside if name != view.chosen.model)
         navigation.link(
             "live",

@@ -5,10 +5,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.store.knowledge.fact_queries import count_facts, random_fact, search_facts
+from probing.store.run_queries import relations
 from probing.ui.facts import pair_filter
 from probing.ui.facts.running_example import ROCKY, rocky
+from probing.ui.facts.selection import ORDERS, FactsSelection
 from probing.ui.frame import navigation, selection
-from probing.ui.frame.facts_link import NO_FILTERS
 from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks, tables
@@ -34,7 +36,7 @@ _KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known 
 
 def filters(view: View) -> dict[str, Any]:
     """The filters that are on, as the store wants them."""
-    chosen = view.chosen
+    chosen = selection.of(FactsSelection)
     return {
         "text": chosen.text,
         "relation": chosen.relation or None,
@@ -51,8 +53,8 @@ def filters(view: View) -> dict[str, Any]:
 
 def words(view: View) -> str:
     """The filters in words, for stamps."""
-    chosen = view.chosen
-    found = [f"{chosen.model} {chosen.head}", set_name(chosen.probe_set)]
+    chosen = selection.of(FactsSelection)
+    found = [f"{view.chosen.model} {view.chosen.head}", set_name(view.chosen.probe_set)]
     found += [f"text {chosen.text!r}"] if chosen.text else []
     found += [f"relation {chosen.relation}"] if chosen.relation else []
     found += [_KNOWN[chosen.known]] if chosen.known != "any" else []
@@ -83,11 +85,10 @@ def search(view: View) -> None:
         _relation(view, anew)
     with order:
         selection.bound(
-            st.selectbox, "Order", "order", page, options=list(selection.ORDERS), format_func=_ORDER_WORDS.__getitem__, resets={"sheet": 1}
+            st.selectbox, "Order", "order", page, options=list(ORDERS), format_func=_ORDER_WORDS.__getitem__, resets={"sheet": 1}
         )
-    on = sum(
-        value not in (None, "any") for value in (view.chosen.known, view.chosen.known_at, view.chosen.first_known, view.chosen.last_known)
-    )
+    chosen = selection.of(FactsSelection)
+    on = sum(value not in (None, "any") for value in (chosen.known, chosen.known_at, chosen.first_known, chosen.last_known))
     with st.expander("Known where?" + (filled(" ({on} on)", on=on) if on else ""), icon=":material/layers:"):
         for place, (field, label) in zip(
             st.columns(4),
@@ -102,7 +103,6 @@ def search(view: View) -> None:
                     layers = [None, *range(start, last + 1)]
                     selection.bound(st.selectbox, label, field, page, options=layers, format_func=_layer, resets=anew)
     pair_filter.choose_part(view)
-    chosen = view.chosen
     if chosen.at_layer is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
@@ -116,8 +116,7 @@ def _layer(layer: int | None) -> str:
 
 
 def _relation(view: View, anew: dict) -> None:
-    assert view.results is not None
-    table = view.results.read("relations")
+    table = view.read(relations)
     table = table[table["probe_set"] == view.chosen.probe_set]
     labels = dict(zip(table["relation"], table["label"], strict=True))
     selection.bound(
@@ -128,17 +127,16 @@ def _relation(view: View, anew: dict) -> None:
 
 def listing(view: View) -> str:
     """The list of facts found; returns the id of the one to show, ``""`` if none is found."""
-    assert view.results is not None
-    chosen, run = view.chosen, run_of(view)
+    chosen, run = selection.of(FactsSelection), run_of(view)
     wanted = filters(view)
-    total = view.results.read("count_facts", run_id=run["run_id"], **wanted)
+    total = view.read(count_facts, run["run_id"], **wanted)
     if not total:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
-        st.button("Clear all filters", on_click=selection.update, kwargs={**NO_FILTERS, "fact": ""})
+        st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
         return chosen.fact
     sheets = -(-total // ROWS)
     sheet = min(max(chosen.sheet, 1), sheets)
-    found = view.results.read("search_facts", run_id=run["run_id"], order=chosen.order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted)
+    found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted)
     ids = list(found["fact_id"])
     _shortcuts(view, run["run_id"], wanted, total, sheet, sheets)
     key = f"facts.list.{abs(hash((run['run_id'], sheet, chosen.order, *wanted.values())))}"
@@ -163,13 +161,11 @@ def listing(view: View) -> str:
 
 
 def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sheets: int) -> None:
-    assert view.results is not None
     seed = st.session_state.get("facts.seed", 0)
 
     def pick_random() -> None:
         st.session_state["facts.seed"] = seed + 1
-        if view.results is not None:
-            selection.update(fact=view.results.read("random_fact", run_id=run_id, seed=seed, **wanted))
+        selection.update(fact=view.read(random_fact, run_id, seed=seed, **wanted))
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(filled("**{facts}**", facts=count(total, "fact")))
@@ -178,7 +174,7 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
         if fact is not None:
             st.button(
                 "Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update,
-                kwargs={**NO_FILTERS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
+                kwargs={"afresh": True, **selection.ALL_FACTS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
             )  # fmt: skip
         else:
             navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=ROCKY, watch="philadelphia", mask=1)

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.transitions import FATES
+from probing.ui.facts.selection import PARTS, FactsSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
@@ -30,41 +31,41 @@ def opponents(view: View) -> pd.DataFrame:
 
 def against(view: View) -> pd.Series | None:
     """The run that the chosen part compares with; None if no part is chosen or there is no such run."""
-    runs = opponents(view)
-    runs = runs[runs["model"] == view.chosen.versus]
-    return runs.iloc[0] if view.chosen.part and len(runs) else None
+    runs, own = opponents(view), selection.of(FactsSelection)
+    runs = runs[runs["model"] == own.versus]
+    return runs.iloc[0] if own.part and len(runs) else None
 
 
 def part_filter(view: View) -> dict[str, Any]:
     """The chosen part as the store wants it; nothing if none can be listed."""
-    run = against(view)
-    return {} if run is None else {"versus": run["run_id"], "part": view.chosen.part, "part_k": view.chosen.part_k}
+    run, own = against(view), selection.of(FactsSelection)
+    return {} if run is None else {"versus": run["run_id"], "part": own.part, "part_k": own.part_k}
 
 
 def part_words(view: View) -> str:
     """The chosen part in words; ``""`` if none is listed."""
-    chosen = view.chosen
+    own = selection.of(FactsSelection)
     if against(view) is None:
         return ""
-    told = _WORDS["lost" if chosen.part in FATES else chosen.part].format(versus=chosen.versus, model=chosen.model)
-    return f"{told}{f': {chosen.part}' if chosen.part in FATES else ''}, rank ≤ {chosen.part_k} at the last layer"
+    told = _WORDS["lost" if own.part in FATES else own.part].format(versus=own.versus, model=view.chosen.model)
+    return f"{told}{f': {own.part}' if own.part in FATES else ''}, rank ≤ {own.part_k} at the last layer"
 
 
 def choose_part(view: View) -> None:
     """Model to compare with, part and rank; nothing where only one model is stored."""
-    chosen, others = view.chosen, list(opponents(view)["model"])
+    chosen, own, others = view.chosen, selection.of(FactsSelection), list(opponents(view)["model"])
     if others:
         with st.expander("Against another model?" + (" (on)" if against(view) is not None else ""), icon=":material/compare_arrows:"):
             versus, part, k = st.columns([2, 2, 1])
             with versus:
-                shown = chosen.versus if chosen.versus in others else ""
+                shown = own.versus if own.versus in others else ""
                 selection.bound(
                     st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_ANEW,
                     format_func=lambda name: name or "no other model",
                 )  # fmt: skip
             with part:
                 selection.bound(
-                    st.selectbox, "Facts that were", "part", view.page, options=list(selection.PARTS), resets=_ANEW,
+                    st.selectbox, "Facts that were", "part", view.page, options=list(PARTS), resets=_ANEW,
                     format_func=lambda name: f"lost: {name}" if name in FATES else name or "any",
                     help="kept: known by both; gained: by the listed model only; lost: by the other only. Of the lost: relocated (first "
                     "at an inner layer), suppressed (still among the first 100 at the last), displaced (only at an inner one), erased.",
@@ -74,21 +75,21 @@ def choose_part(view: View) -> None:
                     st.segmented_control, "Known up to rank", "part_k", view.page, options=list(selection.RANKS), required=True,
                     resets=_ANEW,
                 )  # fmt: skip
-    if not chosen.part:
+    if not own.part:
         return
     if against(view) is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(filled("Only **{part}**.", part=part_words(view)))
             st.button("All facts", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
         return
-    if not chosen.versus and others:
+    if not own.versus and others:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
         return
-    if chosen.versus == chosen.model:
+    if own.versus == chosen.model:
         why = filled("{model} is compared with itself", model=chosen.model)
     else:
         asked = filled("{head} heads on {probe_set}", head=chosen.head, probe_set=set_name(chosen.probe_set))
-        why = filled("no run of {model} with {asked} is stored", model=chosen.versus or "another model", asked=asked)
+        why = filled("no run of {model} with {asked} is stored", model=own.versus or "another model", asked=asked)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(filled("Facts that were {part} cannot be listed: {why}.", part=chosen.part, why=why), icon=":material/link_off:")
+        st.info(filled("Facts that were {part} cannot be listed: {why}.", part=own.part, why=why), icon=":material/link_off:")
         st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})

@@ -9,6 +9,7 @@ import streamlit as st
 from probing.core.errors import ProbingError, PromptError
 from probing.core.facts.custom import COLUMNS, parse_own_facts
 from probing.core.facts.fact import Fact, FactSet
+from probing.core.questions import Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
@@ -102,7 +103,7 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
         bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
         row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS}
         try:
-            got = live_models.ask(model, head, fact.prompt, 1, (fact.object,), None)
+            got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,)))
             row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers} | {"note": ""}
         except PromptError as error:
             row["note"] = str(error)

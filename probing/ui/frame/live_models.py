@@ -6,9 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -17,6 +17,7 @@ from probing.core.errors import ModelError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
+from probing.core.questions import Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ class Choice:
     label: str
     here: bool = True
     base: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model that is ready to be asked, and its question: of the followed words it has those that are one token of the model."""
+
+    choice: Choice
+    question: Question
 
 
 def choices() -> dict[str, Choice]:
@@ -241,104 +250,85 @@ def _newest_only() -> "Iterator[None]":
         raise  # Outside of a page there is nothing to stop.
 
 
-def ask(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
-    """Every layer's answer at one mask.
-
-    Args:
-        choice: the model.
-        head: one of ``HEADS``.
-        prompt: the sentence.
-        top: tokens a layer.
-        watch: words to follow, each one token.
-        mask: which of several masks to read, from 0.
+def ask(choice: Choice, question: Question) -> "Answer":
+    """Every layer's answer at one gap.
 
     Raises:
-        PromptError: if the prompt cannot be asked.
+        PromptError: if the sentence cannot be asked.
     """
     with _newest_only():
-        return _ask(choice, head, prompt, top, watch, mask)
+        return _ask(choice, question)
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _ask(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...], mask: int | None) -> "Answer":
-    live = load(choice, head)
+def _ask(choice: Choice, question: Question) -> "Answer":
+    live = load(choice, question.head)
     with _turn(live) as check:
-        return live.ask(prompt, top, watch, mask, check=check)
+        return live.ask(question.prompt, question.top, question.watch, question.mask, check=check)
 
 
-def fill(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
-    """Fills several masks from the left; see ``LiveModel.fill_left_to_right``."""
+def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
+    """Fills several gaps from the left; see ``LiveModel.fill_left_to_right``."""
     with _newest_only():
-        return _fill(choice, head, prompt, top, watch)
+        return _fill(choice, question)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _fill(choice: Choice, head: str, prompt: str, top: int, watch: tuple[str, ...]) -> "tuple[str, tuple[Answer, ...]]":
-    live = load(choice, head)
+def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
+    live = load(choice, question.head)
     with _turn(live) as check:
-        return live.fill_left_to_right(prompt, top, watch, check)
+        return live.fill_left_to_right(question.prompt, question.top, question.watch, check)
 
 
-def replaced(
-    choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
-) -> "ReplacedAnswer":
+def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
     """The last layer's answer with n = 0..L layers put back to the base's; see ``models.encoders.layer_swap``.
 
     Raises:
-        PromptError: if the prompt cannot be asked.
+        PromptError: if the sentence cannot be asked.
         ModelError: if the two do not fit.
     """
     with _newest_only():
-        return _replaced(choice, head, base, prompt, where, top, watch, mask)
+        return _replaced(choice, base, question, where)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _replaced(
-    choice: Choice, head: str, base: Choice, prompt: str, where: str, top: int, watch: tuple[str, ...], mask: int | None
-) -> "ReplacedAnswer":
+def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
     from probing.models.knowledge.ask_swapped import ask_replaced
 
-    live, donor = load(choice, head), load(base, "lens").encoder
+    live, donor = load(choice, question.head), load(base, "lens").encoder
+    side: Literal["last", "first"] = "first" if where == "first" else "last"
     with _turn(live) as check:
-        return ask_replaced(live, donor, prompt, "first" if where == "first" else "last", top, watch, mask, check)
+        return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, check)
 
 
-def gaps(choice: Choice, head: str, prompt: str) -> int:
-    """How many masks the model sees in a sentence.
+def gaps(choice: Choice, question: Question) -> int:
+    """How many gaps the model sees in a sentence.
 
     Raises:
         PromptError: if it cannot be asked.
     """
-    return load(choice, head).gaps(prompt)
+    return load(choice, question.head).gaps(question.prompt)
 
 
-def watchable(choice: Choice, head: str, words: tuple[str, ...], prompt: str, mask: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words that are one token of the model at a mask of a sentence, and those that are not.
-
-    Args:
-        choice, head: the model.
-        words: to follow.
-        prompt: the sentence.
-        mask: which of its masks, from 0; None wants a token at every one.
+def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The question's words that are one token of the model at its gap, and those that are not; without a gap, at every one.
 
     Raises:
         PromptError: if the sentence cannot be asked there.
     """
     with _newest_only():
-        return _watchable(choice, head, words, prompt, mask)
+        return _watchable(choice, replace(question, top=1))
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _watchable(choice: Choice, head: str, words: tuple[str, ...], prompt: str, mask: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    from probing.models.knowledge.ask import UnknownWord
-
-    live, good, bad = load(choice, head), [], []
+def _watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    live, good, bad = load(choice, question.head), [], []
     with _turn(live):
-        places = range(live.gaps(prompt)) if mask is None else [mask]
-        for word in words:
+        places = range(live.gaps(question.prompt)) if question.mask is None else [question.mask]
+        for word in question.watch:
             try:
                 for place in places:
-                    live.watched_id(word, prompt, place)
+                    live.watched_id(word, question.prompt, place)
                 good.append(word)
             except UnknownWord:
                 bad.append(word)

@@ -1,12 +1,11 @@
 """The way from page to page; every link carries the view it leads to."""
 
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
+from probing.core.registry import REPOSITORY
 from probing.ui.frame import selection
-from probing.ui.frame.results import ROOT
 
 #: Page file -> (name in links, words, symbol). Files that are not there are not offered.
 PAGES: dict[str, tuple[str, str, str]] = {
@@ -26,27 +25,27 @@ _PENDING = "probing.pending"
 def sidebar_links() -> None:
     """Links to all pages, each in the visitor's present selection."""
     for path, (page, words, icon) in PAGES.items():
-        if (ROOT / path).is_file():
-            query = selection.to_query(selection.current(), page)
-            st.page_link(path, label=words, icon=icon, query_params=query or None)
+        if (REPOSITORY / path).is_file():
+            st.page_link(path, label=words, icon=icon, query_params=selection.link_to(page) or None)
 
 
-def link(page: str, label: str, *, icon: str | None = None, **changes: Any) -> None:
+def link(page: str, label: str, *, icon: str | None = None, afresh: bool = False, **changes: Any) -> None:
     """A link to *another* page with some fields changed; it can be opened in a new tab and copied.
 
     Args:
         page: a key of ``selection.PAGE_FIELDS``.
         label: Markdown.
         icon: a symbol; the page's own by default.
+        afresh: whether the page opens without its filters; see ``selection.link_to``.
         changes: fields that differ from the present selection.
     """
-    path, symbol, query = _target(page, changes)
+    path, symbol, query = _target(page, changes, afresh)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
 
 
-def open_later(page: str, **changes: Any) -> None:
+def open_later(page: str, *, afresh: bool = False, **changes: Any) -> None:
     """Opens another page with some fields changed at the next run: for callbacks, in which Streamlit cannot change the page."""
-    st.session_state[_PENDING] = (page, changes)
+    st.session_state[_PENDING] = (page, changes, afresh)
 
 
 def follow() -> None:
@@ -56,7 +55,7 @@ def follow() -> None:
         st.switch_page(path, query_params=query or None)
 
 
-def _target(page: str, changes: dict[str, Any]) -> tuple[str, str, dict[str, str | list[str]]]:
+def _target(page: str, changes: dict[str, Any], afresh: bool) -> tuple[str, str, dict[str, str | list[str]]]:
     """Page file, symbol and link of a page with some fields changed."""
     path, symbol = next((path, icon) for path, (name, _, icon) in PAGES.items() if name == page)
-    return path, symbol, selection.to_query(replace(selection.current(), **changes), page)
+    return path, symbol, selection.link_to(page, afresh=afresh, **changes)

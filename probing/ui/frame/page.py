@@ -1,7 +1,9 @@
 """The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -10,13 +12,19 @@ from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
 from probing.core.tasks.table import CONTROL
 from probing.figures.theme import model_colours
-from probing.ui.frame import navigation, results, selection
-from probing.ui.frame.results import Results
-from probing.ui.frame.run_choice import fit, one_run_each, set_name, set_order
-from probing.ui.frame.selection import Selection
+from probing.reports.runs import one_run_each
+from probing.store.database import Database
+from probing.store.run_queries import left_out_files
+from probing.store.run_queries import runs as all_runs
+from probing.ui.frame import navigation, reads, selection
+from probing.ui.frame.run_choice import fit, set_name, set_order
+from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import code, escape, filled, listing
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -25,14 +33,14 @@ class View:
 
     Attributes:
         page: name of the page.
-        chosen: the selection, with defaults filled in and names that are not in the store taken out.
-        results: the open database; None where a page can do without and there is none.
+        chosen: the choice of runs and facts, with defaults filled in and names that are not in the store taken out.
+        database: the open database; None where a page can do without and there is none.
         runs: the primary runs, one per model, head and probe set.
     """
 
     page: str
-    chosen: Selection
-    results: Results | None
+    chosen: RunChoice
+    database: Database | None
     runs: pd.DataFrame
 
     @property
@@ -63,9 +71,21 @@ class View:
         """Whether the answer stands in the subject, as queries want it."""
         return {"any": None, "no": False, "yes": True}[self.chosen.in_subject]
 
+    def read(self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a query of ``probing.store`` gives; see ``reads.read``."""
+        assert self.database is not None
+        return reads.read(function, self.database, *args, **kwargs)
+
+    def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
+        """What a report of ``probing.reports`` gives under the page's exposures and "answer in subject"."""
+        assert self.database is not None
+        filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
+        counted: Callable[..., pd.DataFrame] = reads.counted
+        return counted(function, self.database, *args, **filtered)
+
     def stamp(self, filters: str, run_ids: tuple[str, ...]) -> Stamp:
         """Filters and fingerprint of a figure on this page."""
-        return Stamp(filters, self.results.data_version if self.results else "", run_ids)
+        return Stamp(filters, self.database.data_version if self.database else "", run_ids)
 
     def filter_words(self) -> str:
         """The filters that are on, in words."""
@@ -92,12 +112,12 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     st.title(escape(question))
     opened, error = None, None
     try:
-        opened = results.open_results()
+        opened = reads.open_results()
     except StoreError as caught:
         error = caught
     if opened:
-        blocks.left_out_files(opened.read("left_out_files"))
-    runs = one_run_each(opened.runs()) if opened else pd.DataFrame()
+        blocks.left_out_files(reads.read(left_out_files, opened))
+    runs = one_run_each(reads.read(all_runs, opened)) if opened else pd.DataFrame()
     if needs_results:
         if error:
             blocks.problem(error)
@@ -127,16 +147,15 @@ def _controls(view: View) -> None:
         _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
         _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
     if "model" in used:
-        anew = {"fact": "", "sheet": 1}
         selection.bound(
-            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), resets=anew
+            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), anew=True
         )
         of_model = runs[runs["model"] == chosen.model]
         selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
         sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=set_order)
         selection.bound(
             st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
-            resets={"relation": "", "relations": (), **anew},
+            anew=True,
         )  # fmt: skip
     if "exposures" in used:
         selection.bound(

@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.head_kinds import HEADS
 from probing.figures.theme import model_colours
-from probing.ui.frame.selection import Selection
+from probing.ui.frame.selection import RunChoice
 
 MOST_DEFAULT_MODELS = 8
 #: More lines than this cannot be told apart: with several models only the first probe set is laid over.
@@ -24,21 +24,11 @@ def set_order(probe_set: str) -> int:
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
-def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
-    """Primary runs of the default template set: for each model, head and probe set the one made last."""
-    if runs.empty:
-        return runs
-    primary = runs[runs["role"] == "primary"]
-    ranked = primary.assign(_default=primary["template_set"].eq("default"), _when=primary["created"].fillna("").astype(str))
-    ranked = ranked.sort_values(["_default", "_when", "run_id"], ascending=[False, False, True])
-    return ranked.drop_duplicates(["model", "head", "probe_set"]).drop(columns=["_default", "_when"]).reset_index(drop=True)
-
-
-def fit(chosen: Selection, runs: pd.DataFrame) -> tuple[Selection, dict[str, list[str]]]:
+def fit(chosen: RunChoice, runs: pd.DataFrame) -> tuple[RunChoice, dict[str, list[str]]]:
     """Fills in defaults and takes out names that the store does not have.
 
     Returns:
-        The fitted selection, and field -> the names taken out.
+        The fitted choice, and field -> the names taken out.
     """
     if runs.empty:
         return chosen, {}

@@ -1,163 +1,123 @@
-"""What the visitor has chosen: one frozen value, kept in the session and mirrored in the page's link.
+"""What the visitor has chosen: frozen values, kept in the session and mirrored in the page's link.
 
-A widget of Streamlit forgets its value when the page changes, so widgets are never the memory. ``Selection`` is; a widget
+``RunChoice`` is what pages share: which runs, and which of their facts. Beside it each page declares a small selection of its own,
+in its own folder. A field's default gives its type in a link, its metadata what else may stand there.
+
+A widget of Streamlit forgets its value when the page changes, so widgets are never the memory. The selection is; a widget
 is given its value before it is drawn and hands a change back through a callback. The link is read when a page is
 entered and when the visitor goes back, and is written whenever the selection differs from it, so that a copied link opens
 the same view.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from probing.core.knowledge import forgetting
 from probing.core.metrics import RANKS as RANKS
 from probing.core.nesia import corpus
-from probing.core.perturb import rules
 from probing.core.stats.intervals import AVERAGES as AVERAGES
 from probing.ui.widgets.markdown import escape
 
-CURVE_METRICS = ("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1")
+T = TypeVar("T")
+
 EXPOSURES = (*corpus.EXPOSURES, "unknown")
 IN_SUBJECT = ("any", "no", "yes")
-ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
-KNOWN = ("any", "ever", "never")
-SCALES = ("rank", "probability")
-ROW_ORDERS = ("onset", "last", "drop", "cardinality", "name")
-DEFINITIONS = forgetting.DEFINITIONS
-#: Which facts of a pair of models are listed; ``""`` lists those of one model.
-PARTS = ("", "kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased")
-BEHAVIOURS = ("", *rules.BEHAVIOURS)
-#: Which layers of a fine-tuned model are put back to the base's.
-REPLACED = ("", "last", "first")
-#: Figures of the paper.
-FIGURES = range(1, 19)
 MAX_TEXT = 4000
+#: The shared filters that keep every fact.
+ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
+
+
+def one_of(choices: Sequence, default: Any = None, **notes: Any) -> Any:
+    """A field that holds one of these, the first by default."""
+    return field(default=choices[0] if default is None else default, metadata={"choices": choices, **notes})
+
+
+def noted(default: Any, **notes: Any) -> Any:
+    """A field with notes.
+
+    Args:
+        default: its default.
+        notes: ``of`` names the shared fields whose change in the sidebar gives it its default again; ``each`` lists what a tuple may
+            hold; ``kept`` is true where a link that opens the page without filters leaves the field as it was.
+    """
+    return field(default=default, metadata=notes)
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The whole view. An empty text or tuple means: the page's default.
+class RunChoice:
+    """What holds from page to page. An empty text or tuple means: the page's default.
 
     Attributes:
         models, heads, probe_sets: what is laid over each other in overviews.
-        metric: one of ``CURVE_METRICS``.
         average: over relations (``macro``) or over facts (``micro``).
         k: the rank up to which a fact counts as known.
-        panels: one panel per probe set instead of one for all.
         exposures: exposures kept; none means all.
         in_subject: whether facts whose answer stands in the subject are kept, left out or the only ones.
-        model, head, probe_set: the one run that the facts page reads.
-        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, sheet: which facts are listed.
-        fact: id of the fact shown whole.
-        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed, known being
-            rank <= ``part_k`` at the last layer.
-        fact_models: models laid beside ``model`` for one fact; none means its base.
-        live_model, live_head, prompt, watch, scale, top, mask: what is asked live. ``mask`` counts from 1; 0 fills all.
-        live_models: models asked beside ``live_model``.
-        behaviour, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
-        replaced, live_base: which layers of ``live_model`` are put back, and to whose where its base is not known.
-        row_order, against_base: order of the relation map's rows, and whether it shows the difference to the base.
-        relations: relations whose curves are drawn; none means a few that tell much.
-        definition: of a forgotten relation.
-        tuned, versus_model: the two models that are compared.
-        never: whether the flow draws the facts that neither of them knows.
-        family, family_head, figure: base of the family laid beside the paper, its heads, and which of the paper's figures is drawn.
+        model, head, probe_set: the one run of the pages that read a single one.
+        live_model: the model that is asked live, also for a visitor's own facts.
     """
 
     models: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     probe_sets: tuple[str, ...] = ()
-    metric: str = "p_at_1"
-    average: str = "macro"
-    k: int = 1
-    panels: bool = False
-    exposures: tuple[str, ...] = ()
-    in_subject: str = "any"
+    average: str = one_of(AVERAGES)
+    k: int = one_of(RANKS)
+    exposures: tuple[str, ...] = noted((), each=EXPOSURES)
+    in_subject: str = one_of(IN_SUBJECT)
     model: str = ""
     head: str = ""
     probe_set: str = ""
-    relation: str = ""
-    text: str = ""
-    known: str = "any"
-    known_at: int | None = None
-    first_known: int | None = None
-    last_known: int | None = None
-    at_layer: int | None = None
-    at_rank: int = 1
-    order: str = "layers known"
-    sheet: int = 1
-    fact: str = ""
-    versus: str = ""
-    part: str = ""
-    part_k: int = 1
-    fact_models: tuple[str, ...] = ()
     live_model: str = ""
-    live_head: str = ""
-    prompt: str = ""
-    watch: str = ""
-    scale: str = "rank"
-    top: int = 5
-    mask: int = 1
-    live_models: tuple[str, ...] = ()
-    behaviour: str = ""
-    prime: str = ""
-    shuffle_seed: int = 1
-    keep_words: int = 2
-    other_name: str = ""
-    replaced: str = ""
-    live_base: str = ""
-    row_order: str = "onset"
-    against_base: bool = False
-    relations: tuple[str, ...] = ()
-    definition: str = "caption"
-    tuned: str = ""
-    versus_model: str = ""
-    never: bool = False
-    family: str = ""
-    family_head: str = ""
-    figure: int = 1
 
 
-_OVERVIEW = ("models", "heads", "probe_sets", "average", "exposures", "in_subject")
-#: Which fields a page reads; only these are in its link.
-PAGE_FIELDS: dict[str, tuple[str, ...]] = {
-    "home": (*_OVERVIEW, "k"),
-    "layer_curves": (*_OVERVIEW, "metric", "panels"),
-    "facts": (
-        "model", "head", "probe_set", "relation", "text", "known", "known_at", "first_known", "last_known", "at_layer",
-        "at_rank", "exposures", "in_subject", "order", "sheet", "fact", "versus", "part", "part_k", "fact_models",
-    ),
-    "relations": ("model", "head", "probe_set", "k", "row_order", "against_base", "relations", "definition", "exposures", "in_subject"),
-    "compare": ("tuned", "versus_model", "head", "probe_set", "k", "never", "exposures", "in_subject"),
-    "live": (
-        "live_model", "live_head", "prompt", "watch", "scale", "top", "mask", "live_models", "behaviour", "prime", "shuffle_seed",
-        "keep_words", "other_name", "replaced", "live_base",
-    ),
-    "reproduction": ("family", "family_head", "figure"),
-    "methods": (),
-}  # fmt: skip
+#: Groups of shared fields that pages read.
+FILTERS = ("exposures", "in_subject")
+OVERVIEW = ("models", "heads", "probe_sets", "average", *FILTERS)
+ONE_RUN = ("model", "head", "probe_set")
 
-_CHOICES: dict[str, Sequence] = {
-    "metric": CURVE_METRICS, "average": AVERAGES, "k": RANKS, "in_subject": IN_SUBJECT, "at_rank": RANKS, "order": ORDERS, "known": KNOWN,
-    "scale": SCALES, "top": (3, 5, 10), "part": PARTS, "part_k": RANKS, "behaviour": BEHAVIOURS, "replaced": REPLACED,
-    "row_order": ROW_ORDERS, "definition": DEFINITIONS, "figure": FIGURES,
-}  # fmt: skip
-_DEFAULTS = Selection()
+#: Page -> names of all fields that it reads; only these are in its link.
+PAGE_FIELDS: dict[str, tuple[str, ...]] = {}
+_OWN: dict[str, type] = {}
+_SHARED = {one.name: one for one in fields(RunChoice)}
 _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
 
 
-def _parse(name: str, values: Sequence[str]) -> Any:
+def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
+    """Makes a frozen dataclass the selection of a page.
+
+    Args:
+        page: name of the page.
+        shared: fields of ``RunChoice`` that the page reads too.
+    """
+
+    def declare(own: type[T]) -> type[T]:
+        names = [one.name for one in fields(own)]  # type: ignore[arg-type]
+        taken = {*_SHARED, *(one.name for other in _OWN.values() for one in fields(other) if other.__qualname__ != own.__qualname__)}
+        if clash := taken & set(names):
+            raise TypeError(f"{own.__name__} names {sorted(clash)}, which another selection has; a link could not tell them apart")
+        _OWN[page], PAGE_FIELDS[page] = own, (*shared, *names)
+        return own
+
+    return declare
+
+
+def _fields_of(page: str) -> dict[str, Field]:
+    """The fields of a page's link."""
+    own = {one.name: one for one in fields(_OWN[page])}
+    return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
+
+
+def _parse(one: Field, values: Sequence[str]) -> Any:
     """One field out of its texts in a link.
 
     Raises:
         ValueError: if the texts are not a value of this field.
     """
-    default = getattr(_DEFAULTS, name)
+    default = one.default
     if isinstance(default, tuple):
-        if name == "exposures" and set(values) - set(EXPOSURES):
+        if "each" in one.metadata and set(values) - set(one.metadata["each"]):
             raise ValueError
         return tuple(dict.fromkeys(value for value in values if value))
     value: Any = values[-1]
@@ -169,38 +129,40 @@ def _parse(name: str, values: Sequence[str]) -> Any:
             raise ValueError
     elif len(value) > MAX_TEXT:
         raise ValueError
-    if value is None or (name in _CHOICES and value not in _CHOICES[name]):
+    if value is None or value not in one.metadata.get("choices", (value,)):
         raise ValueError
     return value
 
 
-def from_query(query: Mapping[str, Sequence[str]], page: str, base: Selection = _DEFAULTS) -> tuple[Selection, list[str]]:
-    """The selection that a link to a page means.
+def from_query(query: Mapping[str, Sequence[str]], page: str, shared: RunChoice | None = None) -> tuple[RunChoice, Any, list[str]]:
+    """What a link to a page means.
 
     Args:
         query: name -> the values it has in the link.
-        page: a key of ``PAGE_FIELDS``; its fields come from the link or are the default, all others from ``base``.
+        page: a key of ``PAGE_FIELDS``; its fields come from the link or are the default.
+        shared: gives the shared fields that the page does not read.
 
     Returns:
-        Selection, and the names whose values were ignored because they make no sense.
+        Shared choice, the page's own selection, and the names whose values were ignored because they make no sense.
     """
     changes, ignored = {}, []
-    for name in PAGE_FIELDS[page]:
-        changes[name] = getattr(_DEFAULTS, name)
+    for name, one in _fields_of(page).items():
+        changes[name] = one.default
         if query.get(name):
             try:
-                changes[name] = _parse(name, query[name])
+                changes[name] = _parse(one, query[name])
             except ValueError:
                 ignored.append(name)
-    return replace(base, **changes), ignored
+    both, own = _split(changes)
+    return replace(shared or RunChoice(), **both), _OWN[page](**own), ignored
 
 
-def to_query(chosen: Selection, page: str) -> dict[str, str | list[str]]:
-    """The link to a page in this selection; defaults are left out."""
+def to_query(page: str, shared: RunChoice, own: Any) -> dict[str, str | list[str]]:
+    """The link to a page with these choices; defaults are left out."""
     query: dict[str, str | list[str]] = {}
-    for name in PAGE_FIELDS[page]:
-        value = getattr(chosen, name)
-        if value == getattr(_DEFAULTS, name):
+    for name, one in _fields_of(page).items():
+        value = getattr(shared if name in _SHARED else own, name)
+        if value == one.default:
             continue
         if isinstance(value, tuple):
             query[name] = list(value)
@@ -209,15 +171,64 @@ def to_query(chosen: Selection, page: str) -> dict[str, str | list[str]]:
     return query
 
 
-def current() -> Selection:
-    """The selection of this visitor."""
-    return st.session_state.get(_KEY, _DEFAULTS)
+def link_to(page: str, *, afresh: bool = False, **changes: Any) -> dict[str, str | list[str]]:
+    """The link to a page in this visitor's selection with some fields changed.
+
+    Args:
+        page: a key of ``PAGE_FIELDS``.
+        afresh: whether the page's own fields have their defaults, but for those that are noted as kept.
+        changes: shared fields, and the page's own.
+    """
+    both, own = _split(changes)
+    return to_query(page, replace(current(), **both), replace(_opened(page) if afresh else _own(page), **own))
 
 
-def update(**changes: Any) -> None:
-    """Changes the selection; for callbacks of buttons."""
-    st.session_state[_KEY] = replace(current(), **changes)
-    st.session_state[_CHANGED] = True
+def _split(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Changes of shared fields, and of a page's own."""
+    both = {name: value for name, value in changes.items() if name in _SHARED}
+    return both, {name: value for name, value in changes.items() if name not in _SHARED}
+
+
+def _opened(page: str) -> Any:
+    """A page's own selection without its filters."""
+    before = _own(page)
+    kept = {one.name: getattr(before, one.name) for one in fields(before) if one.metadata.get("kept")}
+    return _OWN[page](**kept)
+
+
+def current() -> RunChoice:
+    """What this visitor has chosen for all pages."""
+    return st.session_state.get(_KEY, RunChoice())
+
+
+def of(own: type[T]) -> T:
+    """What this visitor has chosen on the page that declared this selection."""
+    return _own(next(page for page, other in _OWN.items() if other is own))
+
+
+def _own(page: str) -> Any:
+    return st.session_state.get(f"{_KEY}.{page}") or _OWN[page]()
+
+
+def update(*, afresh: bool = False, **changes: Any) -> None:
+    """Changes the selection of the page that is open; for callbacks of buttons.
+
+    Args:
+        afresh: as for ``link_to``.
+        changes: shared fields, and the page's own.
+    """
+    state = st.session_state
+    page, (both, own) = state[_PAGE], _split(changes)
+    state[_KEY] = replace(current(), **both)
+    state[f"{_KEY}.{page}"] = replace(_opened(page) if afresh else _own(page), **own)
+    state[_CHANGED] = True
+
+
+def _begin_anew(shared: str) -> None:
+    """Gives what belongs to a shared choice its default, on every page."""
+    for page, own in _OWN.items():
+        if mine := {one.name: one.default for one in fields(own) if shared in one.metadata.get("of", ())}:
+            st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **mine)
 
 
 def enter(page: str) -> list[str]:
@@ -232,16 +243,16 @@ def enter(page: str) -> list[str]:
     entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
     state[_PAGE] = page
     query = _link()
-    ours = bool(set(query) & {field.name for field in fields(Selection)})
+    ours = bool(set(query) & {name for names in PAGE_FIELDS.values() for name in names})
     if ours if entered else (not changed and query != state.get(_WRITTEN)):
-        state[_KEY], ignored = from_query(query, page, current())
+        state[_KEY], state[f"{_KEY}.{page}"], ignored = from_query(query, page, current())
         return ignored
     return []
 
 
 def write_back(page: str) -> None:
     """Makes the link say what is shown."""
-    wanted = to_query(current(), page)
+    wanted = to_query(page, current(), _own(page))
     listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
     if listed != _link():
         st.query_params.from_dict(wanted)
@@ -253,25 +264,34 @@ def _link() -> dict[str, list[str]]:
 
 
 def bound(
-    widget: Callable, label: str, field: str, page: str, *, value: Any = None, resets: Mapping[str, Any] | None = None, **options: Any
+    widget: Callable,
+    label: str,
+    name: str,
+    page: str,
+    *,
+    value: Any = None,
+    resets: Mapping[str, Any] | None = None,
+    anew: bool = False,
+    **options: Any,
 ):
     """Draws a widget that shows a field and hands changes back.
 
     Args:
         widget: a Streamlit widget function, such as ``st.selectbox``.
         label: its label.
-        field: name of a field of ``Selection``.
+        name: a field of the page's link.
         page: the page, part of the widget's key.
         value: what it shows instead of the field's own value, where the field holds "the default".
-        resets: other fields that start anew when this one changes.
+        resets: other fields that get these values when this one changes.
+        anew: whether a change gives all fields that are noted as of this one their defaults, on every page.
         options: handed on to the widget. What a multiselect does not offer, or has no room for, is left out of it.
 
     Returns:
         What the widget returns.
     """
-    key = f"{page}.{field}"
-    shown = getattr(current(), field) if value is None else value
-    is_tuple = isinstance(getattr(_DEFAULTS, field), tuple)
+    key = f"{page}.{name}"
+    shown = getattr(current() if name in _SHARED else _own(page), name) if value is None else value
+    is_tuple = isinstance(_fields_of(page)[name].default, tuple)
     if is_tuple:
         # A link may name more than the menu has, or takes.
         shown = [one for one in shown if one in options["options"]][: options.get("max_selections")]
@@ -283,6 +303,8 @@ def bound(
 
     def store() -> None:
         new = st.session_state[key]
-        update(**{field: tuple(new) if is_tuple else new, **(resets or {})})
+        if anew:
+            _begin_anew(name)
+        update(**{name: tuple(new) if is_tuple else new, **(resets or {})})
 
     return widget(label, key=key, on_change=store, **options)

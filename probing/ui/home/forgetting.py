@@ -5,10 +5,10 @@ import streamlit as st
 
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
+from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import pairs
 from probing.ui.frame import facts_link, navigation
 from probing.ui.frame.page import View
-from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -22,7 +22,7 @@ def draw(view: View) -> None:
     together = pairs(runs)
     if together.empty:
         return
-    table = report(view, "transitions", pairs=together, ks=(k,))
+    table = view.report(transitions, together, (k,))
     table = table[table["kept"] + table["lost"] > 0]
     st.markdown("### What fine-tuning made it forget")
     if table.empty:

@@ -6,11 +6,11 @@ import streamlit as st
 from probing.core.facts.fact import MASK
 from probing.figures.knowledge.total_bars import total_bars
 from probing.reports.knowledge.total import total
+from probing.store.knowledge.one_fact import notable_facts
+from probing.store.run_queries import runs as all_runs
 from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.frame import navigation, selection
-from probing.ui.frame.facts_link import NO_FILTERS
 from probing.ui.frame.page import View
-from probing.ui.frame.results import Results
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -36,18 +36,9 @@ _COLUMNS = [
 
 def totals(view: View) -> pd.DataFrame:
     """Last-layer and total knowledge of the chosen runs, shares in [0, 1], one row a run."""
-    if view.overlaid.empty or view.results is None:
+    if view.overlaid.empty or view.database is None:
         return pd.DataFrame(columns=_COLUMNS)
-    ids, chosen = tuple(view.overlaid["run_id"]), view.chosen
-    return _totals(view.results.data_version, view.results, ids, chosen.k, chosen.average, view.exposures, view.in_subject)
-
-
-@st.cache_data(max_entries=64, show_spinner="Averaging …")
-def _totals(
-    data_version: str, _results: Results, run_ids: tuple[str, ...], k: int, average: str, exposures: tuple[str, ...] | None,
-    in_subject: bool | None,
-) -> pd.DataFrame:  # fmt: skip
-    table = total(_results.database, run_ids, (k,), (average,), exposures, in_subject)
+    table = view.report(total, tuple(view.overlaid["run_id"]), (view.chosen.k,), (view.chosen.average,))
     return table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})[_COLUMNS]
 
 
@@ -111,12 +102,12 @@ def draw(view: View) -> None:
 
 def notable(view: View) -> None:
     """Facts to begin with: known ones first, then lost ones, then Rocky Balboa as he is."""
-    if view.results is None:
+    if view.database is None:
         return
     runs = view.runs
     for probe_set in dict.fromkeys([view.chosen.probe_set, *runs["probe_set"]]):
         run = runs[(runs["model"] == view.chosen.model) & (runs["head"] == view.chosen.head) & (runs["probe_set"] == probe_set)]
-        facts = view.results.read("notable_facts", run_id=run["run_id"].iloc[0], limit=5) if len(run) else pd.DataFrame()
+        facts = view.read(notable_facts, run["run_id"].iloc[0], limit=5) if len(run) else pd.DataFrame()
         if len(facts):
             break
     else:
@@ -147,7 +138,8 @@ def _fact_link(view: View, fact, kind: str) -> None:
             width="stretch",
         )
         navigation.link(
-            "facts", "Open", model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id, **NO_FILTERS
+            "facts", "Open", afresh=True, model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id,
+            **selection.ALL_FACTS,
         )  # fmt: skip
 
 
@@ -166,8 +158,8 @@ def rocky_card(view: View) -> None:
             )
             st.markdown(filled("{told} {model} {here}.", told=told, model=view.chosen.model, here=here))
             navigation.link(
-                "facts", "See Rocky Balboa through all layers", model=view.chosen.model, head=view.chosen.head,
-                probe_set=fact["probe_set"], fact=fact["fact_id"], **NO_FILTERS,
+                "facts", "See Rocky Balboa through all layers", afresh=True, model=view.chosen.model, head=view.chosen.head,
+                probe_set=fact["probe_set"], fact=fact["fact_id"], **selection.ALL_FACTS,
             )  # fmt: skip
         else:
             st.markdown(told)
@@ -176,8 +168,8 @@ def rocky_card(view: View) -> None:
 
 def snapshot(view: View) -> None:
     """Which results these are."""
-    assert view.results is not None
-    runs = view.results.runs()
+    assert view.database is not None
+    runs = view.read(all_runs)
     dates = sorted(str(date)[:10] for date in runs["created"].dropna())
     made = f"made {dates[0]}" + (f" to {dates[-1]}" if dates and dates[-1] != dates[0] else "") if dates else ""
     probed = count(int(runs.drop_duplicates(["probe_set", "model"])["n_probed"].sum()), "fact asked", "facts asked")
@@ -188,7 +180,7 @@ def snapshot(view: View) -> None:
             models=count(runs["model"].nunique(), "model"),
             probed=probed,
             made=made,
-            data_version=view.results.data_version[:16],
+            data_version=view.database.data_version[:16],
         )
     )
     with st.expander("The runs", icon=":material/inventory_2:"):

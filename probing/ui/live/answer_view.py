@@ -12,6 +12,7 @@ from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
+from probing.ui.live.selection import SCALES, TOPS, LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import escape, filled, listing
@@ -79,7 +80,7 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
             st.badge(told, icon=":material/memory:", color="gray")
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
     if not suffix:
-        selection.bound(st.segmented_control, "Tokens a layer", "top", view.page, options=[3, 5, 10], required=True)
+        selection.bound(st.segmented_control, "Tokens a layer", "top", view.page, options=list(TOPS), required=True)
     _grids(got, stamp, suffix)
     st.markdown("#### Words through the layers")
     _followed(view, got, stamp, suffix)
@@ -96,7 +97,7 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
 
 def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
     """A grid a model, two beside each other; on a narrow screen they stand below each other."""
-    top = selection.current().top
+    top = selection.of(LiveSelection).top
     caption = "What each layer would fill in, best first; words you follow are framed, the stronger the tint, the more probable."
     # Ten tokens of two models side by side would be too narrow to read.
     abreast = 1 if len(got) == 1 or top > 5 else 2
@@ -127,7 +128,7 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
                 st.button(escape(word), key=f"live.follow{suffix}.{number}", on_click=selection.update, kwargs={"watch": word})
         return
     if not suffix:
-        selection.bound(st.segmented_control, "Show", "scale", view.page, options=list(selection.SCALES), required=True)
+        selection.bound(st.segmented_control, "Show", "scale", view.page, options=list(SCALES), required=True)
     followed, colours, dashes = named(view, table, [one.model for one in got])
     if len(followed) < len(table):
         st.caption(
@@ -137,7 +138,7 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
                 names=listing(list(dict.fromkeys(followed["word"])), 6),
             )
         )
-    by_rank = selection.current().scale == "rank"
+    by_rank = selection.of(LiveSelection).scale == "rank"
     draw_lines = rank_lines if by_rank else probability_lines
     blocks.figure(
         draw_lines(followed, colours=colours, dashes=dashes), table=table, stamp=stamp, name=f"live-followed{suffix}",

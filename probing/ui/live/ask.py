@@ -1,21 +1,23 @@
 """The live page: a sentence with a gap, and who is asked to fill it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TypeVar
 
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
 from probing.core.facts.fact import MASK
+from probing.core.questions import Question
 from probing.ui.frame import live_models, selection
+from probing.ui.frame.live_models import Asked
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view, layer_swap, perturb
+from probing.ui.live.selection import LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import escape, filled, listing
 
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
+T = TypeVar("T")
 
 MOST_WATCHED = 6
 MOST_MODELS = 4
@@ -30,33 +32,31 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A model that is ready to be asked, and the followed words that it knows as one token."""
-
-    choice: live_models.Choice
-    watch: tuple[str, ...]
+def _typed() -> tuple[str, str]:
+    """The sentence and the words to follow; where none is typed, those of the first example."""
+    prompt, words = EXAMPLES[0]
+    own = selection.of(LiveSelection)
+    return own.prompt or prompt, own.watch if own.prompt else own.watch or words
 
 
 def controls(view: View) -> tuple[list[live_models.Choice], str]:
     """Sentence, examples, watched words, models and head; returns the models, that of ``live_model`` first, and the head."""
-    page, chosen = view.page, selection.current()
+    page, own, (prompt, words) = view.page, selection.of(LiveSelection), _typed()
     offered = live_models.choices()
     selection.bound(
         st.text_area, filled("A sentence with a gap, written {mask}", mask=MASK), "prompt", page,
-        value=chosen.prompt or EXAMPLES[0][0], height=80,
+        value=prompt, height=80,
         max_chars=selection.MAX_TEXT,
     )  # fmt: skip
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
     watched, model, head = st.columns([3, 2, 1])
     with watched:
-        words = chosen.watch if chosen.prompt else chosen.watch or EXAMPLES[0][1]
         selection.bound(
             st.text_input, "Words to follow through the layers", "watch", page, value=words, max_chars=200,
             placeholder="berlin, paris", help="Separated by commas; each must be one token of the model.",
         )  # fmt: skip
     with model:
-        name = live_models.pick(chosen.live_model, offered)
+        name = live_models.pick(selection.current().live_model, offered)
         selection.bound(
             st.selectbox,
             "Model",
@@ -67,28 +67,29 @@ def controls(view: View) -> tuple[list[live_models.Choice], str]:
             format_func=lambda one: offered[one].label,
         )
     with head:
-        kind = chosen.live_head if chosen.live_head in live_models.HEADS else live_models.HEADS[0]
+        kind = own.live_head if own.live_head in live_models.HEADS else live_models.HEADS[0]
         selection.bound(
             st.selectbox, "Head", "live_head", page, value=kind, options=list(live_models.HEADS),
             help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
             "full: everything trained per layer.",
         )  # fmt: skip
-    others = [other for other in chosen.live_models if other in offered and other != name][: MOST_MODELS - 1]
+    others = [other for other in own.live_models if other in offered and other != name][: MOST_MODELS - 1]
     selection.bound(
         st.multiselect, "Beside it", "live_models", page, value=tuple(others), options=[other for other in offered if other != name],
         format_func=lambda one: offered[one].label, max_selections=MOST_MODELS - 1, placeholder="the same sentence for other models",
     )  # fmt: skip
-    _left_aside(chosen, offered, name)
+    _left_aside(offered, name)
     return [offered[one] for one in (name, *others)], kind
 
 
-def _left_aside(chosen: selection.Selection, offered: dict[str, live_models.Choice], name: str) -> None:
+def _left_aside(offered: dict[str, live_models.Choice], name: str) -> None:
     """Says what a link names that cannot be asked here, or not beside the others."""
-    models = [one for one in dict.fromkeys((chosen.live_model, *chosen.live_models)) if one and one not in offered]
-    heads = [chosen.live_head] if chosen.live_head and chosen.live_head not in live_models.HEADS else []
+    own = selection.of(LiveSelection)
+    models = [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one and one not in offered]
+    heads = [own.live_head] if own.live_head and own.live_head not in live_models.HEADS else []
     if models or heads:
         st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
-    beside = [one for one in chosen.live_models if one in offered and one != name][MOST_MODELS - 1 :]
+    beside = [one for one in own.live_models if one in offered and one != name][MOST_MODELS - 1 :]
     if beside:
         st.info(
             filled("At most {most} models are asked, so left aside: {names}", most=MOST_MODELS, names=listing(beside)),
@@ -106,36 +107,35 @@ def _take_example() -> None:
 
 def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     """Asks, and draws what comes back."""
-    chosen = selection.current()
-    prompt = chosen.prompt or EXAMPLES[0][0]
-    typed = chosen.watch if chosen.prompt else chosen.watch or EXAMPLES[0][1]
+    prompt, typed = _typed()
     words = tuple(dict.fromkeys(word.strip() for word in typed.split(",") if word.strip()))
     if len(words) > MOST_WATCHED:
         st.caption(filled("At most {most} words are followed.", most=MOST_WATCHED))
+    question = Question(prompt, head, max(selection.of(LiveSelection).top, 1), words[:MOST_WATCHED])
     ready = [found for number, choice in enumerate(choices) if (found := _ready(view, choice, head, first=number == 0))]
-    gaps = _of_each(ready, lambda one: live_models.gaps(one, head, prompt))
+    gaps = _of_each([Asked(choice, question) for choice in ready], live_models.gaps)
     ready = [choice for choice in ready if choice.name in gaps]
     if not ready:
         return
     if (most := max(gaps.values())) > 1:
-        _ask_gaps(view, ready, head, prompt, words[:MOST_WATCHED], most)
+        _ask_gaps(view, ready, question, most)
         return
-    asked = _followed(ready, head, prompt, words[:MOST_WATCHED], None)
-    if not (answers := _answers(asked, head, prompt, None)):
+    asked = _followed(ready, question)
+    if not (answers := _of_each(asked, live_models.ask)):
         return
     answer_view.draw(view, answers)
-    answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
-    perturb.draw(view, answered, head, answers)
-    layer_swap.draw(view, answered, head, prompt, None)
+    answered = [one for one in asked if one.choice.name in answers]
+    perturb.draw(view, answered, answers)
+    layer_swap.draw(view, answered)
 
 
-def _of_each(choices: Sequence[live_models.Choice], ask: "Callable[[live_models.Choice], Any]") -> dict[str, Any]:
+def _of_each(asked: Sequence[Asked], ask: Callable[[live_models.Choice, Question], T]) -> dict[str, T]:
     """Model -> what it gives; why a model cannot be asked is said, and what is wrong with the sentence for every model is said once."""
-    found: dict[str, Any] = {}
+    found: dict[str, T] = {}
     said: set[str] = set()
-    for choice in choices:
+    for one in asked:
         try:
-            found[choice.name] = ask(choice)
+            found[one.choice.name] = ask(one.choice, one.question)
         except ProbingError as error:
             if str(error) not in said:
                 blocks.problem(error)
@@ -186,7 +186,7 @@ def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_m
         st.info(filled(words, name=choice.name), icon=":material/help:")
         return choice
     options = [name for name in live_models.bases(live_models.choices()) if name != choice.name]
-    base = selection.current().live_base if selection.current().live_base in options else ""
+    base = selection.of(LiveSelection).live_base if selection.of(LiveSelection).live_base in options else ""
     words = "{name} was saved without a masked-LM head, so the head of the model that it was fine-tuned from reads it."
     st.info(filled(words, name=choice.name), icon=":material/help:")
     selection.bound(
@@ -196,50 +196,42 @@ def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_m
     return replace(choice, base=base)
 
 
-def _followed(ready: Sequence[live_models.Choice], head: str, prompt: str, words: tuple[str, ...], mask: int | None) -> list[Asked]:
-    """Each model with the words that are one token of it at the mask (at every mask, if none is chosen); names the others."""
+def _followed(ready: Sequence[live_models.Choice], question: Question) -> list[Asked]:
+    """Each model with the question and those of its words that are one token of the model; names the others."""
     found = []
     for choice in ready:
         try:
-            watch, refused = live_models.watchable(choice, head, words, prompt, mask)
+            watch, refused = live_models.watchable(choice, question)
         except PromptError:
             # Asking says why.
             watch, refused = (), ()
-        found.append(Asked(choice, watch))
+        found.append(Asked(choice, replace(question, watch=watch)))
         if refused:
             name = choice.name if len(ready) > 1 else "this model"
             st.caption(filled("Not one token of {name}, so not followed: {names}.", name=name, names=listing(refused)))
     return found
 
 
-def _answers(asked: Sequence[Asked], head: str, prompt: str, mask: int | None) -> "dict[str, Answer]":
-    """Model -> answer; a model that cannot be asked this is named."""
-    top, watch = max(selection.current().top, 1), {one.choice.name: one.watch for one in asked}
-    return _of_each([one.choice for one in asked], lambda one: live_models.ask(one, head, prompt, top, watch[one.name], mask))
-
-
-def _ask_gaps(view: View, ready: Sequence[live_models.Choice], head: str, prompt: str, words: tuple[str, ...], masks: int) -> None:
-    mask = min(selection.current().mask, masks)
+def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Question, masks: int) -> None:
+    mask = min(selection.of(LiveSelection).mask, masks)
     selection.bound(
         st.segmented_control, filled("The sentence has {n} gaps", n=masks), "mask", view.page, value=mask,
         options=[*range(1, masks + 1), 0],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
-    if selection.current().behaviour:
+    if selection.of(LiveSelection).behaviour:
         st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
-    asked = _followed(ready, head, prompt, words, mask - 1 if mask else None)
+    asked = _followed(ready, replace(question, mask=mask - 1 if mask else None))
     if not mask:
-        _fill(view, asked, head, prompt)
-    elif answers := _answers(asked, head, prompt, mask - 1):
+        _fill(view, asked)
+    elif answers := _of_each(asked, live_models.ask):
         answer_view.draw(view, answers)
-        answered = [(one.choice, one.watch) for one in asked if one.choice.name in answers]
-        layer_swap.draw(view, answered, head, prompt, mask - 1)
+        layer_swap.draw(view, [one for one in asked if one.choice.name in answers])
 
 
-def _fill(view: View, asked: Sequence[Asked], head: str, prompt: str) -> None:
+def _fill(view: View, asked: Sequence[Asked]) -> None:
     """Every gap filled by every model, and a tab a gap."""
-    top, watch = max(selection.current().top, 1), {one.choice.name: one.watch for one in asked}
-    given = _of_each([one.choice for one in asked], lambda one: live_models.fill(one, head, prompt, top, watch[one.name]))
+    given = _of_each(asked, live_models.fill)
     if not given:
         return
     for name, (text, _) in given.items():

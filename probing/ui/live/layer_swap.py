@@ -1,17 +1,20 @@
 """Which layers does it take? A fine-tuned model's layers put back to its base's, and the answers that return."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from probing.core.errors import HeadError, ProbingError
 from probing.core.knowledge.recovery import returns_at
+from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view
+from probing.ui.live.selection import REPLACED, LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import count, filled, joined
@@ -23,42 +26,36 @@ if TYPE_CHECKING:
 _SHOWN = {"": "no", "last": "the last n layers", "first": "the first n layers"}
 
 
-def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]], head: str, prompt: str, mask: int | None) -> None:
+def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
     """Offers the replacement for the first model that was fine-tuned from another, and draws it.
 
     Args:
         view: the page.
-        asked: the models that answered, each with its followed words.
-        head: kind of head.
-        prompt: the sentence.
-        mask: which of several gaps is read, from 0.
+        asked: the models that answered, each with its question.
     """
     st.markdown("#### Which layers does it take?")
     offered = live_models.choices()
-    found = next(((choice, watch, base) for choice, watch in asked if (base := live_models.base_of(choice)) in offered), None)
-    if found is None:
-        choice, watch = asked[0]
-        base = _unknown_base(view, choice, offered)
-        if not base:
-            return
-    else:
-        choice, watch, base = found
+    one, base = next(((one, base) for one in asked if (base := live_models.base_of(one.choice)) in offered), (asked[0], ""))
+    choice, question = one.choice, one.question
+    base = base or _unknown_base(view, choice, offered)
+    if not base:
+        return
     selection.bound(
         st.segmented_control, filled("Put layers of {name} back to those of {base}", name=choice.name, base=base), "replaced", view.page,
-        options=list(selection.REPLACED), required=True, format_func=_SHOWN.__getitem__,
+        options=list(REPLACED), required=True, format_func=_SHOWN.__getitem__,
         help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by its base's and the sentence is asked "
         "again. Embeddings and the head that reads the last layer stay the fine-tuned model's.",
     )  # fmt: skip
-    where = selection.current().replaced
+    where = selection.of(LiveSelection).replaced
     if not where:
         return
     try:
         with st.spinner(filled("Loading {base} …", base=base), show_time=True):
-            own = _answer_of(offered[base], head, prompt, mask)
+            own = _answer_of(offered[base], replace(question, top=1, watch=()))
             right = answer_view.best_word(own)
-            best, _ = live_models.watchable(choice, head, (right,), prompt, mask)
-            words = tuple(dict.fromkeys((*best, *watch)))
-            got = live_models.replaced(choice, head, offered[base], prompt, where, 5, words, mask)
+            best, _ = live_models.watchable(choice, replace(question, watch=(right,)))
+            words = tuple(dict.fromkeys((*best, *question.watch)))
+            got = live_models.replaced(choice, offered[base], replace(question, top=5, watch=words), where)
     except ProbingError as error:
         blocks.problem(error)
         return
@@ -74,7 +71,7 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
         )
         return ""
     options = ["", *(name for name in offered if name != choice.name and offered[name].here)]
-    base = selection.current().live_base
+    base = selection.of(LiveSelection).live_base
     selection.bound(
         st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base if base in options else "",
         options=options, format_func=lambda name: offered[name].label if name else "not known",
@@ -82,12 +79,12 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
     return base if base in options else ""
 
 
-def _answer_of(base: live_models.Choice, head: str, prompt: str, mask: int | None) -> "Answer":
+def _answer_of(base: live_models.Choice, question: Question) -> "Answer":
     """The base's own answer, through its own head of that kind, or its pre-trained one where it has none."""
     try:
-        return live_models.ask(base, head, prompt, 1, (), mask)
+        return live_models.ask(base, question)
     except HeadError:
-        return live_models.ask(base, "lens", prompt, 1, (), mask)
+        return live_models.ask(base, replace(question, head="lens"))
 
 
 def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:

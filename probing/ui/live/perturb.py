@@ -1,6 +1,7 @@
 """The same sentence changed by rule, and what the models answer then."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,11 +12,13 @@ from probing.core.facts.fact import MASK
 from probing.core.perturb import rules
 from probing.core.perturb.names import find_name, other_name
 from probing.core.perturb.rules import Changed
+from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view
+from probing.ui.live.selection import BEHAVIOURS, LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import escape, filled
@@ -29,23 +32,22 @@ _SHOWN = {"": TYPED, **rules.BEHAVIOURS}
 MOST_WORDS = 3
 
 
-def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]], head: str, answers: "Mapping[str, Answer]") -> None:
+def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]") -> None:
     """Offers the behaviours and draws the chosen one.
 
     Args:
         view: the page.
-        asked: the models that answered, each with its followed words.
-        head: kind of head.
+        asked: the models that answered, each with its question.
         answers: model -> its answer to the sentence as typed.
     """
     st.markdown("#### The same sentence, changed")
     selection.bound(
-        st.segmented_control, "Ask it", "behaviour", view.page, options=list(selection.BEHAVIOURS), required=True,
+        st.segmented_control, "Ask it", "behaviour", view.page, options=list(BEHAVIOURS), required=True,
         format_func=_SHOWN.__getitem__,
         help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
         "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
     )  # fmt: skip
-    behaviour = selection.current().behaviour
+    behaviour = selection.of(LiveSelection).behaviour
     if not behaviour:
         return
     first = next(iter(answers.values()))
@@ -53,12 +55,12 @@ def draw(view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]]
     if changed.text is None:
         st.info(filled("This sentence cannot be changed so: {words}.", words=changed.words), icon=":material/block:")
         return
-    _show(view, asked, head, answers, changed)
+    _show(view, asked, answers, changed)
 
 
 def _change(view: View, behaviour: str, first: "Answer") -> Changed:
     """Draws what the behaviour needs to know and changes the sentence."""
-    page, chosen, prompt = view.page, selection.current(), first.prompt
+    page, chosen, prompt = view.page, selection.of(LiveSelection), first.prompt
     if MASK not in prompt:
         return Changed(None, f"write the gap as {MASK}")
     if behaviour == "negated":
@@ -93,21 +95,19 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
     return rules.renamed(prompt, other, name)
 
 
-def _show(
-    view: View, asked: Sequence[tuple[live_models.Choice, tuple[str, ...]]], head: str, answers: "Mapping[str, Answer]", changed: Changed
-) -> None:
+def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]", changed: Changed) -> None:
     assert changed.text is not None
-    first, behaviour = next(iter(answers.values())), _SHOWN[selection.current().behaviour]
+    first, behaviour = next(iter(answers.values())), _SHOWN[selection.of(LiveSelection).behaviour]
     for place, title, text in zip(st.columns(2), (TYPED, behaviour), (first.prompt, changed.text), strict=True):
         with place:
             st.markdown(filled("{title}\n> {text}", title=title, text=text))
     st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
     tokens, lines = {}, []
-    for choice, watch in asked:
-        texts = (first.prompt, changed.text)
+    for one in asked:
+        questions = [replace(one.question, prompt=text, top=5, mask=None) for text in (first.prompt, changed.text)]
         try:
-            words = _words(choice, head, texts, answer_view.best_word(first), watch, alone=len(asked) == 1)
-            pair = [live_models.ask(choice, head, text, 5, words, None) for text in texts]
+            words = _words(one.choice, questions, answer_view.best_word(first), alone=len(asked) == 1)
+            pair = [live_models.ask(one.choice, replace(question, watch=words)) for question in questions]
         except ProbingError as error:
             blocks.problem(error)
             continue
@@ -116,7 +116,7 @@ def _show(
             last = answer_view.tokens_of(got)
             both.append(last[last["layer"] == last["layer"].max()].assign(layer=row, sentence=got.prompt, version=version))
             lines.append(answer_view.watched_of(got).assign(version=version))
-        tokens[choice.name] = pd.concat(both, ignore_index=True)
+        tokens[one.choice.name] = pd.concat(both, ignore_index=True)
     if not tokens:
         return
     stamp = Stamp(f"{', '.join(tokens)}, {first.head} heads, {first.prompt} → {changed.text}")
@@ -145,14 +145,13 @@ def _grids(tokens: Mapping[str, pd.DataFrame], rows: list[str], stamp: Stamp) ->
     st.caption("What the last layer would fill in, best first, as typed and changed; words that are followed below are framed.")
 
 
-def _words(
-    choice: live_models.Choice, head: str, texts: tuple[str, str], best: str, watch: tuple[str, ...], *, alone: bool
-) -> tuple[str, ...]:
+def _words(choice: live_models.Choice, questions: Sequence[Question], best: str, *, alone: bool) -> tuple[str, ...]:
     """Words whose ranks are drawn: of one model its best answer and the followed words; of several one, the same for all."""
+    watch = questions[0].watch
     words = tuple(dict.fromkeys((best, *watch) if alone else (*watch, best)))
-    for text in texts:
+    for question in questions:
         # A gap that has come to open the sentence may want another token, or have none for the word.
-        words, _ = live_models.watchable(choice, head, words, text, None)
+        words, _ = live_models.watchable(choice, replace(question, watch=words))
     return words[: MOST_WORDS if alone else 1]
 
 

@@ -4,10 +4,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures import theme
+from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
-from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name
+from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import count, escape, filled, listing
 
@@ -26,22 +27,22 @@ _FIRST = ("label", "last", "best_inner", "best_layer", "drop", "caption", "autho
 def draw_models(view: View) -> None:
     """Forgotten relations of every model at every k (Table 2 of the paper)."""
     st.markdown("### Forgotten relations")
-    chosen = view.chosen
+    chosen, definition = view.chosen, selection.of(RelationsSelection).definition
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     selection.bound(
         st.segmented_control, "Forgotten means", "definition", view.page, options=list(DEFINITIONS), required=True,
     )  # fmt: skip
-    st.caption(DEFINITIONS[chosen.definition])
-    table = report(view, "forgotten", run_ids=tuple(runs["run_id"]), ks=selection.RANKS, definitions=tuple(DEFINITIONS))
+    st.caption(DEFINITIONS[definition])
+    table = view.report(forgotten, tuple(runs["run_id"]), selection.RANKS, tuple(DEFINITIONS))
     if table.empty:
         st.info(
             filled("{probe_set} has no relations to compare; choose T-REx in the sidebar.", probe_set=set_name(chosen.probe_set)),
             icon=":material/info:",
         )
         return
-    wide = by_model(table, chosen.definition, list(theme.model_colours(view.runs["model"])))
+    wide = by_model(table, definition, list(theme.model_colours(view.runs["model"])))
     models = list(wide["model"])
-    key = f"relations.models.{chosen.definition}.{chosen.head}.{chosen.probe_set}"
+    key = f"relations.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
@@ -86,21 +87,21 @@ def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataF
 
 def draw_relations(view: View) -> None:
     """Every relation of the chosen run: where it is known best, what the last layer lost, and how sure that is."""
-    chosen, run = view.chosen, run_of(view)
-    table = report(view, "relation_forgetting", run_ids=(run["run_id"],), k=chosen.k)
+    chosen, run, definition = view.chosen, run_of(view), selection.of(RelationsSelection).definition
+    table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
         return
     st.markdown(filled("#### {model}, relation by relation", model=chosen.model))
-    lost = table[table[chosen.definition].astype(bool)].sort_values("drop", ascending=False)
+    lost = table[table[definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
         st.markdown(
-            filled("Under “{definition}” its last layer has forgotten no relation at rank ≤ {k}.", definition=chosen.definition, k=chosen.k)
+            filled("Under “{definition}” its last layer has forgotten no relation at rank ≤ {k}.", definition=definition, k=chosen.k)
         )
     else:
         st.markdown(
             filled(
                 "Under “{definition}” its last layer has forgotten **{relations}** of {n}: {names}.",
-                definition=chosen.definition,
+                definition=definition,
                 relations=count(len(lost), "relation"),
                 n=len(table),
                 names=listing(list(lost["label"]), 6),

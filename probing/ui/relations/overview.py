@@ -3,13 +3,17 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.knowledge.onset import half_of_them_by
+from probing.core.knowledge.shares import hits_of
 from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
 from probing.figures.knowledge.relation_map import ORDERS, relation_map, row_facts
+from probing.reports.knowledge.precision import precision_by_relation
 from probing.reports.runs import pairs
+from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
-from probing.ui.frame.reported import report
 from probing.ui.frame.run_choice import set_name
+from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import swapped_words
 from probing.ui.widgets.figure_cache import drawing
@@ -22,9 +26,8 @@ _NO_FACTS = "No facts are left under these filters. Loosen exposure or “answer
 
 def base_run(view: View) -> pd.Series | None:
     """The run of the chosen model's base that asked the same prompts through the same head; None where there is none."""
-    assert view.results is not None
     # Among all runs: a base may have been asked in the run's templates before it was asked in others.
-    stored = view.results.runs()
+    stored = view.read(all_runs)
     stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
     together = pairs(stored)
     mine = together[together["run_id"] == run_of(view)["run_id"]]
@@ -46,10 +49,10 @@ def controls(view: View) -> None:
 def points_of(view: View) -> pd.DataFrame:
     """P@k by relation and layer of the chosen run; with ``base_value`` where the base is taken off."""
     run, base = run_of(view), base_run(view)
-    points = report(view, "precision_by_relation", run_ids=(run["run_id"],), k=view.chosen.k)
-    if base is None or not view.chosen.against_base:
+    points = view.report(precision_by_relation, (run["run_id"],), view.chosen.k)
+    if base is None or not selection.of(RelationsSelection).against_base:
         return points
-    other = report(view, "precision_by_relation", run_ids=(base["run_id"],), k=view.chosen.k)
+    other = view.report(precision_by_relation, (base["run_id"],), view.chosen.k)
     return points.merge(other[["relation", "layer", "value"]].rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left")
 
 
@@ -69,7 +72,7 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
     rows = row_facts(points)
     early = rows.dropna(subset=["onset"])
     if len(early) > 1:
-        half = int(early["onset"].median())
+        half = half_of_them_by([int(layer) for layer in early["onset"]])
         st.markdown(
             filled(
                 "**{early}** of {relations} have a right answer at the last layer. Half of them have reached half of that by "
@@ -81,7 +84,7 @@ def draw_map(view: View, points: pd.DataFrame) -> None:
             )
         )
     blocks.figure(
-        drawing(relation_map, points, k=chosen.k, order=chosen.row_order, base=base), table=points,
+        drawing(relation_map, points, k=chosen.k, order=selection.of(RelationsSelection).row_order, base=base), table=points,
         stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
         caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
         + (filled(" than {base} knows there; orange: fewer", base=base) if base else "")
@@ -102,7 +105,7 @@ def _by_hand(view: View, points: pd.DataFrame) -> None:
         cell = points[(points["relation"] == relation) & (points["layer"] == layer)]
         if len(cell) and pd.notna(cell["value"].iloc[0]):
             n = int(cell["n"].iloc[0])
-            hits = round(float(cell["value"].iloc[0]) * n)
+            hits = hits_of(float(cell["value"].iloc[0]), n)
             facts_link.link(
                 view, filled("Open {hits:,} of {n:,} facts", hits=hits, n=n), relation=relation, at_layer=layer, at_rank=view.chosen.k
             )
@@ -116,7 +119,7 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
     st.markdown("### Some relations through the layers")
     rows = points.sort_values("label").drop_duplicates("relation")
     labels = {row.relation: f"{row.label} ({row.cardinality})" if row.cardinality else str(row.label) for row in rows.itertuples()}
-    shown = [name for name in view.chosen.relations if name in labels][:MOST_LINES] or _telling(points)
+    shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MOST_LINES] or _telling(points)
     selection.bound(
         st.multiselect, "Relations", "relations", view.page, value=tuple(shown), options=list(labels), format_func=labels.__getitem__,
         max_selections=MOST_LINES,

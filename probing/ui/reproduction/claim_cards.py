@@ -11,6 +11,7 @@ from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED
 from probing.reports.reproduction.tables import Gathered, Reproduction
 from probing.ui.frame import navigation
 from probing.ui.frame.page import View
+from probing.ui.frame.selection import ALL_FACTS
 from probing.ui.reproduction.paper_tables import published, stamp
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import code, escape, filled
@@ -86,19 +87,18 @@ _RELATIONS = ("some relations double", "some relations are best inside", "rankin
 def _view_of(name: str, gathered: Gathered) -> tuple[str, str, dict[str, Any]]:
     """The page, words and fields of the view that a claim is about."""
     family, head = gathered.family, gathered.runs["head"].iloc[0]
-    everything = {"exposures": (), "in_subject": "any"}
     if name in _RELATIONS:
         one = {"model": family.base, "head": head, "probe_set": "trex", "k": 1, "definition": "authors"}
-        return "relations", "See the relations", one | everything
+        return "relations", "See the relations", one | ALL_FACTS
     if name in _CURVES:
         models = tuple(family.members[one] for one in _CURVES[name] if one in family.members) or family.models
         metric = "p_at_100" if name == "other ranks show the same" else "p_at_1"
         view: dict[str, Any] = {"models": models, "heads": (head,), "probe_sets": ("trex",), "metric": metric, "average": "macro"}
-        return "layer_curves", "See the curves", view | {"panels": False} | everything
+        return "layer_curves", "See the curves", view | {"panels": False} | ALL_FACTS
     tuned = [model for objective, model in family.members.items() if objective != BASE]
     if name == "fine-tuning always forgets" and tuned:
         pair = {"tuned": tuned[0], "versus_model": family.base, "head": head, "probe_set": "trex", "k": 1}
-        return "compare", "Compare the models", pair | everything
+        return "compare", "Compare the models", pair | ALL_FACTS
     sets = tuple(dict.fromkeys(gathered.runs["probe_set"]))
     bars = {"models": family.models, "heads": (head,), "probe_sets": sets, "k": 1, "average": "micro"}
-    return "home", "See last layer and total", bars | everything
+    return "home", "See last layer and total", bars | ALL_FACTS

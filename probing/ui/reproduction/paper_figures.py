@@ -1,7 +1,5 @@
 """Figures 1 to 18 of the paper, drawn with our numbers."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -13,21 +11,14 @@ from probing.figures.knowledge.total_bars import total_bars
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.reports.reproduction.evidence import BASE
 from probing.reports.reproduction.tables import OTHER_FACTS, Gathered, beside, shown_set
-from probing.store.database import Database
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.reproduction.paper_tables import published, stamp
+from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
-
-_ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _of_relations(data_version: str, run_id: str, _database: Database) -> pd.DataFrame:
-    return precision_by_relation(_database, (run_id,), k=1)
 
 
 def draw(view: View, gathered: Gathered) -> None:
@@ -35,7 +26,7 @@ def draw(view: View, gathered: Gathered) -> None:
     paper = published()
     titles = {one.number: f"Figure {one.number}: {one.title}" for one in paper.figures}
     selection.bound(st.selectbox, "Figure", "figure", view.page, options=list(titles), format_func=titles.__getitem__)
-    figure = paper.figure(view.chosen.figure)
+    figure = paper.figure(selection.of(ReproductionSelection).figure)
     st.markdown(filled("**The paper's figure.** {shows}", shows=figure.shows))
     sets = _sets(gathered, figure)
     objectives = [paper.objective(name) for name in figure.models]
@@ -119,8 +110,7 @@ def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     if runs.empty:
         st.info(filled("{base} was not probed on T-REx with these heads.", base=gathered.family.base))
         return
-    assert view.results is not None
-    table = _of_relations(view.results.data_version, runs["run_id"].iloc[0], view.results.database)
+    table = view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1)
     table = table[table["relation"].isin(figure.relations)]
     table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(
@@ -130,12 +120,12 @@ def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     )  # fmt: skip
     navigation.link(
         "relations", "Open with all controls on Relations", model=gathered.family.base, head=runs["head"].iloc[0], probe_set="trex", k=1,
-        relations=figure.relations, **_ALL_FACTS,
+        relations=figure.relations, **selection.ALL_FACTS,
     )  # fmt: skip
 
 
 def _link(page: str, gathered: Gathered, table: pd.DataFrame, label: str, **changes) -> None:
     navigation.link(
         page, label, models=tuple(dict.fromkeys(table["model"])), heads=tuple(dict.fromkeys(gathered.runs["head"])),
-        probe_sets=tuple(dict.fromkeys(table["probe_set"])), **changes, **_ALL_FACTS,
+        probe_sets=tuple(dict.fromkeys(table["probe_set"])), **changes, **selection.ALL_FACTS,
     )  # fmt: skip

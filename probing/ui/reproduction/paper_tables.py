@@ -9,9 +9,10 @@ from probing.core.registry import read_registry
 from probing.reports.reproduction.evidence import BASE
 from probing.reports.reproduction.tables import NOT_PUBLISHED, Family, Gathered, Reproduction, families, lay_beside
 from probing.store.database import Database
-from probing.ui.frame import selection
+from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
+from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, count, filled
 
@@ -27,20 +28,21 @@ def published() -> Published:
     return read_published()
 
 
-@st.cache_data(max_entries=8, show_spinner="Counting what the family knows …")
-def _laid_beside(data_version: str, base: str, head: str, _database: Database, _family: Family) -> Reproduction:
-    return lay_beside(_database, _family, head, published())
+@st.cache_data(max_entries=8, show_spinner="Counting what the family knows …", hash_funcs=reads.BY_DATA)
+def _laid_beside(database: Database, base: str, head: str, _family: Family) -> Reproduction:
+    return lay_beside(database, _family, head, published())
 
 
 def choose_family(view: View) -> Reproduction:
     """Lets the visitor choose family and head, says who is missing, and gives the family's numbers."""
+    own = selection.of(ReproductionSelection)
     found = {family.base: family for family in families(view.runs, read_registry(), published())}
-    if view.chosen.family and view.chosen.family not in found:
-        st.info(filled("Not in these results, so left aside: {family}", family=view.chosen.family), icon=":material/link_off:")
-    family = found.get(view.chosen.family) or next(iter(found.values()))
+    if own.family and own.family not in found:
+        st.info(filled("Not in these results, so left aside: {family}", family=own.family), icon=":material/link_off:")
+    family = found.get(own.family) or next(iter(found.values()))
     there = set(view.runs.loc[view.runs["model"].isin(family.models), "head"])
     heads = [head for head in HEADS if head in there] + sorted(there - set(HEADS))
-    head = view.chosen.family_head if view.chosen.family_head in heads else heads[0]
+    head = own.family_head if own.family_head in heads else heads[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.selectbox, "Family", "family", view.page, value=family.base, options=list(found),
@@ -48,8 +50,8 @@ def choose_family(view: View) -> Reproduction:
         )  # fmt: skip
         selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
     _say_what_it_is(family)
-    assert view.results is not None
-    laid = _laid_beside(view.results.data_version, family.base, head, view.results.database, family)
+    assert view.database is not None
+    laid = _laid_beside(view.database, family.base, head, family)
     if laid.gathered.runs.empty:
         words = (
             "{base} was asked neither with LAMA's templates nor with ours under {head} heads, so there is nothing to lay beside the paper."

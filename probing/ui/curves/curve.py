@@ -6,9 +6,11 @@ import streamlit as st
 from probing.core.metrics import METRICS
 from probing.figures.knowledge.layer_curve import layer_curve, series_name
 from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
+from probing.store.knowledge.fact_queries import count_facts
+from probing.ui.curves.selection import METRICS as SHOWN
+from probing.ui.curves.selection import CurvesSelection
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.results import Results
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import swapped_words
@@ -21,31 +23,10 @@ _POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "hig
 _RANK = {"p_at_10": 10, "p_at_100": 100}
 
 
-@st.cache_data(max_entries=64, show_spinner="Averaging …")
-def points(
-    data_version: str, _results: Results, runs: tuple[tuple[str, str, str, str], ...], metric: str, average: str,
-    exposures: tuple[str, ...] | None, in_subject: bool | None,
-) -> pd.DataFrame:  # fmt: skip
-    """A metric by run and layer with its interval and baselines.
-
-    Args:
-        data_version: fingerprint of the data; part of the cache's key.
-        runs: (run id, model, head, probe set) of each.
-        metric: a key of ``METRICS`` among ``selection.CURVE_METRICS``.
-        average: ``macro`` or ``micro``.
-        exposures, in_subject: filters; None keeps all.
-
-    Returns:
-        One row per run and layer, shares in [0, 1]: ``run_id, model, head, probe_set, layer, value, low, high, n,
-        relations, majority, swapped, swapped_n``. A baseline that is not defined is empty.
-    """
-    return by_layer(_results.database, [run[0] for run in runs], metric, average, exposures, in_subject)[_POINTS]
-
-
 def controls(view: View) -> None:
     """Metric, average and panels."""
     selection.bound(
-        st.segmented_control, "Metric", "metric", view.page, options=list(selection.CURVE_METRICS), required=True, wrap=True,
+        st.segmented_control, "Metric", "metric", view.page, options=list(SHOWN), required=True, wrap=True,
         format_func=lambda name: METRICS[name].label,
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
@@ -58,23 +39,21 @@ def controls(view: View) -> None:
 
 def draw(view: View) -> pd.DataFrame:
     """Draws the curves of the chosen runs; returns their points."""
-    chosen, runs = view.chosen, view.overlaid
-    key = tuple(runs[["run_id", "model", "head", "probe_set"]].itertuples(index=False, name=None))
-    assert view.results is not None
-    table = points(view.results.data_version, view.results, key, chosen.metric, chosen.average, view.exposures, view.in_subject)
-    metric = METRICS[chosen.metric]
+    chosen, own, runs = view.chosen, selection.of(CurvesSelection), view.overlaid
+    table = view.report(by_layer, tuple(runs["run_id"]), own.metric, chosen.average)[_POINTS]
+    metric = METRICS[own.metric]
     if table["value"].isna().all():
         st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
         return table.iloc[:0]
     names = {name: set_name(name) for name in table["probe_set"].unique()}
     drawn = drawing(
         layer_curve, table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names,
-        panels=chosen.panels, controls=view.controls,
+        panels=own.panels, controls=view.controls,
     )  # fmt: skip
     filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
     blocks.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(runs["run_id"])), name="layer-curves",
-        caption=_caption(chosen.metric, table), on_point=_remember,
+        caption=_caption(own.metric, table), on_point=_remember,
         alt=f"{metric.label} by layer for {', '.join(chosen.models)}",
     )  # fmt: skip
     return table
@@ -118,12 +97,9 @@ def choose_point(view: View, table: pd.DataFrame) -> None:
         line, number = st.columns(2)
         line.selectbox("Line", list(names), format_func=names.__getitem__, key="layer_curves.line", on_change=moved)
         number.select_slider("Layer", layers, key="layer_curves.layer", on_change=moved)
-        row, k = runs.loc[run_id], _RANK.get(view.chosen.metric, 1)
+        row, k = runs.loc[run_id], _RANK.get(selection.of(CurvesSelection).metric, 1)
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]
-        assert view.results is not None
-        hits = view.results.read(
-            "count_facts", run_id=run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject
-        )
+        hits = view.read(count_facts, run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject)
         st.markdown(filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer))
         run = {name: row[name] for name in ("model", "head", "probe_set")}
         facts_link.link(view, "Show these facts", **run, at_layer=layer, at_rank=k)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from probing.core.metrics import METRICS, Metric
 from probing.core.registry import read_registry
+from probing.store.run_queries import runs as all_runs
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
@@ -144,11 +145,11 @@ def provenance(view: View) -> None:
         "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."
     )
     st.markdown("### Runs in the store")
-    runs = view.results.runs() if view.results else pd.DataFrame()
+    runs = view.read(all_runs) if view.database else pd.DataFrame()
     if runs.empty:
         blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
         return
-    assert view.results is not None
+    assert view.database is not None
     shown = runs.assign(left_out=[left_out_text(text) for text in runs["left_out"]], probe_set=runs["probe_set"].map(set_name))
     columns = [
         "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "model_revision", "objective", "role",

@@ -1,0 +1,25 @@
+"""From which layer on a relation is known: the first layer that reaches half of what the last one knows."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+
+def onset(by_layer: Mapping[int, float], last: int) -> int | None:
+    """The first layer from 1 with at least half of the last layer's value.
+
+    Args:
+        by_layer: layer -> share known.
+        last: number of the last layer.
+
+    Returns:
+        None where the last layer knows nothing, or has no value.
+    """
+    known = by_layer.get(last, 0.0)
+    if not known > 0:
+        return None
+    return min((layer for layer, value in by_layer.items() if layer >= 1 and value >= known / 2), default=None)
+
+
+def half_of_them_by(onsets: Sequence[int]) -> int:
+    """The layer by which half of these relations have reached their onset."""
+    return int(median(onsets))

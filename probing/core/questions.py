@@ -1,0 +1,48 @@
+"""What is asked of a model live, and why a sentence cannot be asked."""
+
+from dataclasses import dataclass
+
+from probing.core.errors import PromptError
+
+
+@dataclass(frozen=True)
+class Question:
+    """A sentence with a gap, and what is wanted of every layer.
+
+    Attributes:
+        prompt: the sentence, its gaps written ``[MASK]``.
+        head: kind of the heads that read the layers.
+        top: tokens a layer.
+        watch: words to follow, each one token.
+        mask: which of several gaps is read, from 0; None where there is one, or where every gap is meant.
+    """
+
+    prompt: str
+    head: str
+    top: int = 5
+    watch: tuple[str, ...] = ()
+    mask: int | None = None
+
+
+class NoMask(PromptError):
+    """The prompt has no mask."""
+
+
+class SeveralMasks(PromptError):
+    """The prompt has several masks and none was chosen."""
+
+    def __init__(self, message: str, positions: tuple[int, ...]):
+        super().__init__(message)
+        self.positions = positions
+
+
+class TooLong(PromptError):
+    """The prompt has more word pieces than the model takes."""
+
+    def __init__(self, message: str, pieces: int, limit: int):
+        super().__init__(message)
+        self.pieces, self.limit = pieces, limit
+
+
+class UnknownWord(PromptError):
+    """A watched word is not one token of the vocabulary."""

@@ -1,0 +1,40 @@
+"""What is chosen on the facts page: which facts are listed, and which one is shown whole."""
+
+from dataclasses import dataclass
+
+from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
+
+ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
+KNOWN = ("any", "ever", "never")
+#: Which facts of a pair of models are listed; ``""`` lists those of one model.
+PARTS = ("", "kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased")
+
+
+@declared("facts", *ONE_RUN, *FILTERS)
+@dataclass(frozen=True)
+class FactsSelection:
+    """The page's own choices.
+
+    Attributes:
+        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, sheet: which facts are listed.
+        fact: id of the fact shown whole.
+        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed, known being
+            rank <= ``part_k`` at the last layer.
+        fact_models: models laid beside ``model`` for one fact; none means its base.
+    """
+
+    relation: str = noted("", of=("probe_set",))
+    text: str = ""
+    known: str = one_of(KNOWN)
+    known_at: int | None = None
+    first_known: int | None = None
+    last_known: int | None = None
+    at_layer: int | None = None
+    at_rank: int = one_of(RANKS)
+    order: str = one_of(ORDERS)
+    sheet: int = noted(1, of=("model", "probe_set"))
+    fact: str = noted("", of=("model", "probe_set"))
+    versus: str = ""
+    part: str = one_of(PARTS)
+    part_k: int = one_of(RANKS)
+    fact_models: tuple[str, ...] = noted((), kept=True)

@@ -1,0 +1,95 @@
+"""Stored results for pages: the database is made when first needed, every read is cached by the data's fingerprint.
+
+A read is a call of a function of ``probing.store`` or ``probing.reports`` with the database first: ``read(count_facts, database, run_id)``
+stands for ``count_facts(database, run_id)``. Its result is kept under the function's name, the data's fingerprint and all other arguments.
+"""
+
+import atexit
+import hashlib
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import streamlit as st
+
+from probing.core.paths import database_folder, result_folders
+from probing.store.build import built_database
+from probing.store.database import Database
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Arguments = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
+
+#: How Streamlit's caches tell databases apart.
+BY_DATA: dict[str | type, Callable[[Any], Hashable]] = {Database: lambda database: database.data_version}
+
+
+def open_results() -> Database:
+    """Opens the database, building it first if a results file is new.
+
+    Raises:
+        StoreError: if a results file or the database cannot be used; the message says what to do.
+    """
+    sources = result_folders()
+    state = [_state(path) for folder in sources for path in sorted(folder.rglob("*.parquet"))]
+    # One text: Streamlit would take a tuple apart, which for hundreds of files takes as long as drawing a page.
+    return _open(tuple(map(str, sources)), str(database_folder()), hashlib.sha256(repr(state).encode()).hexdigest())
+
+
+def _state(path: Path) -> tuple[str, int, int] | None:
+    """What tells a file from its next version; None if it vanished while the folder was read."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return str(path), stat.st_size, stat.st_mtime_ns
+
+
+#: The app stays below 1 GB also while it builds a database of ten million predictions; `build` takes half the time.
+_BUILD_MEMORY = "256MB"
+
+
+@st.cache_resource(max_entries=3, show_spinner="Making the database from the stored results (once) …")
+def _open(sources: tuple[str, ...], target: str, state: str) -> Database:
+    return built_database([Path(source) for source in sources], Path(target), memory=_BUILD_MEMORY)
+
+
+def read(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+    """The function's result for this state of the data, from the cache if it was asked before.
+
+    Args:
+        function: defined at the top of a module of ``probing``.
+        database: its first argument.
+        args, kwargs: its others; tuples, not lists.
+
+    Raises:
+        TypeError: for a function within a function: values that it closes over would not be part of its name.
+    """
+    return _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+
+
+def counted(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+    """As ``read``, for what takes long enough to say so."""
+    return _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+
+
+def _name(function: Callable) -> str:
+    if "<" in function.__qualname__:
+        raise TypeError(
+            f"got {function.__qualname__}, expected a function at the top of a module: only its name is part of the cache's key"
+        )
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+@st.cache_data(max_entries=400, show_spinner=False, hash_funcs=BY_DATA)
+def _read(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
+    return _function(database, *arguments[0], **dict(arguments[1]))
+
+
+@st.cache_data(max_entries=200, show_spinner="Counting …", hash_funcs=BY_DATA)
+def _counted(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
+    return _function(database, *arguments[0], **dict(arguments[1]))
+
+
+# A database that is open when Python ends makes DuckDB print a page of warnings.
+atexit.register(_open.clear)

@@ -1,0 +1,80 @@
+"""What is chosen on one page holds on the next: shared choices everywhere, a page's own until the visitor comes back."""
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import PAGES
+
+
+@pytest.fixture
+def go(visit) -> Callable[..., AppTest]:
+    """A visit that begins on a page of the store with several models."""
+
+    def begun(page: str, query: dict | None = None) -> AppTest:
+        return visit(page, "several", query)
+
+    return begun
+
+
+def linked(app: AppTest, name: str) -> list[str]:
+    """A field's values in the page's link."""
+    values = dict(app.query_params).get(name, [])
+    return values if isinstance(values, list) else [values]
+
+
+def turn_to(app: AppTest, page: str) -> AppTest:
+    """As a click on the link in the sidebar does."""
+    place = Path(PAGES[page]).stem.partition("_")[2]
+    (link,) = [one for one in app.sidebar.get("page_link") if one.proto.page == place]
+    app.switch_page(PAGES[page])
+    app.query_params.clear()
+    for name, values in parse_qs(link.proto.query_string).items():
+        app.query_params[name] = values
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_shared_filters_and_the_run_hold_on_the_next_page(go):
+    app = go("facts")
+    other = next(name for name in app.selectbox(key="facts.model").options if name != app.selectbox(key="facts.model").value)
+    app.selectbox(key="facts.model").set_value(other).run()
+    app.multiselect(key="facts.exposures").set_value(["unseen"]).run()
+    turn_to(app, "relations")
+    assert app.selectbox(key="relations.model").value == other
+    assert app.multiselect(key="relations.exposures").value == ["unseen"]
+    assert linked(app, "model") == [other] and linked(app, "exposures") == ["unseen"]
+
+
+def test_a_pages_own_choice_is_there_when_the_visitor_comes_back(go):
+    app = go("facts")
+    app.selectbox(key="facts.order").set_value("fact").run()
+    turn_to(app, "live")
+    assert not linked(app, "order")
+    turn_to(app, "facts")
+    assert app.selectbox(key="facts.order").value == "fact" and linked(app, "order") == ["fact"]
+
+
+@pytest.mark.parametrize("page", ["relations", "facts"])
+def test_what_belongs_to_a_run_begins_anew_on_every_page_with_another_run(go, page):
+    app = go("facts")
+    relation = next(one for one in app.selectbox(key="facts.relation").options if one != "all relations")
+    app.selectbox(key="facts.relation").select(relation).run()
+    next(one for one in app.button if one.label == "Random").click().run()
+    assert linked(app, "fact")
+    chosen = linked(app, "relation")
+    turn_to(app, page)
+    models = app.selectbox(key=f"{page}.model")
+    app.selectbox(key=f"{page}.model").set_value(next(name for name in models.options if name != models.value)).run()
+    turn_to(app, "facts")
+    assert linked(app, "relation") == chosen != [], "a relation is of the probe set, not of the model"
+    assert not linked(app, "fact")
+    turn_to(app, page)
+    sets = app.selectbox(key=f"{page}.probe_set")
+    sets.select_index(next(n for n in range(len(sets.options)) if n != sets.index)).run()
+    turn_to(app, "facts")
+    assert app.selectbox(key="facts.relation").value == "" and not linked(app, "relation")

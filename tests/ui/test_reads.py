@@ -1,0 +1,62 @@
+"""Reads of pages: typed calls whose results are kept for one state of the data."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from probing.store.database import Database
+from probing.ui.frame import reads
+
+CALLS: list[tuple] = []
+
+
+def counted_here(db, *ids, limit=5):
+    CALLS.append((db.data_version, ids, limit))
+    return len(CALLS)
+
+
+@pytest.fixture(autouse=True)
+def empty():
+    CALLS.clear()
+    reads._read.clear()
+    reads._counted.clear()
+
+
+def database(version: str) -> Database:
+    return Database(SimpleNamespace(), None, version)
+
+
+@pytest.mark.parametrize("read", [reads.read, reads.counted])
+def test_a_read_is_made_once_for_each_state_of_the_data_and_each_argument(read):
+    first = read(counted_here, database("one"), "a", limit=3)
+    assert read(counted_here, database("one"), "a", limit=3) == first
+    assert read(counted_here, database("two"), "a", limit=3) != first
+    assert read(counted_here, database("one"), "b", limit=3) != first
+    assert read(counted_here, database("one"), "a", limit=4) != first
+    assert len(CALLS) == 4
+
+
+def test_functions_of_one_name_in_two_modules_are_told_apart(monkeypatch):
+    first = reads.read(counted_here, database("one"))
+    monkeypatch.setattr(counted_here, "__module__", "elsewhere")
+    assert reads.read(counted_here, database("one")) != first
+
+
+def test_a_table_among_the_arguments_is_part_of_the_key():
+    def given(*values):
+        return reads.counted(counted_here, database("one"), pd.DataFrame({"run_id": values}))
+
+    assert given("a", "b") == given("a", "b") != given("a", "c")
+
+
+@pytest.mark.parametrize("read", [reads.read, reads.counted])
+def test_a_function_that_may_close_over_values_is_refused(read):
+    limit = 3
+
+    def within(db):
+        return limit
+
+    for function in (within, lambda db: limit):
+        with pytest.raises(TypeError, match="top of a module"):
+            read(function, database("one"))
