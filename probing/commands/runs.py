@@ -16,10 +16,11 @@ def runs(
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
     from probing.store.parquet import read_table
+    from probing.store.sources import files_of
 
     rows = []
     for place in folder or result_folders():
-        for path in sorted(place.rglob("runs-*.parquet")):
+        for path in files_of("runs", place):
             try:
                 rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
             except SchemaVersionError as error:

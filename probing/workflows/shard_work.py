@@ -57,7 +57,7 @@ def probe_job(opened: ProbeWork, model: str, base: str | None, heads: Path | Non
         "base": base,
         "device": opened.encoder.device.type,
         "heads": str(heads.absolute()) if heads else None,
-        "config": opened.config.model_dump(),
+        "config": opened.config.model_dump(by_alias=True),
         "work": str(opened.work.absolute()),
         "states_cache": str(opened.states_cache.absolute()),
         "layers": list(opened.layers),
@@ -96,7 +96,7 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWork:
         "version": (__version__, config.code_version),
         "weights": (encoder.identity, config.weights),
         "configuration": (encoder.configuration, config.configuration),
-        "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.head_recipe),
+        "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.recipe),
         "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"]),
     }
     for what, (got, expected) in here.items():
