@@ -9,6 +9,7 @@ import typer
 from probing.core.errors import SchemaVersionError
 from probing.core.paths import result_folders
 from probing.store.parquet import read_table
+from probing.store.sources import files_of
 
 
 def runs(
@@ -18,7 +19,7 @@ def runs(
     """List the runs with their fingerprint, counts and what was left out."""
     rows = []
     for place in folder or result_folders():
-        for path in sorted(place.rglob("runs-*.parquet")):
+        for path in files_of("runs", place):
             try:
                 rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
             except SchemaVersionError as error:

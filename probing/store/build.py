@@ -17,11 +17,13 @@ from probing.core.files.atomic import place_file, write_whole
 from probing.core.files.checksums import file_sha256
 from probing.core.files.disk_errors import require_writable
 from probing.store import increment
+from probing.store.completeness import Counted, counted_in_database, lack
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
 from probing.store.knowledge.by_layer import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
 from probing.store.parquet import read_table
+from probing.store.run_tables import STORED, create_run_tables, drop_runs, part_runs
 from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
@@ -157,10 +159,13 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:
                 increment.begin(connection)
+            create_run_tables(connection)
             for table in SCHEMAS:
-                connection.execute(create_statement(table))
+                if table != "runs":
+                    connection.execute(create_statement(table, SCHEMAS[table]))
             for table in _PLAIN_TABLES:
                 _load_plain(connection, table, [file for file in others if file.table == table], step, notes)
+            part_runs(connection)
             if add:
                 predictions = increment.new_predictions(connection, predictions, notes)
                 steps = done + len(predictions) + len(STATEMENTS) + 1
@@ -199,8 +204,8 @@ def _load_plain(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
 ) -> None:
     """Rows of all files; of several with the same key the first."""
-    key = ", ".join(KEYS[table])
-    connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS place FROM {table}")
+    key, target = ", ".join(KEYS[table]), STORED if table == "runs" else table
+    connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS place FROM {target}")
     for place, file in enumerate(files):
         step(f"reading {file.name}")
         rows = _read(file, notes)
@@ -211,7 +216,7 @@ def _load_plain(
         connection.unregister("incoming")
     columns = ", ".join(SCHEMAS[table].names)
     connection.execute(
-        f"INSERT INTO {table} SELECT {columns} FROM (SELECT DISTINCT ON ({key}) * FROM loading ORDER BY {key}, place, {columns}) "
+        f"INSERT INTO {target} SELECT {columns} FROM (SELECT DISTINCT ON ({key}) * FROM loading ORDER BY {key}, place, {columns}) "
         f"ORDER BY {', '.join(SORT[table])}"
     )
     connection.execute("DROP TABLE loading")
@@ -220,7 +225,7 @@ def _load_plain(
 def _load_predictions(
     connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
 ) -> None:
-    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM runs").fetchall()}
+    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM fact_runs").fetchall()}
     source_of: dict[str, int] = {}
     seen: set[str] = set()
     for file in files:
@@ -244,36 +249,24 @@ def _load_predictions(
 
 
 def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
-    """Counts of a run with missing or doubled rows would look like results, so it is left out whole.
-
-    A replicate may hold its last layer only: one row a fact.
-    """
-    incomplete = connection.execute("""
-        WITH per_fact AS (
-            SELECT run_id, fact_id, count(*) AS n, min(layer) AS first_layer,
-                bit_count(bit_or(CASE WHEN layer < 64 THEN 1::UBIGINT << layer::UBIGINT END)) AS layers
-            FROM predictions GROUP BY run_id, fact_id
-        ), found AS (
-            SELECT q.run_id, sum(q.n) AS n, min(q.first_layer) AS first_layer, sum(q.layers) FILTER (f.fact_id IS NOT NULL) AS good
-            FROM per_fact q LEFT JOIN facts f ON f.fact_id = q.fact_id GROUP BY q.run_id
-        ), wanted AS (
-            SELECT r.run_id, coalesce(p.n, 0) AS n, coalesce(p.good, 0) AS good,
-                r.n_probed * CASE WHEN r.role = 'replicate' AND p.first_layer = r.layers - 1 THEN 1 ELSE r.layers END AS expected
-            FROM runs r LEFT JOIN found p ON p.run_id = r.run_id
-        )
-        SELECT run_id, expected, n, good FROM wanted WHERE n <> expected OR good <> expected ORDER BY run_id
-    """).fetchall()
-    for run_id, expected, rows, good in incomplete:
+    """Counts of a run with missing or doubled rows would look like results, so it is left out whole."""
+    found = counted_in_database(connection)
+    for run in connection.sql("SELECT run_id, role, layers, n_probed FROM fact_runs ORDER BY run_id").to_arrow_table().to_pylist():
+        run_id = run["run_id"]
+        lacking = lack(run, found.get(run_id, Counted()))
+        if lacking.complete:
+            continue
         _log.warning(
-            "run %s is left out of the database: %d predictions, %d of them distinct with a known fact, expected %d; "
-            "`python -m probing check` says what is wrong",
+            "run %s is left out of the database: %d predictions, expected %d; %d of them repeat a fact and layer, %d of its facts are not "
+            "stored; `python -m probing check` says what is wrong",
             run_id,
-            rows,
-            good,
-            expected,
+            lacking.counted.rows,
+            lacking.expected,
+            lacking.counted.repeated,
+            lacking.counted.strange_facts,
         )
-        for table in ("predictions", "runs"):
-            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+        connection.execute("DELETE FROM predictions WHERE run_id = ?", [run_id])
+        drop_runs(connection, "run_id = ?", [run_id])
 
 
 def _point_to(target: Path, final: Path, version: str, sha256: str) -> None:

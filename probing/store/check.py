@@ -1,6 +1,5 @@
 """What is wrong with a store: every problem in words, none repaired."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
+from probing.core.provenance import canonical_json, fingerprint_of
+from probing.store.completeness import Counted, counted_in_tables, lack
 from probing.store.database import BUILD_COMMAND, current_version, is_whole
 from probing.store.knowledge.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
@@ -22,8 +23,8 @@ _Read = tuple[SourceFile, pa.Table]
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
     """Names every problem of the runs below the folders, and of the database made from them.
 
-    Checked: every file is readable and ours; keys are unique; a run has ``n_probed * layers`` predictions of facts that are stored (a
-    replicate may have the ``n_probed`` of its last layer only), and its id is the fingerprint of its configuration; every swapped
+    Checked: every file is readable and ours; keys are unique; a run is complete (``store.completeness``), and its id is the fingerprint
+    of its configuration; every swapped
     rank has a lender that can lend, where the run names its lenders; what several files say of one thing agrees; predictions belong to
     a run; its tokenizer has a vocabulary; read = probed + left out; the database is made from these very files.
 
@@ -72,10 +73,9 @@ def fingerprint_problem(run_id: str, config: str) -> str | None:
         content = json.loads(config)
     except ValueError as error:
         return f"run {run_id}: its configuration is not JSON: {error}"
-    canonical = [json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii) for ascii in (True, False)]
-    if config not in canonical:
+    if config not in (canonical_json(content), canonical_json(content, ascii_only=False)):
         return f"run {run_id}: its configuration is not canonical JSON (sorted keys, no spaces)"
-    found = hashlib.sha256(config.encode()).hexdigest()[:16]
+    found = fingerprint_of(config)
     return None if found == run_id else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
 
 
@@ -120,31 +120,24 @@ def _copies(read: Sequence[_Read]) -> list[str]:
 def _runs(rows: dict[str, list[_Read]]) -> list[str]:
     problems = []
     facts = _together(rows, "facts", ["fact_id"]).column("fact_id").unique()
-    predictions = _predictions_as_built(rows["predictions"])
-    by_run = predictions.group_by("run_id").aggregate([("fact_id", "count"), ("layer", "min")]).to_pylist()
-    counts = {row["run_id"]: row["fact_id_count"] for row in by_run}
-    first_layer = {row["run_id"]: row["layer_min"] for row in by_run}
-    distinct = predictions.group_by(["run_id", "fact_id", "layer"]).aggregate([]).group_by("run_id").aggregate([("fact_id", "count")])
-    for row in distinct.to_pylist():
-        if doubled := counts[row["run_id"]] - row["fact_id_count"]:
-            problems.append(f"run {row['run_id']}: {doubled} predictions are duplicates of a fact and layer")
-    known = pc.is_in(predictions.column("fact_id"), value_set=facts)
-    orphans = predictions.filter(pc.invert(known)).group_by("run_id").aggregate([("fact_id", "count_distinct")]).to_pylist()
-    for row in orphans:
-        problems.append(f"run {row['run_id']}: {row['fact_id_count_distinct']} facts of its predictions are in no facts file")
+    counted = counted_in_tables(_predictions_as_built(rows["predictions"]), facts)
+    for run_id, found in counted.items():
+        if found.repeated:
+            problems.append(f"run {run_id}: {found.repeated} predictions are duplicates of a fact and layer")
+    for run_id, found in counted.items():
+        if found.strange_facts:
+            problems.append(f"run {run_id}: {found.strange_facts} facts of its predictions are in no facts file")
     tokenizers = set(_together(rows, "vocabulary", ["tokenizer"]).column("tokenizer").unique().to_pylist())
     runs: dict[str, dict] = {}
     for _, table in rows["runs"]:
         for run in table.to_pylist():
             runs.setdefault(run["run_id"], run)
     for run_id, run in sorted(runs.items()):
-        last_only = run["role"] == "replicate" and first_layer.get(run_id) == run["layers"] - 1
-        layers = 1 if last_only else run["layers"]
-        expected = run["n_probed"] * layers
-        if counts.get(run_id, 0) != expected:
+        lacking = lack(run, counted.get(run_id, Counted()))
+        if lacking.wrong_number:
             problems.append(
-                f"run {run_id}: {counts.get(run_id, 0)} predictions, expected {expected} "
-                f"({run['n_probed']} facts x {layers} layer{'' if layers == 1 else 's'}); run `probe` again to complete it"
+                f"run {run_id}: {lacking.counted.rows} predictions, expected {lacking.expected} "
+                f"({run['n_probed']} facts x {lacking.layers} layer{'' if lacking.layers == 1 else 's'}); run `probe` again to complete it"
             )
         if problem := fingerprint_problem(run_id, run["config"]):
             problems.append(problem)
@@ -152,7 +145,7 @@ def _runs(rows: dict[str, list[_Read]]) -> list[str]:
             problems.append(problem)
         if run["tokenizer"] not in tokenizers:
             problems.append(f"run {run_id}: no vocabulary file has its tokenizer {run['tokenizer']!r}")
-    unfinished = sorted(set(counts) - set(runs))
+    unfinished = sorted(set(counted) - set(runs))
     problems += [f"run {run_id}: has predictions but no row in any runs file; run `probe` again to complete it" for run_id in unfinished]
     return problems
 

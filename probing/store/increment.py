@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from probing.core.errors import SchemaVersionError
 from probing.store.parquet import read_table
-from probing.store.schema import SCHEMAS, SORT
+from probing.store.run_tables import RUN_TABLES, drop_runs
+from probing.store.schema import SCHEMAS
 from probing.store.sources import SourceFile
 
 _NEW = "addition"
@@ -68,7 +69,7 @@ def begin(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> list[SourceFile]:
-    """Leaves in the addition's ``runs`` those that must be counted, and gives the files of predictions that hold them.
+    """Leaves in the addition's tables of runs those that must be counted, and gives the files of predictions that hold them.
 
     All other tables of the addition are loaded already.
 
@@ -86,7 +87,7 @@ def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[Sourc
         raise UnusualError(f"{len(touched)} of {len(done)} runs must be counted again")
     counted = touched | (_ids(connection, "SELECT run_id FROM runs") - done)
     connection.execute("CREATE TEMP TABLE counted AS SELECT unnest(?::VARCHAR[]) AS run_id", [sorted(counted)])
-    connection.execute("DELETE FROM runs WHERE run_id NOT IN (SELECT run_id FROM counted)")
+    drop_runs(connection, "run_id NOT IN (SELECT run_id FROM counted)", [])
     return [file for file in files if counted.intersection(notes.runs_of.get(file.sha256, ()))]
 
 
@@ -115,11 +116,11 @@ def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
     if connection.execute("SELECT 1 FROM (SELECT * FROM main.facts EXCEPT SELECT * FROM facts) LIMIT 1").fetchone():
         raise UnusualError("facts are gone or changed")
     whys = [
-        "SELECT run_id FROM (SELECT * FROM main.runs EXCEPT SELECT * FROM runs)",
+        *(f"SELECT run_id FROM (SELECT * FROM main.{table} EXCEPT SELECT * FROM {table})" for table in RUN_TABLES),
         # What the relation's other answers are is counted too.
         "SELECT DISTINCT k.run_id FROM main.known k JOIN main.facts f ON f.fact_id = k.fact_id WHERE (f.probe_set, f.relation) "
         "IN (SELECT (probe_set, relation) FROM (SELECT * FROM facts EXCEPT SELECT * FROM main.facts))",
-        f"SELECT run_id FROM main.runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
+        f"SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
         f"SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {_differing('exposure')})",
     ]
     of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
@@ -141,13 +142,14 @@ def merge(connection: duckdb.DuckDBPyConnection) -> None:
     for table in _WHOLE:
         if connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():
             connection.execute(f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM {_NEW}.{table}")
-    connection.execute(
-        f"CREATE OR REPLACE TABLE main.runs AS SELECT * FROM (SELECT * FROM main.runs WHERE run_id NOT IN {counted} "
-        f"UNION ALL SELECT * FROM {_NEW}.runs) ORDER BY {', '.join(SORT['runs'])}"
-    )
+    for table, (_, order) in RUN_TABLES.items():
+        connection.execute(
+            f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM (SELECT * FROM main.{table} WHERE run_id NOT IN {counted} "
+            f"UNION ALL SELECT * FROM {_NEW}.{table}) ORDER BY {', '.join(order)}"
+        )
     made = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY table_name", [_NEW]).fetchall()
     for (table,) in made:
-        if table not in (*_WHOLE, "runs"):
+        if table not in (*_WHOLE, *RUN_TABLES):
             connection.execute(f"DELETE FROM main.{table} WHERE run_id IN {counted}")
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM {_NEW}.{table}")
     connection.execute("SET schema = 'main'")

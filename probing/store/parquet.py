@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.files.atomic import whole_file
-from probing.store.schema import SCHEMA_VERSION, SCHEMAS, SORT
+from probing.store.migration import columns_of, migrated
+from probing.store.schema import SCHEMAS, SORT, VERSIONS
 
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
@@ -37,7 +38,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
         StoreError: if a column is missing, unknown, of the wrong type or empty where it must not be.
     """
     table = as_stored(table_name, rows)
-    table = table.replace_schema_metadata({_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(SCHEMA_VERSION).encode()})
+    table = table.replace_schema_metadata({_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(VERSIONS[table_name]).encode()})
     paths = {f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema}
     path = Path(path)
     with whole_file(path) as temporary, temporary.open("wb") as stream:
@@ -65,7 +66,7 @@ def as_stored(table_name: str, rows: Any) -> pa.Table:
 
 
 def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Reads a file that ``write_table`` wrote.
+    """Reads a file that ``write_table`` wrote, here or in an earlier version that ``store.migration`` knows.
 
     Args:
         path: the file.
@@ -76,10 +77,14 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         StoreError: if the file is missing, truncated, foreign, another table or of another schema version; the message
             names the file and what to do.
     """
-    schema = check_file(path, table_name)
+    version = check_file(path, table_name)
+    schema = SCHEMAS[table_name]
     try:
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            if version != VERSIONS[table_name]:
+                rows = migrated(table_name, version, file.read().replace_schema_metadata())
+                return rows if columns is None else rows.select(list(columns))
             wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
             return file.read(columns=wanted.names).replace_schema_metadata().cast(wanted)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -101,11 +106,11 @@ def rows_and_values(path: Path) -> tuple[int, int]:
     return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
 
 
-def check_file(path: Path, table_name: str) -> pa.Schema:
+def check_file(path: Path, table_name: str) -> int:
     """Reads only the footer of a file and says whether it is a readable file of this table.
 
     Returns:
-        The schema that its rows have.
+        The version of the table that it holds: this program's, or one that ``store.migration`` has a step from.
 
     Raises:
         StoreError: as ``read_table``.
@@ -125,15 +130,14 @@ def check_file(path: Path, table_name: str) -> pa.Schema:
         raise StoreError(f"{path} is Parquet but was not written by this program; expected the table {table_name!r}. Move it elsewhere")
     if marks[_TABLE_KEY] != table_name.encode():
         raise StoreError(f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r}; rename it")
-    if marks[_VERSION_KEY] != str(SCHEMA_VERSION).encode():
-        version = marks[_VERSION_KEY].decode(errors="replace")
-        raise SchemaVersionError(
-            f"{path} has schema version {version}, expected {SCHEMA_VERSION}; make it again with this version of the program"
-        )
-    expected = SCHEMAS[table_name]
-    if found.names != expected.names:
-        raise StoreError(f"{path} has the columns {found.names}, expected {expected.names}; make it again with this version of the program")
-    return expected
+    said, current = marks[_VERSION_KEY].decode(errors="replace"), VERSIONS[table_name]
+    version = int(said) if said.isdecimal() else None
+    expected = SCHEMAS[table_name].names if version == current else columns_of(table_name, version)
+    if version is None or expected is None:
+        raise SchemaVersionError(f"{path} has schema version {said}, expected {current}; make it again with this version of the program")
+    if found.names != expected:
+        raise StoreError(f"{path} has the columns {found.names}, expected {expected}; make it again with this version of the program")
+    return version
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
+from probing.store.schema import SCHEMAS, SORT
 from probing.store.scope import OF_RUNS, of_runs
 
 
 def runs(db: Database) -> pd.DataFrame:
-    """All complete runs with every column of the table ``runs``, by model, probe set, head, template set and seed."""
-    return db.query("SELECT * FROM runs ORDER BY model, probe_set, head, template_set, seed, run_id")
+    """All complete runs on facts with every column of their files, by model, probe set, head, template set and seed."""
+    return db.query(f"SELECT {', '.join(SCHEMAS['runs'].names)} FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
 
 
 def left_out_files(db: Database) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def probe_sets(db: Database) -> pd.DataFrame:
     """Every probe set: probe_set, n_facts (stored, whichever run probed them), n_relations, n_runs."""
     return db.query("""
         SELECT f.probe_set, count(*) AS n_facts, count(DISTINCT f.relation) AS n_relations,
-            (SELECT count(*) FROM runs r WHERE r.probe_set = f.probe_set) AS n_runs
+            (SELECT count(*) FROM fact_runs r WHERE r.probe_set = f.probe_set) AS n_runs
         FROM facts f GROUP BY f.probe_set ORDER BY f.probe_set
     """)
 

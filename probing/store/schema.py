@@ -1,12 +1,13 @@
 """What the tables are: columns, types, which may be empty, and what identifies a row.
 
-Parquet is canonical; the tables in the database that are named here have the same columns.
+Parquet is canonical; the tables in the database that are named here have the same columns, but for ``runs``, which ``store.run_tables``
+parts into what runs of every kind have and what those on facts have.
 """
 
 import pyarrow as pa
 
-#: Raised when a column is added, removed or changes its meaning; older files are then refused by name.
-SCHEMA_VERSION = 1
+#: Raised when a table gets another version; versions before this program refuse its files by name.
+SCHEMA_VERSION = 2
 
 
 def _schema(required: dict[str, pa.DataType], optional: dict[str, pa.DataType] | None = None) -> pa.Schema:
@@ -25,7 +26,9 @@ _TEXT = pa.string()
 #: Table name -> its columns in order. Ranks count from 1; log-probabilities are natural logarithms; layer 0 is the embeddings.
 #: ``predictions.other_rank`` is the rank with the swapped subject: of the same answer at the prompt of the fact that ``lenders`` names;
 #: runs up to version 0.2 have no ``lenders``, and compact runs no swapped subject.
+#: ``runs`` has the runs on facts: their provenance, what of the facts was asked, and in ``config`` what the run's id is the fingerprint of.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
+#: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
 #: ``tasks`` holds what a fine-tuned model reaches on its own task, beside what chance reaches (0 to 1), where that is known.
 SCHEMAS: dict[str, pa.Schema] = {
     "predictions": _ordered(
@@ -68,7 +71,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         "left_out tokenizer dtype device code_version created config",
     ),
     "lenders": _schema({"run_id": _TEXT, "fact_id": _TEXT, "lender_id": _TEXT}),
-    "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT}),
+    "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT, "text": _TEXT, "starts_word": pa.bool_()}),
     "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
     "weight_drift": _schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
     "tasks": _ordered(
@@ -79,6 +82,10 @@ SCHEMAS: dict[str, pa.Schema] = {
         "model base objective metric value chance chance_name n",
     ),
 }
+
+#: Table name -> the version that its files are written with, raised when a column is added, removed or changes its meaning. A file of
+#: an earlier version is read by ``store.migration`` where there is a step from it, else refused by name.
+VERSIONS: dict[str, int] = dict.fromkeys(SCHEMAS, 1) | {"vocabulary": 2}
 
 #: Table name -> the columns that identify a row.
 KEYS: dict[str, tuple[str, ...]] = {
@@ -120,7 +127,7 @@ _SQL_TYPES = {
 }
 
 
-def create_statement(table_name: str) -> str:
-    """The SQL that creates an empty table with the columns of ``SCHEMAS[table_name]``."""
-    columns = ", ".join(f'"{field.name}" {_SQL_TYPES[field.type]}' for field in SCHEMAS[table_name])
-    return f"CREATE TABLE {table_name} ({columns})"
+def create_statement(table_name: str, schema: pa.Schema, temporary: bool = False) -> str:
+    """The SQL that creates an empty table with the columns of a schema."""
+    columns = ", ".join(f'"{field.name}" {_SQL_TYPES[field.type]}' for field in schema)
+    return f"CREATE {'TEMP ' * temporary}TABLE {table_name} ({columns})"

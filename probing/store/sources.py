@@ -11,7 +11,7 @@ from probing.core.files.checksums import file_sha256
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS
 
 #: Raised when a derived table changes while the Parquet files stay as they are; databases are then built anew.
-DERIVED_VERSION = 4
+DERIVED_VERSION = 5
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SourceFile:
 
 
 def find_files(sources: Sequence[Path]) -> list[SourceFile]:
-    """All files named after a table (``predictions-....parquet``), in any depth, by source, table and name.
+    """All files named after a table (``table_of``), in any depth, by source, table and name.
 
     Raises:
         StoreError: if a source folder does not exist or a file cannot be read.
@@ -60,8 +60,16 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
 
 
 def table_of(path: Path) -> str | None:
-    """The table that a file's name stands for, None if none."""
-    return next((table for table in SCHEMAS if path.name.startswith(table)), None)
+    """The table that a file is named after (``NAME.parquet`` or ``NAME-....parquet``, of several names the longest); None if none."""
+    name = path.name.removesuffix(".parquet")
+    if name == path.name:
+        return None
+    return max((table for table in SCHEMAS if name == table or name.startswith(f"{table}-")), key=len, default=None)
+
+
+def files_of(table: str, folder: Path) -> list[Path]:
+    """The files below a folder, in any depth, that are named after a table, in order."""
+    return sorted(path for path in folder.rglob("*.parquet") if table_of(path) == table)
 
 
 def data_version_of(files: Sequence[SourceFile]) -> str:

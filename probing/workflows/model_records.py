@@ -25,8 +25,9 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
     Another model has other weights, or the same ones under another configuration; runs up to version 0.2 do not say which.
     """
     from probing.store.parquet import read_table
+    from probing.store.sources import files_of
 
-    for path in sorted(path for folder in folders if folder.is_dir() for path in folder.rglob("runs-*.parquet")):
+    for path in sorted(path for folder in folders if folder.is_dir() for path in files_of("runs", folder)):
         try:
             rows = read_table(path, "runs").to_pylist()
         except ProbingError:

@@ -42,7 +42,7 @@ def probe_job(work: ProbeWork, model: str, base: str | None, heads: Path | None,
         "base": base,
         "device": work.encoder.device.type,
         "heads": str(heads.absolute()) if heads else None,
-        "config": work.config.model_dump(),
+        "config": work.config.model_dump(by_alias=True),
         "work": str(work.folder.absolute()),
         "states_cache": str(work.states_cache.absolute()) if work.states_cache else None,
         "layers": work.wanted,
@@ -75,7 +75,7 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWorker:
         "version": (__version__, config.code_version),
         "weights": (encoder.identity, config.weights),
         "configuration": (encoder.configuration, config.configuration),
-        "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.head_recipe),
+        "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.recipe),
         "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"]),
     }
     for what, (got, expected) in here.items():

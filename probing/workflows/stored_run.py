@@ -40,6 +40,8 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
     """Writes facts, lenders and vocabulary of a run where they are missing or damaged; gives the tokenizer's id."""
+    from probing.models.encoders.token_text import token_texts
+
     # A fine-tuned model has its base's tokenizer, stored once.
     tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
@@ -47,7 +49,11 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", rows, say)
     if config.lenders:
         _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config.run_id, facts), say)
-    vocabulary = [{"tokenizer": tokenizer, "id": i, "token": token} for i, token in enumerate(tokens)]
+    texts = token_texts(encoder.tokenizer, tokens)
+    vocabulary = [
+        {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
+        for number, (token, said) in enumerate(zip(tokens, texts, strict=True))
+    ]
     _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary, say)
     return tokenizer
 
@@ -56,7 +62,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
     """Writes a run's row, unless an equal one is there and its predictions were (``done``)."""
     from probing.store.parquet import write_table
 
-    unlisted = {"weights", "head_recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
+    unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
     row = config.model_dump(exclude=unlisted) | {
         "run_id": config.run_id,
         "role": "primary" if config.seed == 0 else "replicate",

@@ -16,6 +16,7 @@ from probing.core.files.share_manifest import MANIFEST, read_manifest
 from probing.models.heads.files import IDENTITY, read_identity
 from probing.models.runtime.checked_arrays import sum_of
 from probing.store.parquet import read_table, write_table
+from tests.store.planted import token_rows
 
 
 @pytest.fixture(scope="module")
@@ -520,7 +521,7 @@ def test_results_of_ones_own_are_never_replaced(run, at, made, shared):
     run("pull", "--from-folder", shared / "predictions")
     assert row_file.read_bytes() == row_of_mine, "the same run, made at another time, keeps its row"
     (vocabulary,) = (other / "runs").glob("vocabulary-*.parquet")
-    write_table("vocabulary", [{"tokenizer": "tiny-bert-42", "id": 0, "token": "else"}], vocabulary)
+    write_table("vocabulary", token_rows(["else"], "tiny-bert-42"), vocabulary)
     with pytest.raises(HubError, match=r"vocabulary-.*holds other rows"):
         run("pull", "--from-folder", shared / "predictions")
 

@@ -14,6 +14,7 @@ import pytest
 from probing.commands.main import main
 from probing.core.errors import IncompleteCopyError, PromptError, RegistryError
 from probing.core.registry import DataEntry, DataFile, read_registry
+from probing.store import parquet
 from probing.workflows.fetch import fetch_data, fetch_or_stand_in
 from tests.store.planted import plant_runs
 
@@ -142,7 +143,7 @@ def test_a_cache_that_cannot_be_written_is_one_line_with_what_to_do(tmp_path, wo
 
 def test_runs_of_another_schema_version_are_left_out_of_the_list_and_named(run, cache, tiny_model, facts_file, monkeypatch):
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
-    monkeypatch.setattr("probing.store.parquet.SCHEMA_VERSION", 0)
+    monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
     plant_runs(cache / "runs" / "older")
     monkeypatch.undo()
     monkeypatch.setenv("PROBING_CACHE", str(cache))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from probing.core.knowledge.answer_types import KINDS, marker, piece, plain, shares, words
+from probing.core.knowledge.answer_types import KINDS, piece, plain, shares, words
+from probing.core.token_text import NO_TEXT, SPACE
 from tests.reference.knowledge import classify
 
-WORDPIECE, BYTES, SENTENCE = "##", "\u0120", "\u2581"
 ASKED = {
     "right": False,
     "subject_answers": ("Paris", "Lyon"),
@@ -15,56 +15,44 @@ ASKED = {
 
 
 @pytest.mark.parametrize(
-    ("token", "mark", "kind"),
+    ("text", "starts_word", "kind"),
     [
-        ("lyon", WORDPIECE, "subject answer"),
-        ("berlin", WORDPIECE, "relation answer"),
-        ("zurich", WORDPIECE, "relation answer"),
-        ("hugo", WORDPIECE, "copied"),
-        ("in", WORDPIECE, "copied"),
-        (".", WORDPIECE, "punctuation"),
-        ("##,", WORDPIECE, "punctuation"),
-        ("##berlin", WORDPIECE, "sub-word"),
-        ("##s", WORDPIECE, "sub-word"),
-        ("mask", WORDPIECE, "other word"),
-        ("york", WORDPIECE, "other word"),
-        ("it", WORDPIECE, "other word"),
-        ("\u0120Lyon", BYTES, "subject answer"),
-        ("\u0120Z\u00c3\u00bcrich", BYTES, "relation answer"),
-        ("\u0120Hugo", BYTES, "copied"),
-        ("Berlin", BYTES, "sub-word"),
-        ("\u0120.", BYTES, "punctuation"),
-        (".", BYTES, "punctuation"),
-        ("\u0120", BYTES, "punctuation"),
-        ("\u0120it", BYTES, "other word"),
-        ("\u2581berlin", SENTENCE, "relation answer"),
-        ("\u2581hugo", SENTENCE, "copied"),
-        ("ing", SENTENCE, "sub-word"),
-        ("it", "", "other word"),
-        ("berlin", "", "relation answer"),
+        ("lyon", True, "subject answer"),
+        ("berlin", True, "relation answer"),
+        ("zurich", True, "relation answer"),
+        ("hugo", True, "copied"),
+        ("in", True, "copied"),
+        (".", True, "punctuation"),
+        ("##,", False, "punctuation"),
+        ("##berlin", False, "sub-word"),
+        ("##s", False, "sub-word"),
+        ("mask", True, "other word"),
+        ("york", True, "other word"),
+        ("it", True, "other word"),
+        ("Lyon", True, "subject answer"),
+        ("Zürich", True, "relation answer"),
+        ("Hugo", True, "copied"),
+        ("Berlin", False, "sub-word"),
+        (".", False, "punctuation"),
+        (SPACE, True, "punctuation"),
+        # Half a character has no text.
+        (NO_TEXT, True, "punctuation"),
+        (NO_TEXT, False, "punctuation"),
+        (f"Lyon{NO_TEXT}", True, "subject answer"),
     ],
 )
-def test_a_token_is_of_the_first_kind_that_holds(token: str, mark: str, kind: str):
-    assert classify(token, mark=mark, **ASKED) == kind
-    assert classify(token, mark=mark, **ASKED | {"right": True}) == "right"
+def test_a_token_is_of_the_first_kind_that_holds(text: str, starts_word: bool, kind: str):
+    assert classify(text, starts_word=starts_word, **ASKED) == kind
+    assert classify(text, starts_word=starts_word, **ASKED | {"right": True}) == "right"
     assert kind in KINDS
 
 
 def test_the_right_answer_below_rank_1_is_a_recorded_answer():
-    assert classify("paris", mark=WORDPIECE, **ASKED) == "subject answer"
+    assert classify("paris", starts_word=True, **ASKED) == "subject answer"
 
 
-def test_the_marker_of_a_vocabulary_is_the_one_that_most_tokens_begin_with():
-    assert marker(["[CLS]", "the", "##s", "##ing", "\u0120"]) == WORDPIECE
-    assert marker(["<s>", "\u0120the", "\u0120of", "ing", "##"]) == BYTES
-    assert marker(["<s>", "\u2581the", "ing"]) == SENTENCE
-    assert marker(["the", "of"]) == ""
-
-
-def test_bytes_are_read_as_the_text_that_they_spell():
-    assert piece("\u0120M\u00c3\u00a1laga", BYTES).word == "malaga"
-    # Half a character has no text.
-    assert piece("\u0120\u00c3", BYTES).shape == "punctuation"
+def test_a_word_is_compared_without_case_and_accents():
+    assert piece("Málaga", True).word == "malaga" and piece("Málaga", False).word is None
 
 
 def test_words_are_compared_without_case_and_accents_and_the_mask_is_none():

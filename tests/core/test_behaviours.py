@@ -158,4 +158,4 @@ def test_a_name_is_offered_that_is_not_there_yet():
 
 
 def test_words_to_mislead_with_are_the_models_own_wrong_answers():
-    assert wrong_answers(["paris", "##s", ".", "Ġlyon", "a", "lyon", "rome"], ["Paris"]) == ["lyon", "rome"]
+    assert wrong_answers(["paris", "##s", ".", " lyon", "a", "lyon", "rome"], ["Paris"]) == ["lyon", "rome"]

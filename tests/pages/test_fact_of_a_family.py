@@ -126,8 +126,11 @@ def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):
     assert app.multiselect(key="facts.fact_models").options == [TUNED, "other-bert"]
 
 
-def test_stored_tokens_are_cleaned_and_the_right_one_is_framed_by_its_rank(tmp_path, visit, monkeypatch):
+def test_the_texts_of_stored_tokens_are_shown_and_the_right_one_is_framed_by_its_rank(tmp_path, visit, monkeypatch):
     """An uncased vocabulary writes "sao" where the fact says "São", a byte-level one "ĠSÃ£o"; "SAO" is another token."""
+    texts, made = {"ĠSÃ£o": "São", "▁rome": "rome"}, planted.token_rows
+    rows_of = lambda tokens: [row | {"text": texts.get(row["token"], row["text"])} for row in made(tokens)]  # noqa: E731
+    monkeypatch.setattr(planted, "token_rows", rows_of)
     monkeypatch.setattr(planted, "TOKENS", (*planted.TOKENS, "ĠSÃ£o", "▁rome", "SAO", "São"))
     gold = planted.TOKENS.index("ĠSÃ£o")
     fact = Fact("trex", "P36", "Brazil", "São", "", "The city is [MASK]")

@@ -63,9 +63,9 @@ def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot
 
 @pytest.mark.parametrize("page", ["home", "layer_curves"])
 def test_a_results_file_of_another_version_is_a_warning_and_the_rest_is_shown(visit, own_snapshot, monkeypatch, page):
-    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
-    plant_runs(own_snapshot / "older", SEVERAL[1:2])
-    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 1)
+    with monkeypatch.context() as older:
+        older.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
+        plant_runs(own_snapshot / "older", SEVERAL[1:2])
     app = visit(page, run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(own_snapshot))
     app.run()

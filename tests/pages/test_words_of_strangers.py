@@ -75,9 +75,7 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
     ]
     write_table("relations", labels, part / "relations.parquet")
     if probe_set == "trex":
-        size = range(len(planted.TOKENS))
-        vocabulary = {"tokenizer": [planted.TOKENIZER] * len(size), "id": list(size), "token": list(planted.TOKENS)}
-        write_table("vocabulary", vocabulary, folder / "vocabulary-hostile.parquet")
+        write_table("vocabulary", planted.token_rows(planted.TOKENS), folder / "vocabulary-hostile.parquet")
         keys = [f"{fact.relation}\t{fact.subject}\t{fact.object}" for fact in facts]
         exposure = {"model": [named("base")] * len(keys), "fact_key": keys, "exposure": [named("exposure")] * len(keys)}
         write_table("exposure", exposure, folder / "exposure-hostile.parquet")

@@ -53,7 +53,7 @@ def is_scored(fact_id: str, seed: int = 0) -> bool:
 
 
 def classify(
-    token: str, *, mark: str, right: bool, subject_answers: Collection[str], relation_answers: Collection[str], prompt: str
+    text: str, *, starts_word: bool, right: bool, subject_answers: Collection[str], relation_answers: Collection[str], prompt: str
 ) -> str:
     """The kind of a top token, the first of ``KINDS`` that holds.
 
@@ -61,8 +61,7 @@ def classify(
     case, is a recorded answer of the subject. Copying is of whole words, the template's own among them.
 
     Args:
-        token: as the vocabulary has it.
-        mark: marker of the vocabulary.
+        text, starts_word: of the token, as the vocabulary has them.
         right: whether the right answer has rank 1.
         subject_answers: objects of all stored facts of this probe set, relation and subject; of this prompt, where facts have no
             subject of their own.
@@ -71,7 +70,7 @@ def classify(
     """
     if right:
         return "right"
-    got = piece(token, mark)
+    got = piece(text, starts_word)
     if got.word is not None:
         if got.word in {plain(answer) for answer in subject_answers}:
             return "subject answer"

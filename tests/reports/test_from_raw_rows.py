@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from probing.core.knowledge.answer_types import KINDS, marker
+from probing.core.knowledge.answer_types import KINDS
 from probing.core.knowledge.forgetting import AUTHORS_KEYS
 from probing.core.knowledge.transitions import FATES, PARTS, fate_of, part_of
 from probing.reports.knowledge.answer_drift import answer_drift
@@ -47,7 +47,7 @@ class Raw:
 
         self.runs = {row["run_id"]: row for row in rows("runs")}
         self.facts = {row["fact_id"]: row for row in rows("facts")}
-        self.tokens = {row["id"]: row["token"] for row in rows("vocabulary")}
+        self.tokens = {row["id"]: row for row in rows("vocabulary")}
         #: run id -> fact id -> its rows, by layer.
         self.rows: dict[str, dict[str, list[dict]]] = defaultdict(lambda: defaultdict(list))
         for row in sorted(rows("predictions"), key=lambda row: row["layer"]):
@@ -185,7 +185,6 @@ def test_transitions_and_fates_are_those_of_each_fact(store: tuple[Database, Raw
 def test_kinds_of_answers_are_what_the_definition_says_of_each_top_token(store: tuple[Database, Raw]):
     db, raw = store
     found = answer_drift(db, list(raw.runs)).set_index(["run_id", "layer", "kind"])
-    mark = marker(raw.tokens.values())
     for run_id in raw.runs:
         counts: dict[tuple, int] = defaultdict(int)
         for fact_id, rows in raw.rows[run_id].items():
@@ -193,8 +192,9 @@ def test_kinds_of_answers_are_what_the_definition_says_of_each_top_token(store: 
             alike = [one for one in raw.facts.values() if (one["probe_set"], one["relation"]) == (fact["probe_set"], fact["relation"])]
             own = [one for one in alike if (one["subject"] or one["prompt"]) == (fact["subject"] or fact["prompt"])]
             for row in rows:
+                token = raw.tokens[row["top_ids"][0]]
                 kind = classify(
-                    raw.tokens[row["top_ids"][0]], mark=mark, right=row["gold_rank"] == 1, prompt=fact["prompt"],
+                    token["text"], starts_word=token["starts_word"], right=row["gold_rank"] == 1, prompt=fact["prompt"],
                     subject_answers=[one["object"] for one in own], relation_answers=[one["object"] for one in alike],
                 )  # fmt: skip
                 counts[row["layer"], kind] += 1

@@ -122,7 +122,14 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
     relations = shipped_relations().values()
     rows = [{"relation": one.name, "probe_set": one.probe_set, "label": one.label, "cardinality": one.cardinality} for one in relations]
     write_table("relations", rows, folder / "relations.parquet")
-    tokens = {"tokenizer": [TOKENIZER] * TOKENS, "id": list(range(TOKENS)), "token": [token(number) for number in range(TOKENS)]}
+    words = [token(number) for number in range(TOKENS)]
+    tokens = {
+        "tokenizer": [TOKENIZER] * TOKENS,
+        "id": list(range(TOKENS)),
+        "token": words,
+        "text": words,
+        "starts_word": [not word.startswith("##") for word in words],
+    }
     write_table("vocabulary", tokens, folder / "vocabulary.parquet")
     exposure = np.random.default_rng(0).choice(len(_EXPOSURES), len(facts), p=(0.3, 0.3, 0.1, 0.3))
     keys = {f"{fact.relation}\t{fact.subject}\t{fact.object}": _EXPOSURES[n] for fact, n in zip(facts, exposure, strict=True)}

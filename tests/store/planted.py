@@ -10,6 +10,7 @@ from typing import Any
 from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.store.build import build_database
+from probing.store.migration import stored_token_texts
 from probing.store.parquet import write_table
 
 TOKENIZER = "planted"
@@ -177,6 +178,12 @@ def run_row(run: PlantedRun) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def token_rows(tokens: Sequence[str], tokenizer: str = TOKENIZER) -> list[dict[str, Any]]:
+    """The rows of ``vocabulary`` of these tokens, by id."""
+    texts = zip(tokens, stored_token_texts(tokens), strict=True)
+    return [{"tokenizer": tokenizer, "id": number, "token": token} | said._asdict() for number, (token, said) in enumerate(texts)]
+
+
 EMPTY: tuple[PlantedRun, ...] = ()
 ONE_MODEL = (PlantedRun(),)
 SEVERAL = tuple(
@@ -202,8 +209,7 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
         rows = [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
         write_table("facts", rows, folder / f"facts-{probe_set}.parquet")
     if runs:
-        vocabulary = {"tokenizer": [TOKENIZER] * len(TOKENS), "id": list(range(len(TOKENS))), "token": list(TOKENS)}
-        write_table("vocabulary", vocabulary, folder / f"vocabulary-{TOKENIZER}.parquet")
+        write_table("vocabulary", token_rows(TOKENS), folder / f"vocabulary-{TOKENIZER}.parquet")
         exposure = planted_exposure() if exposure is None else exposure
         rows_of_exposure = {
             "model": ["nesia-mini"] * len(exposure),

@@ -145,7 +145,7 @@ def test_bad_sources_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pq.write_table(pa.table({"run_id": ["a"]}), foreign / "predictions-mine.parquet")
     with pytest.raises(StoreError, match=r"predictions-mine\.parquet .*not written by this program"):
         build_database([foreign], tmp_path / "db")
-    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
+    monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
     older = plant_runs(tmp_path / "older")
     monkeypatch.undo()
     with pytest.raises(SchemaVersionError, match="schema version 0, expected 1"):
@@ -309,14 +309,14 @@ def test_a_temporary_file_that_another_build_renames_meanwhile_is_no_error(tmp_p
 
 def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
     source = plant_runs(tmp_path / "runs")
-    monkeypatch.setattr(parquet, "SCHEMA_VERSION", 0)
+    monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
     plant_runs(source / "older", [PlantedRun(head="lens")])
     monkeypatch.undo()
     with caplog.at_level(logging.WARNING), open_database(build_database([source], tmp_path / "db").parent) as db:
         assert run_queries.runs(db)["run_id"].tolist() == [RUN.run_id]
         left_out = run_queries.left_out_files(db)
     assert len(left_out) == 7
-    assert left_out["why"].str.contains("schema version 0, expected 1").all()
+    assert left_out["why"].str.contains("schema version 0, expected ").all()
     assert f"predictions-{PlantedRun(head='lens').run_id}.parquet has schema version 0" in caplog.text
 
 

@@ -11,7 +11,7 @@ import pytest
 from probing.store.build import build_database
 from probing.store.check import check_store, fingerprint_problem
 from probing.store.parquet import read_table, write_table
-from tests.store.planted import ONE_MODEL, SEVERAL, TOKENIZER, VARIANTS, plant_runs, prediction_rows, run_row
+from tests.store.planted import ONE_MODEL, SEVERAL, TOKENS, VARIANTS, plant_runs, prediction_rows, run_row, token_rows
 
 RUN = ONE_MODEL[0]
 ROWS = prediction_rows(RUN)
@@ -68,7 +68,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
         ["0 predictions, expected 40"],
     ),
     "second vocabulary": (
-        lambda f: write_table("vocabulary", [{"tokenizer": TOKENIZER, "id": 5, "token": "rome"}], f / "vocabulary-2.parquet"),
+        lambda f: write_table("vocabulary", [token_rows(TOKENS)[5] | {"token": "rome"}], f / "vocabulary-2.parquet"),
         ["1 rows differ from those with the same ['tokenizer', 'id']"],
     ),
 }

@@ -20,6 +20,7 @@ from tests.store.planted import (
     planted_exposure,
     planted_facts,
     prediction_rows,
+    token_rows,
 )
 
 RUN = SEVERAL[0]
@@ -179,7 +180,7 @@ def test_ranks_for_another_subject_may_be_missing(db: Database):
 
 def test_a_token_that_the_vocabulary_lacks_is_shown_by_its_id(tmp_path: Path):
     source = plant_runs(tmp_path / "runs", [RUN])
-    write_table("vocabulary", [{"tokenizer": "planted", "id": 6, "token": "paris"}], source / "vocabulary-planted.parquet")
+    write_table("vocabulary", [token_rows(TOKENS)[6]], source / "vocabulary-planted.parquet")
     with open_database(build_database([source], tmp_path / "db").parent) as db:
         tokens = fact_predictions(db, FACTS[1].fact_id, [RUN.run_id])["tokens"].iloc[-1]
     assert set(tokens) - {f"#{i}" for i in range(len(TOKENS))} == {"paris"}

@@ -11,11 +11,14 @@ from probing.store import build
 from probing.store.build import build_database
 from probing.store.knowledge.by_layer import STATEMENTS
 from probing.store.parquet import read_table, write_table
+from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
-from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row
+from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row, token_rows
 
 #: Rows of these come from one file or in the order of ``SORT``, so their order is compared too.
-_IN_ORDER = [table for table in SCHEMAS if table != "predictions"]
+_IN_ORDER = [*(table for table in SCHEMAS if table != "predictions"), *RUN_TABLES]
+#: The tables and the views, without DuckDB's own.
+_NAMES = "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
 _OLD = [*SEVERAL[:5], *SEVERAL[6:]]
 _NEW = SEVERAL[5]
 _MORE_TREX = Fact("trex", "P19", "Rome Paris", "rome", "[X] was born in [Y] .", "Rome Paris was born in [MASK] .")
@@ -25,7 +28,7 @@ _ELSEWHERE = Fact("trex", "P20", "Rome Paris", "rome", "[X] died in [Y] .", "Rom
 def tables(path: Path) -> dict[str, tuple[list, list]]:
     """Table -> its columns with types, and its rows; sorted where no reader relies on their order."""
     with duckdb.connect(path, read_only=True) as connection:
-        names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()]
+        names = [name for (name,) in connection.execute(_NAMES).fetchall()]
         found = {}
         for name in names:
             rows = connection.execute(f"SELECT * FROM {name}").fetchall()
@@ -65,7 +68,7 @@ def _a_new_vocabulary(source: Path) -> None:
     run = PlantedRun(model="new", made=(("tokenizer", "new"),))
     plant_runs(source / "new", [run])
     write_table("runs", [run_row(run) | {"tokenizer": "new"}], source / "new" / run.run_id / f"runs-{run.run_id}.parquet")
-    tokens = [{"tokenizer": "new", "id": number, "token": f"token{number}"} for number in range(20)]
+    tokens = token_rows([f"token{number}" for number in range(20)], "new")
     write_table("vocabulary", tokens, source / "new" / "vocabulary-new.parquet")
 
 
@@ -139,7 +142,7 @@ def test_a_database_that_grew_equals_one_that_is_built_in_full(tmp_path: Path, c
     assert counted[-1] is (change in _ADDED)
     whole = tables(build_database([source], tmp_path / "whole"))
     assert counted[-1] is False
-    assert set(grown) == set(whole) >= {*SCHEMAS, *STATEMENTS} - {"layers"}
+    assert set(grown) == set(whole) >= {*SCHEMAS, *RUN_TABLES, *STATEMENTS, "runs_of_facts"} - {"layers"}
     for name, rows in whole.items():
         assert grown[name] == rows, name
 

@@ -5,10 +5,11 @@ Answer-type drift is ours; BERTnesia (Wallat et al. 2020) counts right answers o
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from probing.core.facts.fact import MASK
+from probing.core.token_text import NO_TEXT
 
 #: Kind -> how a reader sees it, in the order in which they are tried: the first that holds.
 KIND_LABELS: dict[str, str] = {
@@ -22,16 +23,13 @@ KIND_LABELS: dict[str, str] = {
 }
 KINDS: tuple[str, ...] = tuple(KIND_LABELS)
 
-#: How vocabularies mark a piece: WordPiece the one that continues a word, the others the one that begins it.
-_CONTINUES, _BEGINS = "##", ("\u0120", "\u2581")
-
 
 @dataclass(frozen=True)
 class Piece:
-    """A token of a vocabulary as text.
+    """A token of a vocabulary as it is compared.
 
     Attributes:
-        text: without its marker, in lower case and without accents.
+        text: without accents, case folded; half a character has no text.
         whole: whether it begins a word; a piece inside a word never equals an answer or a word of the prompt.
     """
 
@@ -59,24 +57,9 @@ def plain(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", folded) if unicodedata.category(c) != "Mn")
 
 
-def marker(tokens: Iterable[str]) -> str:
-    """The marker that a vocabulary uses, the one that most of its tokens begin with; ``""`` where none has one."""
-    counts = dict.fromkeys((_CONTINUES, *_BEGINS), 0)
-    for token in tokens:
-        for mark in counts:
-            counts[mark] += token.startswith(mark)
-    best = max(counts, key=lambda mark: counts[mark])
-    return best if counts[best] else ""
-
-
-def piece(token: str, mark: str) -> Piece:
-    """A raw token (``##s``, ``\u0120paris``, ``\u2581paris``) of a vocabulary with this marker."""
-    if mark == "\u0120":
-        # Byte-level vocabularies spell every byte as a printable letter; a cut character has no text of its own.
-        token = mark * token.startswith(mark) + _bytes_to_text(token.removeprefix(mark))
-    text = token.removeprefix(mark)
-    whole = (text == token) if mark in ("", _CONTINUES) else (text != token)
-    return Piece(plain(text), whole)
+def piece(text: str, starts_word: bool) -> Piece:
+    """A token as ``vocabulary`` has its text."""
+    return Piece(plain(text.replace(NO_TEXT, "")), starts_word)
 
 
 def words(prompt: str) -> frozenset[str]:
@@ -98,19 +81,3 @@ def shares(counts: Mapping[str, int]) -> dict[str, float | None]:
 
 def _spoken(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
-
-
-def _byte_letters() -> dict[str, int]:
-    """Letter -> byte: printable bytes stand for themselves, the others in order for the letters from 256 on."""
-    own = [byte for byte in range(256) if 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174]
-    others = [byte for byte in range(256) if byte not in own]
-    return {chr(byte): byte for byte in own} | {chr(256 + place): byte for place, byte in enumerate(others)}
-
-
-_BYTES = _byte_letters()
-
-
-def _bytes_to_text(token: str) -> str:
-    if not all(letter in _BYTES for letter in token):
-        return token
-    return bytes(_BYTES[letter] for letter in token).decode("utf-8", errors="ignore")

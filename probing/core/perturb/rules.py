@@ -14,7 +14,6 @@ from probing.core.facts.fact import MASK
 from probing.core.perturb.names import find_name
 from probing.core.perturb.negation import negate
 from probing.core.perturb.words import with_words, word_places
-from probing.core.tokens import readable
 
 #: Behaviour -> what a reader sees.
 BEHAVIOURS = {
@@ -121,5 +120,5 @@ def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
 def wrong_answers(tokens: Sequence[str], right: Sequence[str], most: int = 4) -> list[str]:
     """Words among a model's answers that can mislead it: whole words, none of them right, in the order given."""
     known = {word.casefold() for word in right}
-    words = dict.fromkeys(readable(token.strip()) for token in tokens)
+    words = dict.fromkeys(token.strip() for token in tokens)
     return [word for word in words if word.isalpha() and len(word) > 1 and word.casefold() not in known][:most]

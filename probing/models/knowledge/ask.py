@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from tokenizers import decoders
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
-from probing.core.tokens import readable
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import all_hidden_states, tokenize
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import best_tokens, layer_logits
 from probing.models.heads.files import heads_folder, load_heads
 
@@ -283,11 +282,11 @@ def entropies(logp: torch.Tensor) -> torch.Tensor:
 
 
 def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
-    """A token as a reader sees it: marks of a leading space are dropped, bytes become letters, ``##`` stays."""
+    """A token as a reader writes it, as ``token_texts`` has it."""
     token: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
     if token is None:
         return f"unused {token_id}"  # Vocabulary matrices are padded to round sizes.
-    return readable(token, isinstance(tokenizer.backend_tokenizer.decoder, decoders.ByteLevel))
+    return token_texts(tokenizer, [token])[0].text
 
 
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.swapped import lenders
+from probing.core.provenance import Provenance
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import cached_states, tokenize
 from probing.models.encoders.load import Encoder
@@ -29,44 +29,23 @@ ENCODING = 0.75
 COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "top_logp")
 
 
-class RunConfig(BaseModel):
-    """What a run's result depends on; its fingerprint is the run's id.
+class RunConfig(Provenance):
+    """What the result of a run on facts depends on; its fingerprint is the run's id."""
 
-    ``configuration`` is ``Encoder.configuration``, ``casing`` what the tokenizer makes of capitals; runs up to version 0.2 have neither.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: str
-    weights: str
-    model_revision: str
-    base: str
-    objective: str
     head: str
-    head_recipe: str
-    seed: int
     probe_set: str
     template_set: str
     facts_sha256: str
     top_k: int
-    dtype: str
-    threads: int
     shard: int
-    code_version: str
     compact: bool = False
     #: Which prompts facts borrow for the swapped subject; empty in compact runs, and in runs up to version 0.2.
     lenders: str = ""
-    configuration: str = ""
-    casing: str = ""
-
-    def canonical(self) -> str:
-        """Canonical JSON: sorted keys, no spaces; an option that came later is left out where it has its default."""
-        return json.dumps(self.model_dump(exclude_defaults=True), sort_keys=True, separators=(",", ":"))
 
     @property
     def run_id(self) -> str:
-        """First 16 hex digits of sha256 over the canonical JSON."""
-        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
+        """Its fingerprint."""
+        return self.fingerprint
 
 
 def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ WITH ranks AS (
         coalesce(bit_or(1::UBIGINT << p.layer::UBIGINT) FILTER (p.gold_rank = 1), 0::UBIGINT) AS known_layers,
         min(p.gold_rank) FILTER (p.layer >= 1) AS best_rank,
         min(p.gold_rank) FILTER (p.layer = r.layers - 1) AS last_rank
-    FROM predictions p JOIN runs r ON r.run_id = p.run_id
+    FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id
     GROUP BY p.run_id, p.fact_id
 )
 SELECT k.run_id, k.fact_id, f.relation, coalesce(e.exposure, 'unknown') AS exposure, f.answer_in_subject,
@@ -82,7 +82,7 @@ WITH pairs AS (
         {'k': 10::UTINYINT, 'hits': hits_10, 'both': both_10, 'last': last_10},
         {'k': 100::UTINYINT, 'hits': hits_100, 'both': both_100, 'last': last_100}
     ], recursive := true)
-    FROM by_layer b JOIN runs r ON r.run_id = b.run_id
+    FROM by_layer b JOIN fact_runs r ON r.run_id = b.run_id
     WHERE b.layer >= 1 AND b.layer < r.layers - 1
 )
 SELECT run_id, relation, exposure, answer_in_subject, layer, k,
@@ -132,7 +132,7 @@ WITH tops AS (
         f.subject_start, f.relation_start, f.prompt_start, v.word, v.shape
     FROM predictions p
     JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
-    JOIN runs r ON r.run_id = p.run_id
+    JOIN fact_runs r ON r.run_id = p.run_id
     JOIN word_places f ON f.fact_id = p.fact_id
     LEFT JOIN pieces v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
     WHERE len(p.top_ids) > 0

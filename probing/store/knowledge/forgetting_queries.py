@@ -85,7 +85,7 @@ def transition_counts(
         WITH pairs AS (
             SELECT u.base_run_id, u.run_id, r.layers AS base_layers
             FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) u
-            JOIN runs r ON r.run_id = u.base_run_id
+            JOIN fact_runs r ON r.run_id = u.base_run_id
         ), asked AS (
             SELECT * FROM known {OF_RUNS}
         ), bases AS (
@@ -166,16 +166,15 @@ def seed_unions(
     return db.query(
         f"""
         WITH made AS (
-            SELECT *, regexp_extract(config, '"weights":"([^"]*)"', 1) AS weights,
-                regexp_replace(regexp_extract(config, '"head_recipe":"((?:[^"\\\\]|\\\\.)*)"', 1), '"seed\\\\":[0-9]+', '') AS recipe
-            FROM runs
+            SELECT * REPLACE (regexp_replace(recipe, '"seed":[0-9]+', '') AS recipe) FROM runs_of_facts
         ), chosen AS (
             SELECT * FROM made WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         ), alike AS (
             SELECT c.run_id AS own_id, r.run_id, r.seed FROM chosen c JOIN made r
             ON r.model = c.model AND r.head = c.head AND r.probe_set = c.probe_set AND r.template_set = c.template_set
             AND r.model_revision IS NOT DISTINCT FROM c.model_revision AND r.dtype IS NOT DISTINCT FROM c.dtype
-            AND r.weights = c.weights AND r.recipe = c.recipe AND (r.seed <> c.seed OR r.run_id = c.run_id)
+            AND r.weights IS NOT DISTINCT FROM c.weights AND r.recipe IS NOT DISTINCT FROM c.recipe
+            AND (r.seed <> c.seed OR r.run_id = c.run_id)
             QUALIFY row_number() OVER (PARTITION BY c.run_id, r.seed ORDER BY r.created DESC NULLS LAST, r.run_id) = 1
         ), seeds AS (
             SELECT own_id, count(*) AS seeds FROM alike GROUP BY own_id

@@ -24,18 +24,18 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
     """What the runs answered, layer by layer.
 
     Returns:
-        run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, best first; ``#id``
-        where the vocabulary lacks it), top_logp (list of float); by run and layer.
+        run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, as a reader writes them,
+        best first; ``#id`` where the vocabulary lacks it), top_logp (list of float); by run and layer.
     """
     rows = db.query(
         """
         WITH rows AS (
-            SELECT p.*, r.tokenizer FROM predictions p JOIN runs r ON r.run_id = p.run_id
+            SELECT p.*, r.tokenizer FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id
             WHERE p.fact_id = $fact_id AND p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         ), places AS (
             SELECT run_id, layer, tokenizer, unnest(top_ids) AS id, generate_subscripts(top_ids, 1) AS place FROM rows
         ), named AS (
-            SELECT s.run_id, s.layer, list(coalesce(v.token, '#' || s.id) ORDER BY s.place) AS tokens
+            SELECT s.run_id, s.layer, list(coalesce(v.text, '#' || s.id) ORDER BY s.place) AS tokens
             FROM places s LEFT JOIN vocabulary v ON v.tokenizer = s.tokenizer AND v.id = s.id
             GROUP BY s.run_id, s.layer
         )
@@ -86,7 +86,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
                 CASE WHEN k.last_rank = 1 THEN 'known at the last layer' ELSE 'lost at the last layer' END AS kind,
                 max(p.gold_logp) AS gold_logp
             FROM known k
-            JOIN runs r ON r.run_id = k.run_id
+            JOIN fact_runs r ON r.run_id = k.run_id
             JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id
             WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject
                 AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from probing.core.knowledge.answer_types import marker, piece, plain, words
+from probing.core.knowledge.answer_types import piece, plain, words
 
 #: Numbers of words lie below; a set of words starts at a multiple of it.
 _SPACE = 1 << 32
@@ -40,17 +40,12 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Makes ``pieces``; returns word -> number."""
-    tokens: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for tokenizer, number, token in connection.execute("SELECT tokenizer, id, token FROM vocabulary").fetchall():
-        tokens[tokenizer].append((number, token))
     numbers: dict[str, int] = {}
     rows = []
-    for tokenizer, own in tokens.items():
-        mark = marker(token for _, token in own)
-        for number, token in own:
-            got = piece(token, mark)
-            word = None if got.word is None else numbers.setdefault(got.word, len(numbers))
-            rows.append((tokenizer, number, word, got.shape))
+    for tokenizer, number, text, starts_word in connection.execute("SELECT tokenizer, id, text, starts_word FROM vocabulary").fetchall():
+        got = piece(text, starts_word)
+        word = None if got.word is None else numbers.setdefault(got.word, len(numbers))
+        rows.append((tokenizer, number, word, got.shape))
     names, kinds = ("tokenizer", "id", "word", "shape"), (pa.string(), pa.uint32(), pa.int64(), pa.string())
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     _create(connection, "pieces", pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], list(names)))

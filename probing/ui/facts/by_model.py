@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.transitions import fate_of, known_there, part_of
-from probing.core.tokens import readable
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import selection
@@ -58,7 +57,7 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
     mine = rows[rows["run_id"].isin(of_model)]
     table = pd.DataFrame(
         [
-            (of_model[row.run_id], int(row.layer), readable(row.tokens[0]), math.exp(row.top_logp[0]), int(row.gold_rank))
+            (of_model[row.run_id], int(row.layer), row.tokens[0], math.exp(row.top_logp[0]), int(row.gold_rank))
             for row in mine.itertuples()
             if row.tokens
         ],

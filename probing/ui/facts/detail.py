@@ -5,7 +5,6 @@ import math
 import pandas as pd
 import streamlit as st
 
-from probing.core.tokens import readable
 from probing.figures import theme
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
@@ -99,7 +98,7 @@ def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Long form of the stored lists: ``layer, place, token, probability, framed``; framed is the token at the right answer's rank."""
     return pd.DataFrame(
         [
-            (int(row.layer), place, readable(token), math.exp(logp), place == row.gold_rank)
+            (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
             for row in rows.itertuples()
             for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
         ],

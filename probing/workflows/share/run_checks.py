@@ -14,6 +14,7 @@ from probing.core.files.share_manifest import SharedManifest
 from probing.core.paths import result_folders
 from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
 from probing.store.check import fingerprint_problem
+from probing.store.completeness import announced_rows
 from probing.store.knowledge.swapped_ranks import names_lenders
 from probing.store.parquet import check_file, read_table, rows_and_values
 from probing.store.sources import table_of
@@ -34,7 +35,7 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
     tables = _tables(paths, title)
     runs: dict[str, dict] = {}
     for name in sorted(name for name in paths if tables[name] == "runs"):
-        _refuse_size(paths[name], name, (1,), 1, title)
+        _refuse_size(paths[name], "runs", (1,), 1, title)
         (runs[name],) = _read(paths[name], "runs", title).to_pylist()
     for name, row in runs.items():
         if problem := _not_whole(name, row, paths, manifest.model):
@@ -46,7 +47,7 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
             raise HubError(f"{name} of {title} belongs to no run there; nothing was taken")
         if tables[name] != "runs":
             expected, in_a_list = announced.get(name, (None, 1))
-            _refuse_size(paths[name], name, expected, in_a_list, title)
+            _refuse_size(paths[name], tables[name], expected, in_a_list, title)
     for name, row in runs.items():
         predictions, facts = paths[f"predictions-{row['run_id']}.parquet"], paths[_facts_file(row)]
         tokens = rows_and_values(paths[f"vocabulary-{row['tokenizer']}.parquet"])[0]
@@ -91,8 +92,7 @@ def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
     found: dict[str, tuple[Sequence[int], int]] = {}
     for row in runs.values():
         n = row["n_probed"]
-        either = (n * row["layers"], n) if row["role"] == "replicate" else (n * row["layers"],)
-        found[f"predictions-{row['run_id']}.parquet"] = (either, row["top_k"])
+        found[f"predictions-{row['run_id']}.parquet"] = (announced_rows(row), row["top_k"])
         found[_facts_file(row)] = ((n,), 1)
         if names_lenders(row["config"]):
             # Facts to which nobody can lend have no row.
@@ -100,12 +100,13 @@ def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
     return found
 
 
-def _refuse_size(path: Path, name: str, expected: Sequence[int] | None, in_a_list: int, title: str) -> None:
+def _refuse_size(path: Path, table: str, expected: Sequence[int] | None, in_a_list: int, title: str) -> None:
     """Raises a ``HubError`` if a file's footer speaks of other numbers of rows or values than expected."""
+    name = path.name
     rows, values = rows_and_values(path)
     if expected is not None and rows not in expected:
         said = f"at most {expected[-1]:,}" if isinstance(expected, range) else " or ".join(f"{n:,}" for n in dict.fromkeys(expected))
-        what = f"{rows:,} predictions" if name.startswith("predictions") else f"{rows:,} rows"
+        what = f"{rows:,} predictions" if table == "predictions" else f"{rows:,} rows"
         raise HubError(f"{name} of {title} holds {what}, expected {said}; nothing was taken")
     if rows > _MOST_ROWS and expected is None:
         raise HubError(f"{name} of {title} holds {rows:,} rows, expected at most {_MOST_ROWS:,}; nothing was taken")

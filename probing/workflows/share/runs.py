@@ -12,8 +12,10 @@ from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.registry import name_in_files
 from probing.store.check import fingerprint_problem
+from probing.store.completeness import counted_in_tables, lack
 from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
+from probing.store.sources import files_of, table_of
 from probing.workflows.share.heads import link_or_copy
 
 DATA = "data"
@@ -32,7 +34,7 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
     """
     rows: dict[str, dict] = {}
     for source in sources:
-        for path in sorted(source.rglob("runs-*.parquet")):
+        for path in files_of("runs", source):
             for row in read_table(path, "runs").to_pylist():
                 if row["model"] == model and row["head"] in kinds and row["run_id"] not in rows:
                     if problem := fingerprint_problem(row["run_id"], row["config"]):
@@ -71,13 +73,13 @@ def incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
     there = set(table.column("run_id").unique().to_pylist())
     if there != {row["run_id"]}:
         return f"{predictions.name} holds predictions of {sorted(there) or 'no run'}"
-    layers = table.column("layer").unique().to_pylist()
-    expected = row["n_probed"] * (1 if row["role"] == "replicate" and layers == [row["layers"] - 1] else row["layers"])
-    if table.num_rows != expected:
-        return f"{predictions.name} holds {table.num_rows:,} predictions, expected {expected:,}"
-    if doubled := table.num_rows - table.group_by(["fact_id", "layer"]).aggregate([]).num_rows:
+    stored = read_table(facts, "facts").column("fact_id")
+    lacking = lack(row, counted_in_tables(table, stored)[row["run_id"]])
+    if lacking.wrong_number:
+        return f"{predictions.name} holds {lacking.counted.rows:,} predictions, expected {lacking.expected:,}"
+    if doubled := lacking.counted.repeated:
         return f"{doubled:,} predictions of {predictions.name} are of a fact and layer that it has already"
-    asked = set(read_table(facts, "facts").column("fact_id").to_pylist())
+    asked = set(stored.to_pylist())
     if other := set(table.column("fact_id").unique().to_pylist()) ^ asked:
         return f"{len(other):,} facts are in only one of {predictions.name} and {facts.name}"
     return _wrong_lenders(row, table, facts, predictions.with_name(lenders_file(row)))
@@ -105,6 +107,8 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
     Raises:
         HubError: before anything is placed, if a file of that name holds something else.
     """
+    from probing.store.sources import table_of
+
     wanted = []
     for file in manifest.content:
         path = target / Path(file.path).name
@@ -115,14 +119,14 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
                 )
         elif not path.is_file():
             wanted.append((folder / file.path, path))
-    for source, path in sorted(wanted, key=lambda pair: (pair[1].name.startswith("runs-"), pair[1].name)):
+    for source, path in sorted(wanted, key=lambda pair: (table_of(pair[1]) == "runs", pair[1].name)):
         copy_whole(source, path)
     return [path for _, path in wanted]
 
 
 def _same_run(ours: Path, theirs: Path) -> bool:
     """Whether two files of ``runs`` differ in device and time of making only: the same run, made twice."""
-    if not ours.name.startswith("runs-"):
+    if table_of(ours) != "runs":
         return False
     rows = [read_table(path, "runs").drop_columns(list(OF_THE_MAKING)).to_pylist() for path in (ours, theirs)]
     return rows[0] == rows[1]

@@ -1,0 +1,75 @@
+"""What a run of any kind is made with: the model, what reads it out, and how it was computed."""
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Provenance(BaseModel):
+    """The part of a run's configuration that does not depend on what the model is asked.
+
+    A kind of run adds what it depends on besides as further fields; ``models.knowledge.probe.RunConfig`` does so for facts. The run's
+    id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has a default.
+
+    Attributes:
+        model: how results call it.
+        weights: identity of the weights.
+        model_revision: commit or tag; empty for a folder.
+        base: name of the model that it was fine-tuned from; empty for a base.
+        objective: what it was trained for.
+        recipe: canonical JSON of how what reads the layers out was trained, or its name; JSON calls it ``head_recipe``.
+        seed: of that training.
+        dtype: the precision that it was computed in.
+        threads: of the computation, as sums depend on them.
+        code_version: of this program.
+        configuration: ``Encoder.configuration``; runs up to version 0.2 have none.
+        casing: what the tokenizer makes of capitals; runs up to version 0.2 have none.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    model: str
+    weights: str
+    model_revision: str
+    base: str
+    objective: str
+    recipe: str = Field(alias="head_recipe")
+    seed: int
+    dtype: str
+    threads: int
+    code_version: str
+    configuration: str = ""
+    casing: str = ""
+
+    def canonical(self) -> str:
+        """Canonical JSON; an option that came later is left out where it has its default."""
+        return canonical_json(self.model_dump(exclude_defaults=True, by_alias=True))
+
+    @property
+    def fingerprint(self) -> str:
+        """``fingerprint_of`` the canonical JSON."""
+        return fingerprint_of(self.canonical())
+
+
+def canonical_json(content: Any, ascii_only: bool = True) -> str:
+    """JSON with sorted keys and no spaces: equal content, equal text."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only)
+
+
+def fingerprint_of(canonical: str) -> str:
+    """First 16 hex digits of sha256 over a canonical text; what a run is called."""
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def stored_provenance(config: str) -> dict[str, Any]:
+    """Field of ``Provenance`` -> what a stored configuration says; without those it does not name, nothing where it is no JSON object."""
+    try:
+        content = json.loads(config)
+    except ValueError:
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    names = {field.alias or name: name for name, field in Provenance.model_fields.items()}
+    return {names[key]: value for key, value in content.items() if key in names}

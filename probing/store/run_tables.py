@@ -1,0 +1,67 @@
+"""Runs in the database: what runs of every kind have, apart from what only those on facts have.
+
+In Parquet a run is one row of one file, for it exists once its row does; the file is of its kind's own table, ``runs`` that of runs on
+facts. The database parts the row: ``runs`` holds kind and provenance of all runs, ``fact_runs`` what is about facts, and the view
+``runs_of_facts`` both. A further kind brings a table of files, a table beside ``fact_runs`` and a view of its own.
+"""
+
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from probing.core.provenance import Provenance, stored_provenance
+from probing.store.schema import SCHEMAS, create_statement
+
+FACTS = "facts"
+_PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
+#: Kind and provenance of a run; what its configuration does not say is empty.
+_RUNS = pa.schema(
+    [("run_id", pa.string()), ("kind", pa.string()), *_PROVENANCE.items()]
+    + [(name, pa.string()) for name in ("device", "created", "config")]
+)
+_FACT_RUNS = pa.schema([field for field in SCHEMAS["runs"] if field.name == "run_id" or field.name not in _RUNS.names])
+#: Table of the database -> its columns, and the order of its rows.
+RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
+    "runs": (_RUNS, ("model", "kind", "seed", "run_id")),
+    "fact_runs": (_FACT_RUNS, ("probe_set", "head", "template_set", "run_id")),
+}
+#: The rows of ``runs`` as the files have them, while a database is filled.
+STORED = "stored_runs"
+
+
+def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes the empty tables and the view in the current schema, and a temporary table for the rows of the files."""
+    (schema,) = connection.execute("SELECT current_schema()").fetchall()[0]
+    for table, (columns, _) in RUN_TABLES.items():
+        connection.execute(create_statement(table, columns))
+    connection.execute(create_statement(STORED, SCHEMAS["runs"], temporary=True))
+    of_facts = ", ".join(f"f.{name}" for name in _FACT_RUNS.names if name != "run_id")
+    connection.execute(
+        f"CREATE VIEW runs_of_facts AS SELECT r.*, {of_facts} FROM {schema}.runs r JOIN {schema}.fact_runs f ON f.run_id = r.run_id"
+    )
+
+
+def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fills the tables from the rows of the files."""
+    rows = connection.sql(f"SELECT * FROM {STORED}").to_arrow_table().to_pylist()
+    parts = {"runs": [_run_on_facts(row) for row in rows], "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows]}
+    for table, (columns, order) in RUN_TABLES.items():
+        connection.register("incoming", pa.Table.from_pylist(parts[table], schema=columns))
+        connection.execute(f"INSERT INTO {table} SELECT * FROM incoming ORDER BY {', '.join(order)}")
+        connection.unregister("incoming")
+
+
+def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: list[Any]) -> None:
+    """Takes the runs off whose ``run_id`` fulfils the condition."""
+    for table in RUN_TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
+
+
+def _run_on_facts(row: dict[str, Any]) -> dict[str, Any]:
+    said = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
+    return {"kind": FACTS} | said | {name: value for name, value in row.items() if name in _RUNS.names}
+
+
+def _is(value: Any, kind: pa.DataType) -> bool:
+    return isinstance(value, str if kind == pa.string() else int)

@@ -1,0 +1,42 @@
+"""Tokens as a reader writes them, by tokenizers of three families."""
+
+import pytest
+
+from probing.core.token_text import NO_TEXT, SPACE
+from probing.models.encoders.token_text import token_texts
+from probing.models.knowledge.ask import shown
+from probing.store.migration import stored_token_texts
+from tests.models.tiny_models import build
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of():
+    return lambda architecture: build(architecture)[1]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "token", "expected"),
+    [
+        ("bert", "paris", ("paris", True)), ("bert", "##s", ("##s", False)), ("bert", ".", (".", True)),
+        ("bert", "[MASK]", ("[MASK]", True)),
+        # Letters that a byte-level vocabulary would write for bytes are letters here.
+        ("bert", "são", ("são", True)), ("bert", "Ã©", ("Ã©", True)), ("bert", "東京", ("東京", True)),
+        ("roberta", "Ġparis", ("paris", True)), ("roberta", "paris", ("paris", False)), ("roberta", "SÃ£o", ("São", False)),
+        ("roberta", "ĠÃ©tÃ©", ("été", True)), ("roberta", "æĿ±", ("東", False)), ("roberta", "Ġ", (SPACE, True)),
+        ("roberta", "ĊĊ", (SPACE, False)), ("roberta", "<mask>", ("<mask>", False)), ("roberta", "##s", ("##s", False)),
+        ("modernbert", "ĠM", ("M", True)), ("modernbert", "Ã", (NO_TEXT, False)), ("modernbert", "ĠÃ", (NO_TEXT, True)),
+        ("albert", "▁paris", ("paris", True)), ("albert", "s", ("s", False)), ("albert", "▁", (SPACE, True)),
+    ],
+)  # fmt: skip
+def test_marks_of_a_word_become_a_column_and_bytes_letters(tokenizer_of, architecture, token, expected):
+    assert token_texts(tokenizer_of(architecture), [token]) == [expected]
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "modernbert", "albert"])
+def test_what_is_stored_of_a_whole_vocabulary_is_what_the_migration_of_its_raw_tokens_gives(tokenizer_of, architecture):
+    tokenizer = tokenizer_of(architecture)
+    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    asked = token_texts(tokenizer, tokens)
+    assert asked == stored_token_texts(tokens)
+    assert {said.starts_word for said in asked} == {True, False}
+    assert [shown(tokenizer, number) for number in range(len(tokenizer))] == [said.text for said in asked]
