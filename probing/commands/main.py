@@ -85,7 +85,7 @@ class CommandsOnCall(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands from their lines alone."""
-        TyperGroup(commands=self.commands).format_commands(ctx, formatter)
+        TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
 
 
 app = typer.Typer(

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from probing import __version__
-from probing.core.errors import JobError
+from probing.core.errors import FactsError, JobError
+from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.paths import cache_folder
 from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import open_encoder
@@ -19,8 +20,9 @@ from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.training import finished as is_finished
 from probing.models.heads.training import train_heads
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
-from probing.workflows.head_text import head_text
 
+#: Part of WikiText-2 -> names that its file has had.
+FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.head_work:open_training"
 
@@ -118,3 +120,22 @@ def open_training(setup: Mapping[str, Any]) -> HeadWork:
         if got != expected:
             raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
     return HeadWork(encoder, train, valid, recipe, Path(setup["folder"]), setup["half"], setup["budget"])
+
+
+def head_text(train: Path | None, valid: Path | None) -> tuple[list[str], list[str]]:
+    """Training and validation sentences, from files or from the fetched WikiText-2.
+
+    Raises:
+        FactsError: if there is no text, naming the command that fetches it.
+    """
+    return list(wikitext_sentences(train or _fetched("train"))), list(wikitext_sentences(valid or _fetched("valid")))
+
+
+def _fetched(part: str) -> Path:
+    folder = cache_folder() / "downloads" / "wikitext-2"
+    for name in FETCHED[part]:
+        if found := sorted(folder.rglob(name)):
+            return found[0]
+    raise FactsError(
+        f"no {part} text for heads in {folder}; fetch it with: python -m probing fetch wikitext-2 (or name files: --text FILE --valid FILE)"
+    )

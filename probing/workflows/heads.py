@@ -12,8 +12,7 @@ from probing.models.heads.files import trained_heads_folder, validation_losses
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
-from probing.workflows.head_text import head_text
-from probing.workflows.head_work import HeadWork, head_job
+from probing.workflows.head_work import HeadWork, head_job, head_text
 from probing.workflows.stored_run import Say
 
 

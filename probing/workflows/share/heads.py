@@ -27,7 +27,7 @@ from probing.models.heads.files import (
 )
 from probing.models.heads.recipe import HeadRecipe
 from probing.models.heads.training import text_sha256
-from probing.workflows.head_text import head_text
+from probing.workflows.head_work import head_text
 
 #: Head files need no name of a place: the folder says whose they are.
 HEADS = "heads"
