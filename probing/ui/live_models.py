@@ -100,9 +100,10 @@ def lacks_head(choice: Choice) -> bool:
         return False
 
 
-def bases(offered: dict[str, Choice]) -> list[str]:
-    """Models on this machine whose head can be lent: those that are fine-tuned from no other."""
-    return [name for name, choice in offered.items() if choice.here and not base_of(choice) and not lacks_head(choice)]
+def bases(offered: dict[str, Choice], borrower: Choice) -> list[str]:
+    """Models on this machine whose head can be lent to another one: those that are fine-tuned from no other."""
+    others = [choice for name, choice in offered.items() if name != borrower.name]
+    return [choice.name for choice in others if choice.here and not base_of(choice) and not lacks_head(choice)]
 
 
 def pick(name: str, offered: dict[str, Choice]) -> str:
