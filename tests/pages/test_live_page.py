@@ -448,3 +448,54 @@ def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
     table = next(frame.value for frame in app.dataframe if "word" in frame.value.columns)
     assert list(table["rank"])[-1] == rank
     assert ask_all((fact,), Choice("roberta", str(folder), ""), "lens")[f"layer {LAYERS}"][0] == rank
+
+
+def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkeypatch):
+    """What was looked up before the download says that the model is not here."""
+    from probing.core.facts.fact import Fact
+    from probing.models.encoders import load_encoder
+    from probing.models.live import load_live
+    from probing.ui.own_upload import ask_all
+
+    live = load_live(load_encoder(save("bert", tmp_path / "fetched"), device="cpu"), "lens", None)
+    monkeypatch.setattr("probing.models.catalogue.open_live", lambda *_, **__: live)
+    app = ask("Paris is in [MASK].", live_model="roberta-base")
+    assert not charts(app)
+    next(button for button in app.button if "Hugging Face hub" in button.label).click().run()
+    assert not app.exception and not app.warning and charts(app)
+    prompt = "Paris is the capital of [MASK]."
+    table = ask_all((Fact("own", "r", "s", "france", prompt, prompt),), live_models.choices()["roberta-base"], "lens")
+    assert table["note"][0] == "" and table["layer 0"][0] >= 1
+
+
+def test_a_base_is_named_for_one_model_only(ask, headless):
+    app = ask("Paris is in [MASK].", live_model="classifier", live_base="tiny")
+    app.selectbox(key="live.live_model").set_value("nesia-mini").run()
+    assert "live_base" not in app.query_params
+    app.selectbox(key="live.live_model").set_value("classifier").run()
+    assert app.selectbox(key="live.live_base").value == "" and not charts(app)
+
+
+def test_an_answer_names_its_model_where_another_one_was_chosen_too(ask, headless):
+    app = ask("Paris is in [MASK].", live_model="classifier", live_models="tiny")
+    assert charts(app) and "**tiny** says" in words(app) and "The last layer says" not in words(app)
+
+
+def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path):
+    save("roberta", tmp_path / "cache" / "models" / "roberta")
+    app = ask("[MASK] is the capital of <mask>.", live_models="roberta", mask="2")
+    assert not app.exception and not app.warning and charts(app)
+    assert any(note.value == "No gap 2 in this sentence for tiny." for note in app.info)
+
+
+def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(own_facts, headless):
+    fact = b'{"subject": "France", "relation": "capital", "object": "paris", "prompt": "The capital of France is [MASK]."}\n'
+    app = own_facts("mine.jsonl", fact)
+    app.selectbox(key="own.model").set_value("classifier").run()
+    assert app.button(key="own.ask").disabled and "--base" not in words(app)
+    app.selectbox(key="own.base.classifier").set_value("tiny").run()
+    app.button(key="own.ask").click().run()
+    assert not app.exception and not app.warning and "Of 1 fact asked" in words(app)
+    app = own_facts("long.jsonl", fact.replace(b"The capital", b"The " * 100 + b"capital"))
+    app.button(key="own.ask").click().run()
+    assert "None of these facts could be asked" in words(app)

@@ -59,3 +59,22 @@ def test_models_that_find_no_room_beside_a_fact_are_named(visit, monkeypatch, cr
     app.run()
     assert app.multiselect(key="facts.fact_models").value == list(MODELS[2:5])
     assert any("left aside" in note.value and r"tuned\-6" in note.value for note in app.info)
+
+
+def test_relations_that_find_no_room_in_the_figure_are_named(visit, monkeypatch, crowd):
+    monkeypatch.setattr("probing.ui.relations.overview.MOST_LINES", 1)
+
+    def opened(query: dict):
+        app = visit("relations", query=query, run=False)
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(crowd))
+        return app.run()
+
+    menus, bound = {}, selection.bound
+    monkeypatch.setattr(
+        selection, "bound", lambda widget, label, field, *rest, **options: menus.update({field: options.get("options")})
+        or bound(widget, label, field, *rest, **options),
+    )  # fmt: skip
+    opened({})
+    app = opened({"relations": menus["relations"]})
+    assert len(menus["relations"]) > 1 and app.multiselect(key="relations.relations").value == menus["relations"][:1]
+    assert any("left aside" in note.value for note in app.info)

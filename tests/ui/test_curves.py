@@ -11,7 +11,9 @@ def points(**sizes: tuple[int, int | None]) -> pd.DataFrame:
 
 
 def test_the_caption_says_how_many_facts_have_a_swapped_subject():
-    assert "27,750 of 32,095 facts have such a subject." in swapped_words(points(one=(32095, 27750), two=(32095, 27750)))
+    assert "27,750 of 32,095 facts have such a subject; the dotted lines count only these." in swapped_words(
+        points(one=(32095, 27750), two=(32095, 27750))
+    )
     assert "9 of 10, 4 of 5 facts" in swapped_words(points(one=(10, 9), two=(5, 4)))
 
 

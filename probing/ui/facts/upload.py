@@ -2,6 +2,7 @@
 
 import hashlib
 import shlex
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -48,6 +49,7 @@ def show(view: View) -> None:
         )
     with right:
         head = st.selectbox("Head", live_models.HEADS, key="own.head")
+    asked = _with_base(offered[model], offered)
     if file is None:
         return
     content = file.getvalue()
@@ -56,15 +58,28 @@ def show(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    _summary(facts, offered[model], head)
-    key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{head}"
-    if st.button(filled("Ask {model}", model=model), type="primary", disabled=not facts.facts, key="own.ask"):
+    _summary(facts, asked, head)
+    key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
+    unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
+    if st.button(filled("Ask {model}", model=model), type="primary", disabled=unready, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], offered[model], head)
+            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], asked, head)
         except ProbingError as error:
             blocks.problem(error)
     if key in st.session_state:
         _answers(st.session_state[key], model, head)
+
+
+def _with_base(choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> live_models.Choice:
+    """The choice with the base whose head reads it, as the visitor names it, where it was saved without a head."""
+    if not live_models.lacks_head(choice):
+        return choice
+    st.info(filled(live_models.WITHOUT_HEAD, name=choice.name), icon=":material/help:")
+    base = st.selectbox(
+        filled("{name} was fine-tuned from", name=choice.name), ["", *live_models.bases(offered, choice)],
+        format_func=lambda name: name or "choose its base", key=f"own.base.{choice.name}",
+    )  # fmt: skip
+    return replace(choice, base=base)
 
 
 def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
@@ -78,7 +93,9 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
             filled("Here the first {most} are asked. For all of them, with intervals and on every page:", most=MOST_FACTS),
             icon=":material/info:",
         )
-        st.code(f"python -m probing probe --model {shlex.quote(model.location)} --facts YOUR_FILE.csv --head {head}", language="shell")
+        base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
+        command = f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}"
+        st.code(command, language="shell")
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
@@ -98,6 +115,7 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
     """
     bar = st.progress(0.0, text="Loading the model …")
     live_models.load(model, head, fetch=True)
+    model = replace(model, here=True)
     rows = []
     for number, fact in enumerate(facts):
         bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
@@ -129,4 +147,6 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
                 somewhere=somewhere,
             )
         )
+    else:
+        st.markdown("None of these facts could be asked; the column note says why.")
     blocks.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")

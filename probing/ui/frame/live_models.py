@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
 KEPT_BYTES = 2 << 30
+#: Why a base must be named.
+WITHOUT_HEAD = "{name} was saved without a masked-LM head, so the head of the model that it was fine-tuned from reads it."
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,10 @@ def lacks_head(choice: Choice) -> bool:
         return False
 
 
-def bases(offered: dict[str, Choice]) -> list[str]:
-    """Models on this machine whose head can be lent: those that are fine-tuned from no other."""
-    return [name for name, choice in offered.items() if choice.here and not base_of(choice) and not lacks_head(choice)]
+def bases(offered: dict[str, Choice], borrower: Choice) -> list[str]:
+    """Models on this machine whose head can be lent to another one: those that are fine-tuned from no other."""
+    others = [choice for name, choice in offered.items() if name != borrower.name]
+    return [choice.name for choice in others if choice.here and not base_of(choice) and not lacks_head(choice)]
 
 
 def pick(name: str, offered: dict[str, Choice]) -> str:

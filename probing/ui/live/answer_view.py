@@ -70,7 +70,9 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
     got = list(answers.values())
     for one in got:
         best = one.layers[-1].tokens[0]
-        says = filled("**{model}** says", model=one.model) if len(got) > 1 else filled("The last layer says")
+        # Of several that were chosen one alone may have answered.
+        several = len(got) > 1 or selection.of(LiveSelection).live_models
+        says = filled("**{model}** says", model=one.model) if several else filled("The last layer says")
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
                 filled("{says} **{token}** ({probability:.1f} %).", says=says, token=best.token, probability=best.probability * 100),

@@ -1,6 +1,6 @@
 """The live page: a sentence with a gap, and who is asked to fill it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -63,6 +63,8 @@ def controls(view: View) -> tuple[list[live_models.Choice], str]:
             "live_model",
             page,
             value=name,
+            # A base is named for one model.
+            resets={"live_base": ""},
             options=list(offered),
             format_func=lambda one: offered[one].label,
         )
@@ -117,8 +119,8 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     ready = [choice for choice in ready if choice.name in gaps]
     if not ready:
         return
-    if (most := max(gaps.values())) > 1:
-        _ask_gaps(view, ready, question, most)
+    if max(gaps.values()) > 1:
+        _ask_gaps(view, ready, question, gaps)
         return
     asked = _followed(ready, question)
     if not (answers := _of_each(asked, live_models.ask)):
@@ -172,7 +174,7 @@ def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) ->
                 kwargs={"live_head": "lens"},
             )  # fmt: skip
         return None
-    return choice
+    return replace(choice, here=True)
 
 
 def _fetch(name: str) -> None:
@@ -185,10 +187,9 @@ def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_m
         words = "{name} was saved without a masked-LM head. Choose it as the model, and its base can be named."
         st.info(filled(words, name=choice.name), icon=":material/help:")
         return choice
-    options = [name for name in live_models.bases(live_models.choices()) if name != choice.name]
+    options = live_models.bases(live_models.choices(), choice)
     base = selection.of(LiveSelection).live_base if selection.of(LiveSelection).live_base in options else ""
-    words = "{name} was saved without a masked-LM head, so the head of the model that it was fine-tuned from reads it."
-    st.info(filled(words, name=choice.name), icon=":material/help:")
+    st.info(filled(live_models.WITHOUT_HEAD, name=choice.name), icon=":material/help:")
     selection.bound(
         st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base, options=["", *options],
         format_func=lambda name: name or "choose its base",
@@ -212,7 +213,8 @@ def _followed(ready: Sequence[live_models.Choice], question: Question) -> list[A
     return found
 
 
-def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Question, masks: int) -> None:
+def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Question, gaps: Mapping[str, int]) -> None:
+    masks = max(gaps.values())
     mask = min(selection.of(LiveSelection).mask, masks)
     selection.bound(
         st.segmented_control, filled("The sentence has {n} gaps", n=masks), "mask", view.page, value=mask,
@@ -221,6 +223,10 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
     )  # fmt: skip
     if selection.of(LiveSelection).behaviour:
         st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
+    # One model writes its mask as [MASK], another as <mask>, and so sees fewer gaps.
+    if fewer := [choice.name for choice in ready if gaps[choice.name] < mask]:
+        st.info(filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)), icon=":material/info:")
+    ready = [choice for choice in ready if gaps[choice.name] >= mask]
     asked = _followed(ready, replace(question, mask=mask - 1 if mask else None))
     if not mask:
         _fill(view, asked)

@@ -17,7 +17,7 @@ from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import count, filled
+from probing.ui.widgets.markdown import count, filled, listing
 
 #: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
@@ -124,6 +124,11 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
         st.multiselect, "Relations", "relations", view.page, value=tuple(shown), options=list(labels), format_func=labels.__getitem__,
         max_selections=MOST_LINES,
     )  # fmt: skip
+    if beyond := [labels[name] for name in selection.of(RelationsSelection).relations if name in labels][MOST_LINES:]:
+        st.info(
+            filled("At most {most} relations are drawn, so left aside: {names}", most=MOST_LINES, names=listing(beyond)),
+            icon=":material/link_off:",
+        )
     mine = points[points["relation"].isin(shown)]
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(

@@ -17,7 +17,7 @@ def swapped_words(points: pd.DataFrame, line: str = "run_id") -> str:
     has = ", ".join(f"{int(with_one):,} of {int(n):,}" for n, with_one in sizes.itertuples(index=False))
     words = (
         "Dotted: the swapped subject, the same facts asked about another subject of the relation that does not have the answer; what "
-        f"lies above it comes from the subject. {has} facts have such a subject."
+        f"lies above it comes from the subject. {has} facts have such a subject; the dotted lines count only these."
     )
     missing = points[line].nunique() - measured[line].nunique()
     return f"{words} Not measured for {missing} of the curves." if missing else words
