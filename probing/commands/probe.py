@@ -23,11 +23,12 @@ from probing.commands.executors import (
     same_path,
     set_threads,
 )
-from probing.commands.model_records import copy_beside, drift_from_base, refuse_taken_name
+from probing.commands.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.commands.shard_work import ProbeWork, probe_job, write_asked
 from probing.core.errors import FactsError, HeadError, ProbingError
 from probing.core.fact_sources import read_facts
 from probing.core.facts import Fact, FactSet
+from probing.core.own_facts import is_own
 from probing.core.places import cache_folder, database_folder, result_folders, runs_folder
 from probing.core.registry import name_in_files
 from probing.core.shipped import FACTS_FOLDER
@@ -128,6 +129,8 @@ def probe(
             configuration=encoder.configuration,
             casing=encoder.casing,
         )
+        if is_own(found.probe_set) and (words := hidden_by_name(config, [target] if out else result_folders())):
+            typer.echo(f"  {words}", err=True)
         run = _Run(encoder, heads, kept, answers, config, target, layers, model, base, folder, workers_of)
         # One process a run: the second waits, and then finds it done.
         with claimed(cache_folder() / "shards" / config.run_id, typer.echo):
@@ -160,6 +163,7 @@ class _Run:
 def _store(run: _Run) -> None:
     """Writes a run and what belongs to it, as far as they are not there."""
     from probing.commands.stored_predictions import prediction_columns
+    from probing.models.configuration import tokens_of
     from probing.models.probing import gather_shards
     from probing.store.parquet import write_table
 
@@ -169,7 +173,7 @@ def _store(run: _Run) -> None:
     order = sorted(range(len(run.kept.facts)), key=lambda n: (run.kept.facts[n].relation, n))
     facts = [run.kept.facts[n] for n in order]
     # A fine-tuned model has its base's tokenizer, stored once.
-    tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
+    tokens = tokens_of(encoder.tokenizer)
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     # Cheap, and thus written where they are missing or torn, even if the predictions are there already.
     _whole("facts", run.target / f"facts-{config.facts_sha256[:16]}.parquet", [_fact_row(fact, config.template_set) for fact in facts])
