@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from probing.workflows.stored_run import Say
 
 if TYPE_CHECKING:
     from probing.models.encoders.load import Encoder
+    from probing.models.knowledge.probe import RunConfig
 
 _log = logging.getLogger(__name__)
 #: From this relative change on a layer is no nearer to its base than to nothing: no fine-tuning goes so far.
@@ -22,8 +23,36 @@ STRANGE_DRIFT = 1.0
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
     """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not tell the two apart.
 
-    Another model has other weights, or the same ones under another configuration; runs up to version 0.2 do not say which.
+    Another model has other weights, or the same ones under another configuration or tokenizer; runs up to version 0.2 do not say which.
     """
+    for folder, row in _stored_runs(folders):
+        config = _configuration(row["config"])
+        recorded = config.get("configuration") or encoder.configuration
+        if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.identity, encoder.configuration):
+            continue
+        what = "weights" if config.get("weights") != encoder.identity else "settings in its config.json, or another tokenizer"
+        run_id = row["run_id"]
+        raise ModelError(
+            f"run {run_id} in {folder} is of a model called {encoder.name} with other {what}; give this model another name "
+            f"with --name, or delete the files of the other's runs, such as runs-{run_id}.parquet and predictions-{run_id}.parquet"
+        )
+
+
+def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
+    """Which stored run reports cannot show beside this one, as it asks other facts under the same name; None if there is none."""
+    same = ("model", "head", "seed", "probe_set", "template_set")
+    for folder, row in _stored_runs(folders):
+        asked = _configuration(row["config"]).get("facts_sha256")
+        if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
+            return (
+                f"note: run {row['run_id']} in {folder} asks {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
+                "the newer run only. Where they are two files, give one another name with --as"
+            )
+    return None
+
+
+def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
+    """Folder and row of every stored run that can be read; a damaged file is named by those who need it: the run, `build`, `check`."""
     from probing.store.parquet import read_table
     from probing.store.sources import files_of
 
@@ -31,18 +60,8 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
         try:
             rows = read_table(path, "runs").to_pylist()
         except ProbingError:
-            continue  # A damaged file is named by those who need it: the run itself, `build` and `check`.
-        for row in rows:
-            config = _configuration(row["config"])
-            recorded = config.get("configuration") or encoder.configuration
-            if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.identity, encoder.configuration):
-                continue
-            what = "weights" if config.get("weights") != encoder.identity else "settings in its config.json"
-            run_id = row["run_id"]
-            raise ModelError(
-                f"run {run_id} in {path.parent} is of a model called {encoder.name} with other {what}; give this model another name "
-                f"with --name, or delete the files of the other's runs, such as runs-{run_id}.parquet and predictions-{run_id}.parquet"
-            )
+            continue
+        yield from ((path.parent, row) for row in rows)
 
 
 def _configuration(text: str) -> dict:

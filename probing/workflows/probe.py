@@ -1,5 +1,6 @@
 """Asks every layer of a model every fact, and stores what it says."""
 
+import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from probing import __version__
 from probing.core.errors import HeadError
+from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
@@ -27,7 +29,7 @@ from probing.store.build import build_database
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
-from probing.workflows.model_records import copy_beside, drift_from_base, refuse_taken_name
+from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.shard_work import probe_job, write_asked
 from probing.workflows.stored_run import (
     Say,
@@ -38,6 +40,8 @@ from probing.workflows.stored_run import (
     write_relations,
     write_row,
 )
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,8 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
             say("  nothing is left to probe, so no run is stored")
             continue
         work = _work(asked, kept, answers)
+        if is_own(found.probe_set) and (note := hidden_by_name(work.config, [target] if request.out else result_folders())):
+            _log.warning("  %s", note)
         # One process a run: the second waits, and then finds it done.
         with claimed(work.folder / work.config.run_id, say):
             _store(asked, kept, work, say)

@@ -40,10 +40,11 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
     """Writes facts, lenders and vocabulary of a run where they are missing or damaged; gives the tokenizer's id."""
+    from probing.models.encoders.configuration import tokens_of
     from probing.models.encoders.token_text import token_texts
 
     # A fine-tuned model has its base's tokenizer, stored once.
-    tokens = encoder.tokenizer.convert_ids_to_tokens(list(range(len(encoder.tokenizer))))
+    tokens = tokens_of(encoder.tokenizer)
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     rows = [_fact_row(fact, config.template_set) for fact in facts]
     _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", rows, say)

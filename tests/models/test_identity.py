@@ -51,6 +51,16 @@ def test_another_activation_with_the_same_weights_is_another_configuration_of_th
     assert own.identity == other.identity and own.configuration != other.configuration
 
 
+def test_another_tokenizer_with_the_same_weights_is_another_configuration_even_where_no_answer_is_another_token(bert_copy, folder_of):
+    path = bert_copy / "tokenizer.json"
+    said = json.loads(path.read_text())
+    tokens = said["model"]["vocab"]
+    first, second = list(tokens)[-2:]
+    tokens[first], tokens[second] = tokens[second], tokens[first]
+    path.write_text(json.dumps(said))
+    assert load_encoder(bert_copy, device="cpu").configuration != load_encoder(folder_of("bert"), device="cpu").configuration
+
+
 def test_names_labels_dropout_and_defaults_written_out_change_no_digest(architecture, folder_of, tmp_path):
     copy = shutil.copytree(folder_of(architecture), tmp_path / "copy")
     labels = {"id2label": {"0": "O", "1": "X", "2": "Y"}, "label2id": {"O": 0, "X": 1, "Y": 2}}

@@ -453,12 +453,12 @@ def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
 def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkeypatch):
     """What was looked up before the download says that the model is not here."""
     from probing.core.facts.fact import Fact
-    from probing.models.encoders import load_encoder
-    from probing.models.live import load_live
-    from probing.ui.own_upload import ask_all
+    from probing.models.encoders.load import load_encoder
+    from probing.models.knowledge.ask import load_live
+    from probing.ui.facts.upload import ask_all
 
     live = load_live(load_encoder(save("bert", tmp_path / "fetched"), device="cpu"), "lens", None)
-    monkeypatch.setattr("probing.models.catalogue.open_live", lambda *_, **__: live)
+    monkeypatch.setattr("probing.models.knowledge.ask.open_live", lambda *_, **__: live)
     app = ask("Paris is in [MASK].", live_model="roberta-base")
     assert not charts(app)
     next(button for button in app.button if "Hugging Face hub" in button.label).click().run()

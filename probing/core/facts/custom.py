@@ -44,6 +44,11 @@ def own_probe_set(path: Path, name: str | None = None) -> str:
     return name
 
 
+def is_own(probe_set: str) -> bool:
+    """Whether a probe set is called after a file of own facts."""
+    return probe_set not in PROBE_SETS
+
+
 def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
     """Reads a file of facts.
 

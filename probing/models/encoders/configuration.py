@@ -1,13 +1,17 @@
-"""Which part of a model's configuration decides what it computes, as one digest.
+"""What beside the weights decides what a model computes, as one digest: its configuration and its tokenizer.
 
 The rule: every setting counts, unless it is listed here as one that cannot change what a frozen encoder computes. A setting at the
-default of its architecture is left out, so that a short ``config.json`` and the same one written out in full are equal.
+default of its architecture is left out, so that a short ``config.json`` and the same one written out in full are equal. Of the
+tokenizer the tokens by id and the casing count: under other ones the same words are other rows of the same weights.
 """
 
 import hashlib
 import json
+from collections.abc import Iterable
 
-from transformers import PretrainedConfig
+from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+from probing.core.tokenizer_ids import tokens_checksum
 
 #: Settings that cannot change what a frozen encoder computes: where it comes from, how it is stored, what a task's head or a
 #: generator would do, and what is returned besides the hidden states.
@@ -31,3 +35,20 @@ def configuration_digest(config: PretrainedConfig) -> str:
         if name == "model_type" or name not in defaults or value != defaults[name]
     }
     return hashlib.sha256(json.dumps(deciding, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()
+
+
+def casing_of(tokenizer: PreTrainedTokenizerBase) -> str:
+    """What a tokenizer makes of capital letters: ``cased`` keeps them, ``uncased`` does not."""
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
+
+
+def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """The tokens by id."""
+    return [str(token) for token in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
+
+
+def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase) -> str:
+    """sha256 over the configurations of an encoder's body and head, where they differ, and over its tokenizer."""
+    parts = [*dict.fromkeys(map(configuration_digest, configs)), tokens_checksum(tokens_of(tokenizer)), casing_of(tokenizer)]
+    return hashlib.sha256("+".join(parts).encode()).hexdigest()

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTra
 
 from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.registry import name_of_model
-from probing.models.encoders.configuration import configuration_digest
+from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.delta_weights import apply_difference, is_difference
 from probing.models.encoders.head import DecodingHead, pretrained_head
 from probing.models.encoders.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
@@ -45,8 +45,8 @@ class Encoder:
         head: its own pre-trained masked-LM head, or its base's.
         tokenizer: the tokenizer that fits both.
         identity: sha256 over the weights of body and head source: what heads and runs are tied to.
-        configuration: digest of what the configurations of body and head source decide; the same weights compute something else
-            under another.
+        configuration: digest of what the configurations of body and head source and the tokenizer decide; the same weights compute
+            something else under another.
         revision: hub commit, or ``local``.
         base: name of the model whose head is used, equal to ``name`` where it is its own.
         layers: L, the number of transformer layers; hidden states run from 0 (embeddings) to L.
@@ -72,8 +72,7 @@ class Encoder:
     @property
     def casing(self) -> str:
         """What the tokenizer makes of capital letters: ``cased`` keeps them, ``uncased`` does not."""
-        normalizer = self.tokenizer.backend_tokenizer.normalizer
-        return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
+        return casing_of(self.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,6 @@ def load_encoder(
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         check_finite(source, body, head)
-        configurations = list(dict.fromkeys(configuration_digest(part.config) for part in (model, head_source)))
         encoder = Encoder(
             name=name,
             body=body.to(chosen),
@@ -184,7 +182,7 @@ def load_encoder(
             tokenizer=tokenizer,
             identity=identity,
             # A base's configuration counts where its head is borrowed and differs.
-            configuration=configurations[0] if len(configurations) == 1 else joint_identity(*configurations),
+            configuration=computation_digest((model.config, head_source.config), tokenizer),
             revision="local" if Path(source).is_dir() else _commit(model) or revision or "main",
             base=used_base,
             layers=int(model.config.num_hidden_layers),

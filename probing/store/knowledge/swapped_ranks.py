@@ -83,7 +83,7 @@ def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
         return
     facts = stored_facts(connection.sql("SELECT * FROM facts").to_arrow_table())
     older: dict[tuple[str, ...], list[str]] = {}
-    emptied = 0
+    emptied = touched = 0
     for run_id, config in runs:
         ids = connection.execute("SELECT DISTINCT fact_id FROM predictions WHERE run_id = ? ORDER BY fact_id", [run_id]).fetchall()
         asked = tuple(fact_id for (fact_id,) in ids)
@@ -98,6 +98,6 @@ def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
             "WHERE run_id = ? AND other_rank IS NOT NULL AND fact_id IN (SELECT unnest(?::VARCHAR[]))",
             [run_id, refused],
         ).fetchall()[0]
-        emptied += changed
+        emptied, touched = emptied + changed, touched + bool(changed)
     if emptied:
-        _log.info("%d swapped ranks of %d runs are left out: the lending subject has the asked answer too", emptied, len(runs))
+        _log.info("%s swapped ranks of %d runs are left out: the lending subject has the asked answer too", f"{emptied:,}", touched)
