@@ -8,7 +8,7 @@ import typer
 from probing.core.errors import PromptError
 from probing.core.questions import SeveralMasks
 from probing.models.knowledge.ask import Answer
-from probing.workflows import ask as workflow
+from probing.workflows.knowledge import ask as workflow
 
 
 def ask(

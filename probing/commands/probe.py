@@ -14,8 +14,8 @@ from probing.commands.options import (
     chosen,
     options_refused,
 )
-from probing.workflows import probe as workflow
 from probing.workflows.executors import Who
+from probing.workflows.knowledge import probe as workflow
 
 
 def probe(

@@ -20,7 +20,7 @@ from probing.core.files.checksums import file_sha256
 from probing.core.files.locks import one_at_a_time
 from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 _WEIGHTS = (
     "model.safetensors", "model.safetensors.index.json", "difference.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json",

@@ -21,7 +21,7 @@ from probing.models.finetuning.setup import Prepared, prepare
 from probing.models.finetuning.trainer import Finetuned
 from probing.models.finetuning.trainer import finetune as train
 from probing.store.parquet import write_table
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)

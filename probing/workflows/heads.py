@@ -13,7 +13,7 @@ from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
 from probing.workflows.head_work import HeadWork, head_job, head_text
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import copy_whole
 from probing.core.registry import ModelEntry, name_in_files
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 if TYPE_CHECKING:
     from probing.models.encoders.load import Encoder

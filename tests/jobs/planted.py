@@ -36,7 +36,7 @@ def squares(setup):
 def mortal_probing(setup):
     """The real worker of ``probe``; the first process that reads the second layer of the last shard is killed there."""
     import probing.models.knowledge.probe as module
-    from probing.workflows.shard_work import open_probing
+    from probing.workflows.knowledge.shard_work import open_probing
 
     opened, real, calls = open_probing(setup), module.read_out, [0]
     note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
@@ -58,7 +58,7 @@ def mortal_probing(setup):
 
 def probing_of_another_version(setup):
     """A worker on a machine where an older program is installed."""
-    import probing.workflows.shard_work as module
+    import probing.workflows.knowledge.shard_work as module
 
     module.__version__ = "0.0"
     return module.open_probing(setup)

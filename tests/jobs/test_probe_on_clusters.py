@@ -50,7 +50,7 @@ def here(run, cache, words, tmp_path):  # noqa: F811
 @pytest.mark.scale
 @pytest.mark.parametrize("who", CLUSTERS)
 def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(run, words, here, who, tmp_path, monkeypatch):
-    monkeypatch.setattr("probing.workflows.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
+    monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
     (tmp_path / "deaths").mkdir()
@@ -72,7 +72,7 @@ def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache,
     before = {path: path.stat().st_mtime_ns for path in job.glob("shard-*.safetensors")}
     after = {}
 
-    import probing.workflows.probe as workflow
+    import probing.workflows.knowledge.probe as workflow
 
     real = workflow.run_job
 
@@ -124,7 +124,7 @@ def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, t
 
 @pytest.mark.scale
 def test_a_worker_with_another_model_is_refused(run, words, here, tiny_model, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("probing.workflows.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
+    monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
     with pytest.raises(JobError, match="a worker's version: got 0"):
         run(*words, *CLUSTERS["ray"], "--out", tmp_path / "refused")
     assert not stored(tmp_path / "refused")

@@ -45,7 +45,7 @@ def total_of_rows(db: Database, run_ids: Sequence[str], seconds: float = 600.0) 
         WITH best AS (
             SELECT p.run_id, p.fact_id, min(p.gold_rank) FILTER (p.layer = r.layers - 1) AS last_rank,
                 min(p.gold_rank) FILTER (p.layer >= 1) AS best_rank
-            FROM predictions p JOIN runs r ON r.run_id = p.run_id
+            FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id
             WHERE p.run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY p.run_id, p.fact_id
         )
         SELECT b.run_id, f.relation, count(*) AS n,

@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
+from probing.core.token_text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead
@@ -282,11 +283,12 @@ def entropies(logp: torch.Tensor) -> torch.Tensor:
 
 
 def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
-    """A token as a reader writes it, as ``token_texts`` has it."""
+    """A token as a reader writes it, as ``token_texts`` has it; half a character has no text, so its token is shown."""
     token: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
     if token is None:
         return f"unused {token_id}"  # Vocabulary matrices are padded to round sizes.
-    return token_texts(tokenizer, [token])[0].text
+    text = token_texts(tokenizer, [token])[0].text
+    return token if NO_TEXT in text else text
 
 
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:

@@ -35,7 +35,9 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
         ), places AS (
             SELECT run_id, layer, tokenizer, unnest(top_ids) AS id, generate_subscripts(top_ids, 1) AS place FROM rows
         ), named AS (
-            SELECT s.run_id, s.layer, list(coalesce(v.text, '#' || s.id) ORDER BY s.place) AS tokens
+            -- Half a character has no text, so its token is shown.
+            SELECT s.run_id, s.layer,
+                list(coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || s.id) ORDER BY s.place) AS tokens
             FROM places s LEFT JOIN vocabulary v ON v.tokenizer = s.tokenizer AND v.id = s.id
             GROUP BY s.run_id, s.layer
         )

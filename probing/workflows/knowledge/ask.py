@@ -6,7 +6,7 @@ from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_folder, train_command
 from probing.models.knowledge.ask import Answer, LiveModel, load_live
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)

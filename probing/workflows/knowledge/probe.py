@@ -29,10 +29,8 @@ from probing.store.build import build_database
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
-from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
-from probing.workflows.shard_work import probe_job, write_asked
-from probing.workflows.stored_run import (
-    Say,
+from probing.workflows.knowledge.shard_work import probe_job, write_asked
+from probing.workflows.knowledge.stored_run import (
     has_predictions,
     in_order,
     predictions_path,
@@ -40,6 +38,8 @@ from probing.workflows.stored_run import (
     write_relations,
     write_row,
 )
+from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
+from probing.workflows.say import Say
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from probing.models.runtime.torch_settings import number_format, set_threads
 #: A run's facts with their answers, beside its shards.
 ASKED = "asked.jsonl"
 #: The function that opens the worker in another process.
-OPENER = "probing.workflows.shard_work:open_probing"
+OPENER = "probing.workflows.knowledge.shard_work:open_probing"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What is stored of a run: its facts, vocabulary and lenders, its predictions, the relations, and its row, which comes last."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +14,11 @@ from probing.core.knowledge.swapped import lenders
 from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files
 from probing.core.tokenizer_ids import tokenizer_id
+from probing.workflows.say import Say
 
 if TYPE_CHECKING:
     from probing.models.encoders.load import Encoder
     from probing.models.knowledge.probe import RunConfig
-
-#: Called with each line for the user.
-Say = Callable[[str], None]
 
 
 def in_order(facts: Sequence[Fact]) -> list[int]:

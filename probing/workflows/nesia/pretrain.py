@@ -18,7 +18,7 @@ from probing.models.pretraining.start import continued_start, fresh_start
 from probing.models.pretraining.train import PretrainRecipe
 from probing.models.pretraining.train import pretrain as train
 from probing.store.parquet import write_table
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)

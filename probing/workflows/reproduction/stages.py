@@ -23,9 +23,9 @@ from probing.store.parquet import read_table
 from probing.workflows.fetch import fetch_model, fetch_or_stand_in
 from probing.workflows.finetune import FinetuneRequest, finetune
 from probing.workflows.heads import HeadsRequest, train_heads
-from probing.workflows.probe import ProbeRequest, probe
+from probing.workflows.knowledge.probe import ProbeRequest, probe
 from probing.workflows.reproduction.plan import Plan, ReproduceRequest, planned
-from probing.workflows.stored_run import Say
+from probing.workflows.say import Say
 
 
 class Stage(StrEnum):

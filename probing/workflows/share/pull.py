@@ -13,12 +13,12 @@ from probing.core.files.locks import one_at_a_time
 from probing.core.files.share_manifest import MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database
+from probing.workflows.say import Say
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.push import KINDS, What
 from probing.workflows.share.run_checks import check_runs
 from probing.workflows.share.runs import place_runs
-from probing.workflows.stored_run import Say
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
 from probing.store.schema import SCHEMAS
 from probing.store.sources import table_of
+from probing.workflows.say import Say
 from probing.workflows.share.cards import heads_card, predictions_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.runs import gather_runs
-from probing.workflows.stored_run import Say
 
 What = Literal["heads", "predictions"]
 #: Kinds of heads that each can be of.
