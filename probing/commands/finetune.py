@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.tasks.table import TASKS
+from probing.core.tasks.objectives import TASKS
 from probing.workflows.finetune import FinetuneRequest, TrainingLength
 from probing.workflows.finetune import finetune as run
 

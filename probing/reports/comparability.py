@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from probing.core.tasks.table import CONTROL
-from probing.core.tasks.trainings import training_of
+from probing.core.tasks.objectives import CONTROL
+from probing.core.tasks.training_length import training_of
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 from probing.store.run_queries import same_tokens

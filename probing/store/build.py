@@ -19,7 +19,7 @@ from probing.core.files.disk_errors import require_writable
 from probing.store import increment
 from probing.store.completeness import Counted, counted_in_database, lack
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
-from probing.store.knowledge.by_layer import STATEMENTS
+from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
 from probing.store.parquet import read_table

@@ -13,8 +13,8 @@ from probing.core.files.locks import one_at_a_time
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
+from probing.core.tasks.objectives import TASKS, Task, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
-from probing.core.tasks.table import TASKS, Task, task_named
 from probing.models.encoders.load import weights_identity
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.setup import Prepared, prepare
@@ -57,7 +57,7 @@ class FinetuneRequest:
 
     Attributes:
         model: the base: registry name, hub id or folder.
-        objective: a slug of ``core.tasks.table.TASKS``.
+        objective: a slug of ``core.tasks.objectives.TASKS``.
         data: folder of the data set (control: a text file); None takes what was fetched.
         lama: for the control of a model made here: LAMA folder of its own training text.
         out: folder of the finished model; None: ``cache/models/MODEL-OBJECTIVE``.

@@ -7,7 +7,7 @@ import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probing.core.errors import FactsError, HeadError, ModelError
-from probing.core.tasks.table import TASKS
+from probing.core.tasks.objectives import TASKS
 from probing.store.parquet import read_table
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 

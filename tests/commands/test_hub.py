@@ -328,7 +328,7 @@ def test_rows_that_no_run_announces_are_refused_before_they_are_read(run, at, sh
         assert file.name != path.name, "its footer says enough"
         return read_table(file, table, columns)
 
-    for module in ("run_checks", "runs"):
+    for module in ("pull_refusals", "runs"):
         monkeypatch.setattr(f"probing.workflows.share.{module}.read_table", read)
     with pytest.raises(HubError, match=f"{path.name} of .* holds 100,000 predictions, expected 9"):
         run("pull", "--from-folder", folder)

@@ -14,7 +14,7 @@ import torch
 
 from probing.core.errors import JobError, RegistryError
 from probing.core.registry import read_registry
-from probing.core.tasks.table import TASKS
+from probing.core.tasks.objectives import TASKS
 from probing.store.parquet import read_table
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 

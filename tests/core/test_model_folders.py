@@ -8,7 +8,7 @@ import pytest
 
 from probing.core.errors import ModelError
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
-from probing.core.tasks.trainings import training_of
+from probing.core.tasks.training_length import training_of
 from probing.ui.frame.live_models import Choice, base_of
 
 

@@ -8,8 +8,8 @@ import pytest
 from probing.core.errors import OptionError, RegistryError
 from probing.core.published import read_published
 from probing.core.registry import read_registry
+from probing.core.tasks.objectives import TASKS, task_called, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
-from probing.core.tasks.table import TASKS, task_called, task_named
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = sorted((ROOT / "tests" / "fixtures" / "v0_2" / "cache" / "models").glob("*/finetuning.json"))

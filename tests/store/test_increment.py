@@ -9,7 +9,7 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.store import build
 from probing.store.build import build_database
-from probing.store.knowledge.by_layer import STATEMENTS
+from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.parquet import read_table, write_table
 from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS

@@ -13,7 +13,7 @@ from probing.core.tasks.held_out import split_texts
 from probing.core.tasks.msmarco import ranking_parts, ranking_texts
 from probing.core.tasks.squad import squad_parts, squad_texts
 
-#: How examples become rows of token ids and are scored, see ``models.finetuning.setup``: tagged sentences, questions about
+#: How examples become rows of token ids and are scored, see ``models.finetuning.kinds``: tagged sentences, questions about
 #: passages, pairs of query and passage, running text cut into blocks, or a row for each text.
 Kind = Literal["tags", "spans", "ranking", "blocks", "texts"]
 #: Training and test examples.

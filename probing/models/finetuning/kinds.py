@@ -18,7 +18,7 @@ from transformers import (
 
 from probing.core.errors import FactsError
 from probing.core.tasks.held_out import TEST_SHARE
-from probing.core.tasks.table import Kind, Parts
+from probing.core.tasks.objectives import Kind, Parts
 from probing.models.finetuning import evaluation, examples
 
 #: Blocks of held-out text that masked language modelling is scored on.

@@ -12,7 +12,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from probing.core.errors import ModelError
 from probing.core.registry import ModelEntry
-from probing.core.tasks.table import Task
+from probing.core.tasks.objectives import Task
 from probing.models.encoders.delta_weights import apply_difference, save_difference
 from probing.models.encoders.load import load_encoder, weights_identity
 from probing.models.finetuning.kinds import KINDS, Base, Training

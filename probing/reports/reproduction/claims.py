@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
-from probing.core.tasks.table import CONTROL
+from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction import claims_finetuning as tuning
 from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED, Evidence, Finding, named, points, rank_correlation
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from probing.core.stats.paired import benjamini_hochberg
-from probing.core.tasks.table import CONTROL
+from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED, Evidence, Finding, points
 
 #: Two curves are "nearly the same" within this.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from probing.core.tasks.table import CONTROL
+from probing.core.tasks.objectives import CONTROL
 
 BASE = "pre-training"
 #: Probe sets whose facts come from the same sources as the paper's; our own sentences decide no claim.

@@ -9,7 +9,7 @@ import pandas as pd
 from probing.core.metrics import RANKS
 from probing.core.published import Published, PublishedSet
 from probing.core.registry import Registry
-from probing.core.tasks.table import CONTROL
+from probing.core.tasks.objectives import CONTROL
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total

@@ -10,7 +10,7 @@ import streamlit as st
 
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
-from probing.core.tasks.table import CONTROL
+from probing.core.tasks.objectives import CONTROL
 from probing.figures.theme import model_colours
 from probing.reports.runs import one_run_each
 from probing.store.database import Database

@@ -10,7 +10,7 @@ from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import write_whole
 from probing.core.paths import cache_folder, database_folder, result_folders, snapshot_folder
-from probing.core.tasks.table import task_called
+from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import HeadRecipe

@@ -16,8 +16,8 @@ from probing.store.build import build_database
 from probing.workflows.say import Say
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
+from probing.workflows.share.pull_refusals import check_runs
 from probing.workflows.share.push import KINDS, What
-from probing.workflows.share.run_checks import check_runs
 from probing.workflows.share.runs import place_runs
 
 

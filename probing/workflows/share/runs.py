@@ -1,4 +1,4 @@
-"""Runs as they are shared: gathered for a push, placed by a pull; ``hub_run_checks`` has what is refused."""
+"""Runs as they are shared: gathered for a push, placed by a pull; ``hub_pull_refusals`` has what is refused."""
 
 import json
 from collections.abc import Sequence
