@@ -14,7 +14,6 @@ from probing.commands.options import (
     chosen,
     options_refused,
 )
-from probing.workflows import probe as workflow
 from probing.workflows.executors import Who
 
 
@@ -45,6 +44,8 @@ def probe(
 
     A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
     """
+    from probing.workflows import probe as workflow
+
     request = workflow.ProbeRequest(
         model=model,
         facts=facts,
