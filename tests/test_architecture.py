@@ -207,12 +207,12 @@ def test_a_heavy_library_stays_in_its_room(library):
             assert path.parts[0] in HEAVY[library], f"{path} imports {library}"
 
 
-def test_the_package_does_without_tests_and_the_command_line_without_pages_and_clusters():
+def test_the_package_does_without_tests_and_the_options_of_every_command_without_pages_clusters_and_torch():
     for path in [*PACKAGE.rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         assert "tests" not in {name.split(".")[0] for name in imported(path)}, path
     code = (
         "import sys; from probing.commands.main import COMMANDS, command; [command(name) for name in COMMANDS]; "
-        "print([name for name in sys.modules if name in ('streamlit', 'ray')])"
+        "print([name for name in sys.modules if name in ('streamlit', 'ray', 'torch', 'transformers')])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "[]"
@@ -235,6 +235,14 @@ def test_pages_import_only_streamlit_ui_and_figures():
         names = {name for name in imported(path) if name.startswith("probing.")}
         assert all(name.split(".")[1] in {"ui", "figures", "core"} for name in names), f"{path} imports {sorted(names)}"
         assert not {"torch", "transformers", "duckdb", "typer"} & {name.split(".")[0] for name in imported(path)}
+
+
+def test_imports_name_files_so_that_the_rules_above_see_them():
+    for path in files():
+        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level], f"{path} imports relatively"
+        if path.name == "__init__.py" and str(path) not in ("__init__.py", "ui/__init__.py"):
+            assert all(isinstance(node, ast.Expr) for node in tree.body), f"{path} holds code: give it a file of its own"
 
 
 def test_sql_stands_in_the_store_only():

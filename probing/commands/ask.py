@@ -1,14 +1,15 @@
 """``probing ask``: one cloze sentence, every layer's answer."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from probing.core.errors import PromptError
 from probing.core.questions import SeveralMasks
-from probing.models.knowledge.ask import Answer
-from probing.workflows.knowledge import ask as workflow
+
+if TYPE_CHECKING:
+    from probing.models.knowledge.ask import Answer
 
 
 def ask(
@@ -23,6 +24,8 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask every layer to fill the mask of a sentence."""
+    from probing.workflows.knowledge import ask as workflow
+
     request = workflow.AskRequest(prompt, model, head, top, tuple(watch or ()), mask, base, device)
     try:
         answer = workflow.ask(request, lambda line: typer.echo(line, err=True))
@@ -31,7 +34,7 @@ def ask(
     typer.echo(_as_json(answer) if as_json else _as_text(answer))
 
 
-def _as_json(answer: Answer) -> str:
+def _as_json(answer: "Answer") -> str:
     layers = [
         {
             "layer": layer.layer,
@@ -43,7 +46,7 @@ def _as_json(answer: Answer) -> str:
     return json.dumps({"model": answer.model, "head": answer.head, "layers": layers}, ensure_ascii=False)
 
 
-def _as_text(answer: Answer) -> str:
+def _as_text(answer: "Answer") -> str:
     lines = [answer.prompt, f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms"]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from probing.workflows.check import check as verify
-
 
 def check(
     runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
 ) -> None:
     """Verify registry, shipped facts, fetched data, heads, runs and database; name what is wrong and exit with 1."""
+    from probing.workflows.check import check as verify
+
     problems: list[str] = []
     for title, found in verify(runs or ()):
         typer.echo(f"{'ok ' if not found else 'BAD'} {title}")

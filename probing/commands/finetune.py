@@ -7,8 +7,6 @@ from typing import Annotated
 import typer
 
 from probing.core.tasks.objectives import TASKS
-from probing.workflows.finetune import FinetuneRequest, TrainingLength
-from probing.workflows.finetune import finetune as run
 
 Objective = StrEnum("Objective", {slug.replace("-", "_"): slug for slug in TASKS})  # type: ignore[misc]
 
@@ -32,5 +30,8 @@ def finetune(
     """Fine-tune an encoder and score it on its task beside chance; resumable, the task's head is dropped at the end."""
     if device not in ("auto", "cpu"):
         raise typer.BadParameter(f"got device {device}; expected auto or cpu")
-    length = TrainingLength(steps, tokens, batch, rate, pieces)
-    run(FinetuneRequest(model, objective.value, data, lama, out, length, freeze, difference, seed, device), typer.echo)
+    from probing.workflows import finetune as workflow
+
+    length = workflow.TrainingLength(steps, tokens, batch, rate, pieces)
+    request = workflow.FinetuneRequest(model, objective.value, data, lama, out, length, freeze, difference, seed, device)
+    workflow.finetune(request, typer.echo)

@@ -45,6 +45,7 @@ def probe(
 
     A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
     """
+
     request = workflow.ProbeRequest(
         model=model,
         facts=facts,

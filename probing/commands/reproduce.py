@@ -6,10 +6,7 @@ from typing import Annotated
 import typer
 
 from probing.commands.options import AddressOption, Whose, WhoseOption, WorkersOption, chosen, options_refused
-from probing.workflows.finetune import TrainingLength
-from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
-from probing.workflows.reproduction.stages import Stage
-from probing.workflows.reproduction.stages import reproduce as run
+from probing.workflows.reproduction.stage import Stage
 
 
 def reproduce(
@@ -33,6 +30,10 @@ def reproduce(
     address: AddressOption = None,
 ) -> None:
     """Fetch, fine-tune what no hub model serves, train heads, probe, build, write the tables; resumable, skips what is done."""
+    from probing.workflows.finetune import TrainingLength
+    from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
+    from probing.workflows.reproduction.stages import reproduce as run
+
     kinds = tuple(kind.strip() for kind in heads.split(",") if kind.strip())
     request = ReproduceRequest(
         family=family,

@@ -14,7 +14,6 @@ from probing.commands.options import (
     chosen,
     options_refused,
 )
-from probing.workflows import heads as workflow
 from probing.workflows.executors import Who
 
 
@@ -53,6 +52,8 @@ def train_heads(
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
     """
+    from probing.workflows import heads as workflow
+
     request = workflow.HeadsRequest(
         model=model,
         head=head,

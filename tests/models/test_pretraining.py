@@ -143,3 +143,8 @@ def test_a_trained_vocabulary_has_its_size_and_holds_every_wanted_word():
 def test_a_vocabulary_that_cannot_hold_a_word_is_an_error():
     with pytest.raises(ModelError, match="new york"):
         train_vocabulary([s.text for s in SENTENCES], 90, ["new york"])
+
+
+def test_a_vocabulary_with_less_room_than_the_words_it_must_hold_is_refused():
+    with pytest.raises(ModelError, match="give a larger --vocabulary"):
+        train_vocabulary([s.text for s in SENTENCES], 40, [f"word{number}" for number in range(60)])

@@ -6,10 +6,6 @@ from typing import Annotated
 
 import typer
 
-from probing.models.pretraining.train import PretrainRecipe
-from probing.workflows.nesia.pretrain import PretrainRequest
-from probing.workflows.nesia.pretrain import pretrain as make
-
 
 class Stage(StrEnum):
     text = "text"
@@ -31,5 +27,9 @@ def pretrain(
     work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run goes on from there.")] = Path("cache/pretrain"),
 ) -> None:
     """Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."""
+    from probing.models.pretraining.train import PretrainRecipe
+    from probing.workflows.nesia import pretrain as workflow
+
     recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
-    make(PretrainRequest(lama, wikitext, out, recipe, stage.value, start, vocabulary, work), typer.echo)
+    request = workflow.PretrainRequest(lama, wikitext, out, recipe, stage.value, start, vocabulary, work)
+    workflow.pretrain(request, typer.echo)

@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from probing.commands.share.push import Shared
-from probing.workflows.share.pull import PullRequest
-from probing.workflows.share.pull import pull as take
 
 
 def pull(
@@ -22,4 +20,6 @@ def pull(
     """Take shared heads or predictions at one revision; every sha256 is checked before anything is placed."""
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
-    take(PullRequest(name, from_folder, revision, what.value if what else None, out), typer.echo)
+    from probing.workflows.share import pull as workflow
+
+    workflow.pull(workflow.PullRequest(name, from_folder, revision, what.value if what else None, out), typer.echo)

@@ -6,10 +6,6 @@ from typing import Annotated
 
 import typer
 
-from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.push import KINDS, PushRequest
-from probing.workflows.share.push import push as share
-
 
 class Shared(StrEnum):
     heads = "heads"
@@ -31,13 +27,17 @@ def push(
     """Share heads or predictions with a card and the sha256 of every file; pushing the same again changes nothing."""
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
+    from probing.workflows.share import push as workflow
+    from probing.workflows.share.hub import HubRepository, LocalFolder
+
     place = LocalFolder(to_folder) if to_folder else HubRepository(str(to), what.value, private)
     where = to or f"--from-folder {to_folder}"
     kinds = [kind.strip() for kind in (head or "").split(",") if kind.strip()]
-    known = KINDS[what.value]
+    known = workflow.KINDS[what.value]
     if unknown := sorted(set(kinds) - set(known)):
         raise typer.BadParameter(f"got head {', '.join(unknown)}; expected some of {', '.join(sorted(known))}")
-    done = share(PushRequest(what.value, model, kinds, runs or (), base, licence, language), place, where, typer.echo)
+    request = workflow.PushRequest(what.value, model, kinds, runs or (), base, licence, language)
+    done = workflow.push(request, place, where, typer.echo)
     size = sum(file.size for file in done.manifest.files)
     typer.echo(f"{what.value} of {done.manifest.model}: {len(done.manifest.files)} files, {size:,} bytes, at {done.title}")
     typer.echo(f"take them with: python -m probing pull {where} --revision {done.commit}")

@@ -33,6 +33,8 @@ def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) 
         missing = [word for word in words if word not in learnt]
         if len(learnt) + len(missing) <= size:
             break
+        if size - len(missing) < len(SPECIAL):
+            raise ModelError(f"got room for {size:,} tokens, but {len(words):,} words must each be one; give a larger --vocabulary")
         learnt = _learn(texts, size - len(missing))
     missing = [word for word in words if word not in learnt][: size - len(learnt)]
     tokenizer = BertTokenizer(vocab={token: number for number, token in enumerate(learnt + missing)}, do_lower_case=True)

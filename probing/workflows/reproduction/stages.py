@@ -1,7 +1,6 @@
 """From a family's name to the tables of the paper, resumable: what is done is skipped."""
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
@@ -25,18 +24,8 @@ from probing.workflows.finetune import FinetuneRequest, finetune
 from probing.workflows.heads import HeadsRequest, train_heads
 from probing.workflows.knowledge.probe import ProbeRequest, probe
 from probing.workflows.reproduction.plan import Plan, ReproduceRequest, planned
+from probing.workflows.reproduction.stage import Stage
 from probing.workflows.say import Say
-
-
-class Stage(StrEnum):
-    """What is done one after the other."""
-
-    fetch = "fetch"
-    finetune = "finetune"
-    heads = "heads"
-    probe = "probe"
-    build = "build"
-    tables = "tables"
 
 
 def reproduce(request: ReproduceRequest, only: Stage | None = None, say: Say = print) -> None:
