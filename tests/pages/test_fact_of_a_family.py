@@ -107,6 +107,19 @@ def test_what_became_of_a_fact_is_told_for_every_fine_tuned_model(family, part, 
     assert "- other-bert" not in text
 
 
+def test_the_layer_at_which_the_base_has_a_lost_fact_first_too_is_its_own(tmp_path, visit, monkeypatch):
+    ranks = {"nesia-mini": [90, 40, 7, 1, 1], TUNED: [90, 1, 1, 1, 30]}
+    runs = [
+        PlantedRun(model=model, base=base, layers=5, rank=lambda number, layer, model=model: ranks[model][layer])
+        for model, base in (("nesia-mini", ""), (TUNED, "nesia-mini"))
+    ]
+    snapshot = plant_runs(tmp_path / "snapshot", runs)
+    app = visit("facts", "one model", {"model": TUNED}, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    text = words(app.run()).replace("\\", "").replace("**", "")
+    assert "rank 30 at the last layer; first at layer 1; at layer 3 nesia-mini has it first too." in text
+
+
 def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(family):
     app = family(model=TUNED)
     grid, ranks = charts(app)[1:]

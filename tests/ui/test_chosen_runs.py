@@ -1,5 +1,7 @@
 """Which runs a page shows, and what it does with names that are not there."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from probing.reports.runs import one_run_each
@@ -46,6 +48,15 @@ def test_the_single_run_exists_whatever_was_chosen():
     table = runs(("1", "a", "lens", "trex"), ("2", "b", "tied", "questions"))
     chosen, _ = fit(RunChoice(model="a", head="tied", probe_set="questions"), table)
     assert (chosen.model, chosen.head, chosen.probe_set) == ("a", "lens", "trex")
+
+
+def test_the_single_run_is_the_first_of_the_chosen_ones_that_its_model_has():
+    table = runs(*((f"{head}{probe_set}", "a", head, probe_set) for head in ("tied", "lens") for probe_set in ("trex", "questions")))
+    several = RunChoice(heads=("full", "lens"), probe_sets=("questions", "trex"))
+    chosen, _ = fit(several, table)
+    assert (chosen.head, chosen.probe_set) == ("lens", "questions")
+    assert fit(replace(several, head="tied", probe_set="trex"), table)[0].head == "tied"
+    assert fit(RunChoice(heads=("full",)), table)[0].head == "tied"
 
 
 def test_names_that_are_not_stored_are_taken_out_and_named():

@@ -80,4 +80,10 @@ def fate_of(ranks: Sequence[int]) -> str:
 
 def known_there(base_ranks: Sequence[int], ranks: Sequence[int]) -> bool:
     """Whether base and fine-tuned model both have rank 1 at one of the inner layers that they share, by number."""
-    return any(one == other == 1 for one, other in zip(base_ranks[1:-1], ranks[1:-1], strict=False))
+    return first_known_by_both(base_ranks, ranks) is not None
+
+
+def first_known_by_both(base_ranks: Sequence[int], ranks: Sequence[int]) -> int | None:
+    """The first inner layer at which base and fine-tuned model both have rank 1."""
+    pairs = enumerate(zip(base_ranks[1:-1], ranks[1:-1], strict=False), start=1)
+    return next((layer for layer, (one, other) in pairs if one == other == 1), None)

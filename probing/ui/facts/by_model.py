@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from probing.core.knowledge.transitions import fate_of, known_there, part_of
+from probing.core.knowledge.transitions import fate_of, first_known_by_both, part_of
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import selection
@@ -113,7 +113,9 @@ def _told(model: str, base: str, before: list[int], after: list[int], k: int) ->
     fate = fate_of(after)
     inner = after[1:-1]
     best = 1 + inner.index(min(inner))
-    too = filled(", where {base} has it first too", base=base) if known_there(before, after) else ""
+    both = first_known_by_both(before, after)
+    where = ", where" if both == best else f"; at layer {both}"
+    too = filled("{where} {base} has it first too", where=where, base=base) if both else ""
     words = {
         "relocated": filled("first at layer {best}{too}", best=best, too=too),
         "suppressed": "still among the first 100",

@@ -17,7 +17,7 @@ from probing.store.database import Database
 from probing.store.run_queries import left_out_files
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import navigation, reads, selection
-from probing.ui.frame.run_choice import fit, set_name, set_order
+from probing.ui.frame.run_choice import fit, followed, set_name, set_order
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -131,7 +131,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     if len(runs):
         with st.sidebar:
             _controls(view)
-    selection.write_back(page)
+    selection.write_back(page, **followed(selection.current(), chosen))
     for name in ignored:
         st.info(filled("The link's value of {name} makes no sense here and was left aside.", name=code(name)), icon=":material/link_off:")
     if unknown and any(name in selection.PAGE_FIELDS[page] for name in unknown):

@@ -9,6 +9,8 @@ from probing.core.head_kinds import HEADS
 from probing.figures.theme import model_colours
 from probing.ui.frame.selection import RunChoice
 
+#: Field of the one run -> the field of overviews that it follows until it is chosen itself.
+ONE_OF_SEVERAL = {"model": "models", "head": "heads", "probe_set": "probe_sets"}
 MOST_DEFAULT_MODELS = 8
 #: More lines than this cannot be told apart: with several models only the first probe set is laid over.
 MOST_DEFAULT_LINES = 8
@@ -49,13 +51,17 @@ def fit(chosen: RunChoice, runs: pd.DataFrame) -> tuple[RunChoice, dict[str, lis
     fitted = replace(
         chosen, models=shown, heads=keep("heads", heads, heads[:1]), probe_sets=keep("probe_sets", sets, at_first)
     )  # fmt: skip
-    # One run for the pages that read a single one: each choice narrows the next.
-    first = [name for name in fitted.models if name in models]
-    model = keep("model", models, first)[0]
+    # One run for the pages that read a single one: each choice narrows the next, and follows what is laid over each other.
+    model = keep("model", models, list(fitted.models))[0]
     of_model = runs[runs["model"] == model]
     its_heads = [name for name in heads if name in set(of_model["head"])]
-    head = keep("head", its_heads, its_heads)[0]
+    head = keep("head", its_heads, [name for name in fitted.heads if name in its_heads] or its_heads)[0]
     of_head = of_model[of_model["head"] == head]
     its_sets = [name for name in sets if name in set(of_head["probe_set"])]
-    probe_set = keep("probe_set", its_sets, its_sets)[0]
+    probe_set = keep("probe_set", its_sets, [name for name in fitted.probe_sets if name in its_sets] or its_sets)[0]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
+
+
+def followed(chosen: RunChoice, fitted: RunChoice) -> dict[str, str]:
+    """The fields of the one run that follow what was chosen for overviews; a page's link says them, as it does not say the latter."""
+    return {one: getattr(fitted, one) for one, several in ONE_OF_SEVERAL.items() if getattr(chosen, several) and not getattr(chosen, one)}

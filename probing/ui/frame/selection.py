@@ -250,9 +250,14 @@ def enter(page: str) -> list[str]:
     return []
 
 
-def write_back(page: str) -> None:
-    """Makes the link say what is shown."""
-    wanted = to_query(page, current(), _own(page))
+def write_back(page: str, **followed: str) -> None:
+    """Makes the link say what is shown.
+
+    Args:
+        page: a key of ``PAGE_FIELDS``.
+        followed: shared fields that hold "the default", and what that is here, where a fresh visitor's default may differ.
+    """
+    wanted = to_query(page, replace(current(), **followed), _own(page))  # type: ignore[arg-type]
     listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
     if listed != _link():
         st.query_params.from_dict(wanted)
