@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from probing.core.knowledge.transitions import FATES, PARTS, Transitions, fate_of, known_there, part_of
+from probing.core.knowledge.transitions import FATES, PARTS, Transitions, fate_of, first_known_by_both, part_of
 from probing.core.stats.paired import mcnemar_exact
 
 
@@ -25,10 +25,10 @@ def test_the_embeddings_hold_nothing_and_the_last_layer_is_not_inner():
     assert fate_of([1, 2, 2, 100]) == "suppressed"
 
 
-def test_known_there_means_the_same_inner_layer():
-    assert known_there([9, 9, 1, 1], [9, 9, 1, 9])
-    assert not known_there([9, 1, 9, 1], [9, 9, 1, 9])
-    assert not known_there([1, 9, 9, 1], [1, 1, 9, 1])
+def test_first_known_by_both_means_the_same_inner_layer():
+    assert first_known_by_both([9, 9, 1, 1], [9, 9, 1, 9]) == 2
+    assert first_known_by_both([9, 1, 9, 1], [9, 9, 1, 9]) is None
+    assert first_known_by_both([1, 9, 9, 1], [1, 1, 9, 1]) is None
 
 
 def test_every_lost_fact_has_one_fate_and_every_fact_one_part():
@@ -39,7 +39,9 @@ def test_every_lost_fact_has_one_fate_and_every_fact_one_part():
 
 
 def test_difference_is_that_of_the_fine_tuned_model_to_its_base():
-    found = Transitions(kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, erased=1, relocated_known_there=3)
+    found = Transitions(
+        kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, erased=1, relocated_first_known_by_both=3
+    )
     assert found.n == 20
     assert found.difference.value == (2 - 8) / 20
     assert found.difference.p == mcnemar_exact(2, 8)

@@ -78,12 +78,7 @@ def fate_of(ranks: Sequence[int]) -> str:
     return "displaced" if any(rank <= NEAR for rank in inner) else "erased"
 
 
-def known_there(base_ranks: Sequence[int], ranks: Sequence[int]) -> bool:
-    """Whether base and fine-tuned model both have rank 1 at one of the inner layers that they share, by number."""
-    return first_known_by_both(base_ranks, ranks) is not None
-
-
 def first_known_by_both(base_ranks: Sequence[int], ranks: Sequence[int]) -> int | None:
-    """The first inner layer at which base and fine-tuned model both have rank 1."""
+    """The first inner layer at which base and fine-tuned model both have rank 1, of those that they share by number; None if there is none."""
     pairs = enumerate(zip(base_ranks[1:-1], ranks[1:-1], strict=False), start=1)
     return next((layer for layer, (one, other) in pairs if one == other == 1), None)
