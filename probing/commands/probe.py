@@ -15,7 +15,6 @@ from probing.commands.options import (
     options_refused,
 )
 from probing.workflows.executors import Who
-from probing.workflows.knowledge import probe as workflow
 
 
 def probe(
@@ -45,6 +44,7 @@ def probe(
 
     A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
     """
+    from probing.workflows.knowledge import probe as workflow
 
     request = workflow.ProbeRequest(
         model=model,

@@ -39,9 +39,7 @@ def test_every_lost_fact_has_one_fate_and_every_fact_one_part():
 
 
 def test_difference_is_that_of_the_fine_tuned_model_to_its_base():
-    found = Transitions(
-        kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, erased=1, relocated_first_known_by_both=3
-    )
+    found = Transitions(kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, erased=1, relocated_known_there=3)
     assert found.n == 20
     assert found.difference.value == (2 - 8) / 20
     assert found.difference.p == mcnemar_exact(2, 8)
