@@ -55,8 +55,6 @@ JOINERS = {
     "store/check.py": "checks the tables of all capabilities",
     "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
 }
-#: Not yet cut: shared files that know one capability -> what has to happen first.
-UNCUT: dict[str, str] = {}
 #: Text of code -> the only file that has it.
 SPELT_ONCE = {
     "file_digest(": "core/files/checksums.py",
@@ -73,8 +71,6 @@ JOINING_ROOMS = ("workflows", "commands")
 FOR_ALL_PAGES = ("frame", "widgets")
 MOST_FILES = 12
 MOST_PARAMETERS = 8
-#: Functions that still take more -> what has to happen first.
-TOO_MANY: dict[str, str] = {}
 
 
 def imported(path: Path) -> set[str]:
@@ -141,7 +137,7 @@ def test_every_room_has_its_place_in_the_order():
 
 def test_a_capability_imports_no_other_and_what_is_shared_imports_none():
     for path in files():
-        if below(path, [*JOINERS, *UNCUT]) or (path.parts[0] in JOINING_ROOMS and capability_of(path) is None):
+        if below(path, JOINERS) or (path.parts[0] in JOINING_ROOMS and capability_of(path) is None):
             continue
         mine = capability_of(path)
         others = [str(place) for place in ours(PACKAGE / path) if capability_of(place) not in (None, mine)]
@@ -175,12 +171,9 @@ def test_every_page_belongs_to_a_capability_or_joins_them():
             assert page in CAPABILITIES or page in PAGES or below(path, JOINERS), f"{path}: whose page is it?"
 
 
-def test_every_exception_is_there_and_is_needed():
-    for place in [*JOINERS, *UNCUT]:
+def test_every_exception_is_there():
+    for place in JOINERS:
         assert (PACKAGE / place).exists(), place
-    for place in UNCUT:
-        mine = capability_of(Path(place))
-        assert [one for one in ours(PACKAGE / place) if capability_of(one) not in (None, mine)], f"{place} is cut: take it off the list"
 
 
 def test_a_folder_holds_no_more_files_than_can_be_read_at_a_glance():
@@ -190,9 +183,7 @@ def test_a_folder_holds_no_more_files_than_can_be_read_at_a_glance():
 
 def test_no_function_takes_more_parameters_than_can_be_told_apart():
     found = [(f"{path}::{name}", n) for path in files() if path.parts[0] != "commands" for name, n in parameters(path)]
-    long = {name for name, n in found if n > MOST_PARAMETERS}
-    assert long - set(TOO_MANY) == set()
-    assert set(TOO_MANY) - long == set(), "these take few now: take them off the list"
+    assert {name for name, n in found if n > MOST_PARAMETERS} == set()
 
 
 def test_nested_functions_and_every_way_to_name_a_parameter_count(tmp_path):

@@ -64,12 +64,15 @@ def fingerprint_of(canonical: str) -> str:
 
 
 def stored_provenance(config: str) -> dict[str, Any]:
-    """Field of ``Provenance`` -> what a stored configuration says; without those it does not name, nothing where it is no JSON object."""
+    """Field of ``Provenance`` -> what a stored configuration says; without those it does not name."""
+    names = {field.alias or name: name for name, field in Provenance.model_fields.items()}
+    return {names[key]: value for key, value in stored_configuration(config).items() if key in names}
+
+
+def stored_configuration(config: str) -> dict[str, Any]:
+    """A run's configuration as it is stored; nothing where it is no JSON object, which `check` names."""
     try:
         content = json.loads(config)
     except ValueError:
         return {}
-    if not isinstance(content, dict):
-        return {}
-    names = {field.alias or name: name for name, field in Provenance.model_fields.items()}
-    return {names[key]: value for key, value in content.items() if key in names}
+    return content if isinstance(content, dict) else {}

@@ -1,6 +1,5 @@
 """What is stored of a model beside its predictions: its name, how far it is from its base, and the tables in its folder."""
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import copy_whole
+from probing.core.provenance import stored_configuration
 from probing.core.registry import ModelEntry, name_in_files
 from probing.workflows.say import Say
 
@@ -26,7 +26,7 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
     Another model has other weights, or the same ones under another configuration or tokenizer; runs up to version 0.2 do not say which.
     """
     for folder, row in _stored_runs(folders):
-        config = _configuration(row["config"])
+        config = stored_configuration(row["config"])
         recorded = config.get("configuration") or encoder.configuration
         if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.identity, encoder.configuration):
             continue
@@ -42,7 +42,7 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
     """Which stored run reports cannot show beside this one, as it asks other facts under the same name; None if there is none."""
     same = ("model", "head", "seed", "probe_set", "template_set")
     for folder, row in _stored_runs(folders):
-        asked = _configuration(row["config"]).get("facts_sha256")
+        asked = stored_configuration(row["config"]).get("facts_sha256")
         if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
                 f"note: run {row['run_id']} in {folder} asks {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
@@ -62,15 +62,6 @@ def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
         except ProbingError:
             continue
         yield from ((path.parent, row) for row in rows)
-
-
-def _configuration(text: str) -> dict:
-    """A run's configuration; nothing where it is damaged, which `check` names."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict]:

@@ -1,6 +1,5 @@
 """Which swapped ranks are no baseline, because the subject whose prompt was borrowed has the asked answer itself."""
 
-import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -9,6 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from probing.core.knowledge.swapped import Answers, Asked, can_lend, lenders_up_to_version_0_2
+from probing.core.provenance import stored_configuration
 
 _log = logging.getLogger(__name__)
 
@@ -26,11 +26,7 @@ class StoredFact(NamedTuple):
 
 def names_lenders(config: str) -> bool:
     """Whether a run's configuration says that its lenders are stored; of runs up to version 0.2 it says nothing."""
-    try:
-        content = json.loads(config)
-    except ValueError:
-        return False
-    return isinstance(content, dict) and bool(content.get("lenders"))
+    return bool(stored_configuration(config).get("lenders"))
 
 
 def stored_facts(facts: pa.Table) -> dict[str, StoredFact]:
