@@ -1,5 +1,6 @@
 """``probing probe``: ask every layer of a model every fact, and store what it says."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,18 @@ from probing.commands.options import (
     chosen,
     options_refused,
 )
+from probing.core.knowledge.swapped import OF_0_2_WITHOUT_THE_ANSWER, WITHOUT_THE_ANSWER
 from probing.workflows.executors import Who
+
+
+class SwappedAs(StrEnum):
+    """Which facts lend the prompts for the swapped subject."""
+
+    now = "now"
+    as_in_0_2 = "0.2"
+
+
+_RULES = {SwappedAs.now: WITHOUT_THE_ANSWER, SwappedAs.as_in_0_2: OF_0_2_WITHOUT_THE_ANSWER}
 
 
 def probe(
@@ -34,6 +46,9 @@ def probe(
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
     shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses the one it computes and the one it writes.", min=1)] = 2048,
     compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no swapped subject.")] = False,
+    swapped_as: Annotated[
+        SwappedAs, typer.Option(help="Rule of the swapped subjects; 0.2: those of runs of version 0.2, to compare with them fact by fact.")
+    ] = SwappedAs.now,
     who: WhoOption = Who.local,
     workers: WorkersOption = None,
     address: AddressOption = None,
@@ -61,6 +76,7 @@ def probe(
         double=double,
         shard=shard,
         compact=compact,
+        lenders=_RULES[swapped_as],
         threads=threads,
         executor=chosen(who, workers, address, slurm),
     )

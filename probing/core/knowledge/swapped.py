@@ -10,8 +10,12 @@ from typing import Protocol
 
 import numpy as np
 
-#: What a run's configuration says of its lenders where they are those of ``lenders``; older runs say nothing.
+#: What a run's configuration says of its lenders where they are those of ``lenders``; runs up to version 0.2 say nothing.
 WITHOUT_THE_ANSWER = "without the answer"
+#: ... and where they are those of version 0.2, but for lenders that have the asked answer: for a comparison with its runs, fact by fact.
+OF_0_2_WITHOUT_THE_ANSWER = "of version 0.2, without the answer"
+
+RULES = (WITHOUT_THE_ANSWER, OF_0_2_WITHOUT_THE_ANSWER)
 
 _Question = tuple[str, str, str]
 
@@ -83,6 +87,21 @@ def lenders_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
             if facts[lender].subject != facts[number].subject:
                 found[number] = lender
     return found
+
+
+def lenders_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
+    """The lenders by the rule that a run's configuration names.
+
+    Raises:
+        ValueError: for a rule that is not in ``RULES``.
+    """
+    if rule not in RULES:
+        raise ValueError(f"got {rule!r} as the rule of lenders, expected one of {', '.join(RULES)}")
+    if rule == WITHOUT_THE_ANSWER:
+        return lenders(facts)
+    answers = Answers(facts)
+    pairs = zip(facts, lenders_up_to_version_0_2(facts), strict=True)
+    return [lender if lender is not None and can_lend(fact, facts[lender], answers) else None for fact, lender in pairs]
 
 
 def _lend(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:

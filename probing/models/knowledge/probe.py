@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
-from probing.core.knowledge.swapped import lenders
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders_by
 from probing.core.provenance import Provenance
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import cached_states, tokenize
@@ -223,7 +223,7 @@ def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found
-    for borrower, lender in enumerate(lenders(facts)):
+    for borrower, lender in enumerate(lenders_by(config.lenders or WITHOUT_THE_ANSWER, facts)):
         if lender is not None:
             found[lender].append(borrower)
     return found

@@ -63,6 +63,7 @@ class ProbeRequest:
         double: whether to compute in float64.
         shard: facts a shard.
         compact: whether to keep a third: rounded, best token only, no swapped subject.
+        lenders: rule of ``core.knowledge.swapped.RULES`` by which facts borrow the prompts for the swapped subject.
         threads: processors of a shard; None leaves them as they are.
         executor: who computes.
         rebuild: whether the database is built when the runs are in the usual folder.
@@ -82,6 +83,7 @@ class ProbeRequest:
     double: bool = False
     shard: int = 2048
     compact: bool = False
+    lenders: str = WITHOUT_THE_ANSWER
     threads: int | None = None
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
     rebuild: bool = True
@@ -216,7 +218,7 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
         shard=request.shard,
         code_version=__version__,
         compact=request.compact,
-        lenders="" if request.compact else WITHOUT_THE_ANSWER,
+        lenders="" if request.compact else request.lenders,
         configuration=encoder.configuration,
         casing=encoder.casing,
     )

@@ -10,7 +10,7 @@ from probing.core.errors import FactsError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
 from probing.core.files.locks import one_at_a_time
-from probing.core.knowledge.swapped import lenders
+from probing.core.knowledge.swapped import lenders_by
 from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files
 from probing.core.tokenizer_ids import tokenizer_id
@@ -47,7 +47,7 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     rows = [_fact_row(fact, config.template_set) for fact in facts]
     _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", rows, say)
     if config.lenders:
-        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config.run_id, facts), say)
+        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config, facts), say)
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
         {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
@@ -114,11 +114,11 @@ def _same_row(path: Path, row: dict, say: Say) -> bool:
     return all(stored[key] == value for key, value in row.items())
 
 
-def _lender_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
+def _lender_rows(config: "RunConfig", facts: Sequence[Fact]) -> list[dict]:
     """Whose prompt each fact borrows; without those that nobody can lend to."""
     ids = [fact.fact_id for fact in facts]
-    pairs = zip(ids, lenders(facts), strict=True)
-    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+    pairs = zip(ids, lenders_by(config.lenders, facts), strict=True)
+    return [{"run_id": config.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 
 def _fact_row(fact, template_set: str) -> dict:
