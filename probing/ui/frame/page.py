@@ -21,7 +21,7 @@ from probing.ui.frame.run_choice import fit, followed, set_name, set_order
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import code, escape, filled, listing
+from probing.ui.widgets.markdown import Markdown, code, escape, filled, listing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,6 +60,14 @@ class View:
     def controls(self) -> tuple[str, ...]:
         """Models that were trained further on what their base had read already, whatever they are called."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
+
+    def label(self, model: str) -> str:
+        """A model in plain text, as figures and menus name it."""
+        return model
+
+    def called(self, model: str) -> Markdown:
+        """A model in a sentence."""
+        return escape(self.label(model))
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
