@@ -86,7 +86,8 @@ def test_the_relations_page_maps_every_relation_and_layer(look):
     shares = points[points["layer"] == 3].set_index("relation")["value"]
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
     assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
-    assert "**2** of 3 relations" in words(app) and "by **layer 2** of 3" in words(app)
+    # Both known relations have their onset at layer 2: neither is half known at the middle layer, 1, nor unknown until the last.
+    assert "knows facts of 2 relations. **0** of these are known" in words(app) and "**0** only at the last, 3" in words(app)
 
 
 def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_away(look):
