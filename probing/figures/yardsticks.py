@@ -41,9 +41,10 @@ def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     if mode == "value":
         return points
     base = {name: points[f"base_above_{mode}{end}"] for name, end in (("base_value", ""), ("base_low", "_low"), ("base_high", "_high"))}
-    gain = {"difference": "more", "difference_low": "more_low", "difference_high": "more_high", "p_value": "more_p"}
-    more = {name: points[column] for name, column in gain.items()} if mode == "swapped" else {}
-    return above(points, mode).assign(**base, **more, base_swapped=float("nan"))
+    gain = {"difference": "more", "difference_low": "more_low", "difference_high": "more_high"}
+    more = {name: points[column] for name, column in gain.items()} | {"p_value": float("nan")} if mode == "swapped" else {}
+    counted = {"base_n": points["base_swapped_n"].fillna(0)} if mode == "swapped" else {}
+    return above(points, mode).assign(**base, **more, **counted, base_swapped=float("nan"))
 
 
 def zero_of(points: pd.DataFrame) -> str:

@@ -113,7 +113,7 @@ def test_values_are_left_as_they_are():
 
 def yard_pair() -> pd.DataFrame:
     more = {"majority": 0.22, "base_swapped": 0.03, "swapped": 0.02, "swapped_n": 80, "more": 0.05, "more_low": 0.01, "more_high": 0.09,
-            "more_p": 0.2}  # fmt: skip
+            "base_swapped_n": 70}  # fmt: skip
     sides = {f"{run}above_{mode}{end}": 0.1 + 0.05 * (run == "") for run in ("base_", "") for mode in ("majority", "swapped")
              for end in ("", "_low", "_high")}  # fmt: skip
     return paired().assign(**more, **sides)

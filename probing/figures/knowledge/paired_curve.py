@@ -20,7 +20,7 @@ def paired_curve(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """P@k of both by layer above, model minus base below; filled where its test has p <= 0.05.
+    """P@k of both by layer above, model minus base below; filled where the difference is sure.
 
     Names stand at the ends of the lines. Grey: the majority answer; dotted in a model's colour: its swapped subject.
 
@@ -64,15 +64,15 @@ def paired_curve(
         ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, shown, colour))
     colour = colours.get(model, theme.NEUTRAL)
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
-    sure = [colour if p <= 0.05 else "rgba(0,0,0,0)" for p in points["p_value"]]
+    sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(
         x=points["layer"], y=points["difference"] * 100, mode="lines+markers", cliponaxis=False, showlegend=False, name="difference",
         line={"color": colour, "width": 1.5},
         marker={"symbol": "diamond", "size": 9, "color": sure, "line": {"width": 1.5, "color": colour}},
         hovertext=[
-            f"layer {one.layer:.0f}: {one.difference * 100:+.1f} points<br>95 % interval {one.difference_low * 100:+.1f} to "
-            f"{one.difference_high * 100:+.1f}<br>{'sign test' if zero == yardsticks.SWAPPED else 'McNemar'} p {p_words(one.p_value)}"
-            for _, one in points.iterrows()
+            f"layer {int(one.layer)}: {one.difference * 100:+.1f} points<br>95 % interval {one.difference_low * 100:+.1f} to "
+            f"{one.difference_high * 100:+.1f}" + (f"<br>McNemar p {p_words(one.p_value)}" if pd.notna(one.p_value) else "")
+            for one in points.itertuples()
         ],
         hovertemplate="%{hovertext}<extra></extra>", row=2, col=1,
     )  # fmt: skip
@@ -91,13 +91,18 @@ def paired_curve(
     return end_labels.write(figure, ends, ranges=ranges)
 
 
+def _sure(one) -> bool:
+    """Whether a difference is sure: by its test, and where there is none by its interval."""
+    return bool(one.p_value <= 0.05) if pd.notna(one.p_value) else one.difference_low > 0 or one.difference_high < 0
+
+
 def _hover(one: dict, prefix: str, shown: str, zero: str) -> str:
     value, low, high = (one[f"{prefix}{name}"] * 100 for name in ("value", "low", "high"))
     if zero:
         words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
     else:
         words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
-    return f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one['n']):,} facts"
+    return f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one.get(f'{prefix}n', one['n'])):,} facts"
 
 
 def _band(figure: go.Figure, points: pd.DataFrame, low: str, high: str, colour: str, *, row: int) -> None:

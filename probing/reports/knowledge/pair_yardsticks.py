@@ -1,70 +1,48 @@
 """Two models by layer beside what their facts give without the subject: the majority answer and the swapped subject."""
 
-import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from probing.core.stats.paired import PairedCounts, mcnemar_exact, paired_difference
 from probing.reports.knowledge.paired import paired_by_layer
+from probing.reports.knowledge.precision import by_layer
 from probing.store.database import Database
-from probing.store.knowledge.pair_queries import paired_yardsticks
+from probing.store.knowledge.pair_queries import paired_majority
 
 _ENDS = ("", "_low", "_high")
-_ABOVE = [f"{run}above_{mode}{end}" for mode in ("majority", "swapped") for run in ("base_", "") for end in _ENDS]
-_GAIN = ("more", "more_low", "more_high", "more_p")
-_SHARES = ("majority", "base_matched", "base_swapped", "matched", "swapped", *_ABOVE, *_GAIN)
-_Z = 1.959964
+#: Of each run; those of the base begin with "base_".
+_OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
 
 
 def paired_with_yardsticks(
     db: Database, base_run: str, run: str, k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """``paired_by_layer`` with the yardsticks of the same facts; micro.
+    """``paired_by_layer`` with its yardsticks; micro.
+
+    Majority answers are of the facts in common. Swapped subjects are each run's own, of all its facts that have one: a run may store
+    their counts only, which cannot be paired with another run fact by fact.
 
     Args:
         db, base_run, run, k, exposures, answer_in_subject: as for ``paired_by_layer``.
 
     Returns:
-        The columns of ``paired_by_layer`` and, shares, empty where they are not defined: majority (of P@1 only); swapped_n (facts that
-        have a swapped subject in both runs), and over these base_matched, base_swapped, matched, swapped (P@k with the own and with the
-        swapped subject); ``base_above_`` and ``above_`` of majority and swapped with ``_low`` and ``_high`` (for the majority answer
-        Wilson's, for the swapped subject Newcombe's); more (how much more the run gains from the subject than the base), more_low,
-        more_high (normal approximation), more_p (sign test).
+        The columns of ``paired_by_layer`` and, shares, empty where they are not defined: majority (of P@1 only); for the run, and with
+        ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
+        differences with ``_low`` and ``_high``; more (above_swapped less the base's: how much more the run gains from the subject) with
+        more_low and more_high, which join the two intervals as of independent shares (Newcombe): rather too wide.
     """
-    counted = paired_yardsticks(db, base_run, run, k, exposures, answer_in_subject)
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
-    rows = [(int(row["layer"]), int(row["swapped_n"]) or None, *_shares(row, k)) for row in counted.to_dict("records")]
-    columns = ["layer", "swapped_n", "majority", "base_matched", "base_swapped", "matched", "swapped", *_ABOVE[6:], *_GAIN]
-    found = pd.DataFrame(rows, columns=columns).astype({"swapped_n": "Int64"} | dict.fromkeys(columns[2:], "float64"))
-    table = table.merge(found, on="layer", how="left")
-    for name in ("base_", ""):
-        for shown, end in (("value", ""), ("low", "_low"), ("high", "_high")):
-            table[f"{name}above_majority{end}"] = table[f"{name}{shown}"] - table["majority"]
-    return table[[*table.columns[: table.columns.get_loc("swapped_n") + 1], *_SHARES]]
-
-
-def _shares(row: dict, k: int) -> list[float | None]:
-    """A layer's shares in the order of the columns."""
-    majority = row["majority_hits"] / row["n"] if k == 1 else None
-    n = int(row["swapped_n"])
-    if not n:
-        return [majority, *[None] * (4 + 6 + 4)]
-    cells = {
-        run: PairedCounts(*(int(row[f"{run}_{name}"]) for name in ("both", "own", "swapped", "neither"))) for run in ("first", "second")
-    }
-    own, lent = ({run: (one.both + side(one)) / n for run, one in cells.items()} for side in (_own, _lent))
-    above = {run: paired_difference(one) for run, one in cells.items()}
-    more = (own["second"] - lent["second"]) - (own["first"] - lent["first"])
-    error = _Z * math.sqrt(max(row["squares"] / n - more**2, 0.0) / n)
-    ends = [value for run in ("first", "second") for value in (above[run].value, above[run].low, above[run].high)]
-    p = mcnemar_exact(int(row["more"]), int(row["less"]))
-    return [majority, own["first"], lent["first"], own["second"], lent["second"], *ends, more, more - error, more + error, p]
-
-
-def _own(counts: PairedCounts) -> int:
-    return counts.first_only
-
-
-def _lent(counts: PairedCounts) -> int:
-    return counts.second_only
+    n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
+    table["majority"] = hits / n if n and k == 1 else float("nan")
+    both = by_layer(db, (base_run, run), f"p_at_{k}", "micro", exposures, answer_in_subject)
+    for prefix, run_id in (("base_", base_run), ("", run)):
+        for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
+            table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
+        mine = both.loc[both["run_id"] == run_id, ["layer", *_OF_RUN]]
+        table = table.merge(mine.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
+    (value, low, high), (base, base_low, base_high) = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
+    table["more"] = value - base
+    table["more_low"] = table["more"] - np.hypot(value - low, base_high - base)
+    table["more_high"] = table["more"] + np.hypot(high - value, base - base_low)
+    return table

@@ -132,19 +132,20 @@ def _beside(view: View, pair: Pair, called: tuple[Markdown, Markdown]) -> None:
         words.append(
             filled("Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"])))
         )
-    if pd.notna(row["swapped"]):
-        n = int(row["swapped_n"])
-        hits = {name: hits_of(row[name], n) for name in ("base_swapped", "base_matched", "swapped", "matched")}
-        words.append(
-            filled(
-                "Asked about a swapped subject, {base} still gives {base_swapped:,} of the {n:,} facts that have one "
-                "({base_matched:,} about their own), {model} {swapped:,} ({matched:,}).",
-                base=called[0],
-                model=called[1],
-                n=n,
-                **hits,
+    for prefix, who in (("base_", called[0]), ("", called[1])):
+        if pd.notna(row[f"{prefix}swapped"]):
+            n = int(row[f"{prefix}swapped_n"])
+            swapped, matched = (hits_of(row[f"{prefix}{name}"], n) for name in ("swapped", "matched"))
+            words.append(
+                filled(
+                    "Of the {n:,} facts that have a swapped subject, {who} still gives {swapped:,} when asked about that one, and "
+                    "{matched:,} about their own.",
+                    who=who,
+                    n=n,
+                    swapped=swapped,
+                    matched=matched,
+                )
             )
-        )
     st.markdown(joined(" ", words))
 
 

@@ -183,8 +183,8 @@ def draw_curves(view: View, pair: Pair) -> None:
         difference=deepest["difference"] * 100, low=deepest["difference_low"] * 100, high=deepest["difference_high"] * 100,
         p=p_words(deepest["p_value"]),
     )  # fmt: skip
-    st.markdown(joined(" ", [said, beside_both(deepest, who["model"], who["base"])]))
-    mode = yardsticks.choose(view, "pair_minus", yardsticks.undefined(table, majority=k == 1))
+    st.markdown(joined(" ", [said, beside_both(deepest, who)]))
+    mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
     labels = yardsticks.labels(view)
     drawn = drawing(
         paired_curve, pair_above(table, mode), k=k, base=base, model=model, colours=view.colours, labels=labels, controls=view.controls
@@ -193,43 +193,60 @@ def draw_curves(view: View, pair: Pair) -> None:
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"P@{k}{minus}, micro"), name="paired-curves",
         caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} Below: the first minus the second, paired "
-        f"fact by fact. Bands are 95 % intervals. Filled diamonds: {_TESTS[mode]} p ≤ 0.05, each layer on its own. Click a point to open "
+        f"fact by fact. Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. Click a point to open "
         "its facts.",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )  # fmt: skip
 
 
-_TESTS = {"value": "exact McNemar", "majority": "exact McNemar", "swapped": "sign test"}
+def _undefined(table: pd.DataFrame, k: int) -> dict[str, str]:
+    """The modes that the pair does not have; both models need a swapped subject for their difference."""
+    both = table["above_swapped"].where(table["base_above_swapped"].notna())
+    return yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1)
+
+
+_SURE = {
+    "value": "exact McNemar p ≤ 0.05, each layer on its own",
+    "majority": "exact McNemar p ≤ 0.05, each layer on its own",
+    "swapped": "the interval, which joins those above as of independent models, leaves 0 out",
+}
 
 
 def _above(row: Mapping[str, Any], mode: str) -> str:
     """What the upper panel's yardsticks are."""
-    of = f"{int(row['swapped_n']):,} of {int(row['n']):,} facts" if pd.notna(row["swapped"]) else ""
+    sides = [(int(row[f"{one}swapped_n"]), int(row["n"])) for one in ("", "base_") if pd.notna(row[f"{one}swapped"])]
+    of = " and ".join(f"{with_one:,} of {n:,} facts" for with_one, n in dict.fromkeys(sides))
     if mode == "swapped":
         return f"The zero line: the same model asked about a swapped subject. Only facts that have one count: {of}."
     if mode == "majority":
         return "The zero line: always giving the relation's most frequent answer."
     majority = "Grey, dashed: always giving the relation's most frequent answer. " if pd.notna(row["majority"]) else ""
-    return majority + (f"Dotted: the swapped subject, on the {of} that have one." if of else "Swapped subject: not measured for both.")
+    return majority + (f"Dotted: the swapped subject, on the {of} that have one." if of else "Swapped subject: not measured here.")
 
 
-def beside_both(row: Mapping[str, Any], model: Markdown, base: Markdown) -> Markdown:
-    """What the majority answer and both models' swapped subjects give on the same facts, as far as they are defined."""
+def beside_both(row: Mapping[str, Any], called: Mapping[str, Markdown]) -> Markdown:
+    """What the majority answer and both models' swapped subjects give, as far as they are defined.
+
+    Args:
+        row: of ``paired_with_yardsticks``.
+        called: the two models, under ``model`` and ``base``.
+    """
     words = []
     if pd.notna(row["majority"]):
         words.append(
             filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
         )
-    if pd.notna(row["swapped"]):
-        words.append(
-            filled(
-                "On the {n:,} of these facts that have a **swapped subject** {model} still gives the answer for **{swapped:.1f} %** when "
-                "asked about that one ({matched:.1f} % about their own), {base} for **{base_swapped:.1f} %** ({base_matched:.1f} %).",
-                n=int(row["swapped_n"]),
-                model=model,
-                base=base,
-                **{name: row[name] * 100 for name in ("swapped", "matched", "base_swapped", "base_matched")},
+    for prefix, who in (("", called["model"]), ("base_", called["base"])):
+        if pd.notna(row[f"{prefix}swapped"]):
+            words.append(
+                filled(
+                    "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have "
+                    "one ({matched:.1f} % about their own).",
+                    who=who,
+                    swapped=row[f"{prefix}swapped"] * 100,
+                    n=int(row[f"{prefix}swapped_n"]),
+                    matched=row[f"{prefix}matched"] * 100,
+                )
             )
-        )
     return joined(" ", words)
