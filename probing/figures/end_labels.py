@@ -42,7 +42,8 @@ class EndLabel:
     @property
     def lines(self) -> list[str]:
         """The name on lines that fit a telephone."""
-        return textwrap.wrap(self.text, _WIDEST) or [""]
+        # A dot that parts two names stays with the first.
+        return textwrap.wrap(self.text.replace(" · ", "\u00a0· "), _WIDEST) or [""]
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:

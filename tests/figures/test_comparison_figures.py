@@ -61,7 +61,8 @@ def test_every_share_in_the_flow_says_of_what_whether_or_not_the_rest_is_drawn()
     assert said["known"] == "100, 10 % of all 1,000" and said["not known"] == "900, 90 %; 20 are drawn"
     assert said["kept"] == "60, 60 % of known" and said["gained"] == "20, 2 % of not known" and said["erased"] == "5, 12 % of lost"
     assert words(flow(never=True))["not known"] == "900, 90 % of all 1,000"
-    assert words(flow(gained=5))["gained"].endswith("&lt; 1 % of not known")
+    assert words(flow(True, gained=5))["gained"].endswith("&lt; 1 % of not known")
+    assert words(flow(True, gained=5))["never"].endswith("&gt; 99 % of not known")
 
 
 def test_models_are_called_by_their_labels():

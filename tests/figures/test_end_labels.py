@@ -43,13 +43,19 @@ def test_names_that_do_not_meet_stay_where_they_are_and_others_move_by_equal_par
     assert spread([], [], 0, 300) == []
 
 
-@pytest.mark.parametrize(
-    "colour", sorted({*theme.MODEL_COLOURS.values(), *theme.PROBE_SET_COLOURS.values(), *theme.PALETTE, theme.NEUTRAL})
-)
-def test_a_names_colour_can_be_read_on_the_light_page_and_on_the_dark_one(colour):
-    for page in (LIGHT, DARK):
+SIXES = [f"{level:02X}" for level in range(0, 256, 51)]
+COLOURS = {
+    *theme.PROBE_SET_COLOURS.values(),
+    *theme.PALETTE,
+    theme.NEUTRAL,
+    *(f"#{''.join(one)}" for one in itertools.product(SIXES, repeat=3)),
+}
+
+
+def test_a_names_colour_can_be_read_on_the_light_page_and_on_the_dark_one():
+    for colour, page in itertools.product(sorted(COLOURS), (LIGHT, DARK)):
         light, dark = sorted((luminance(readable(colour)), luminance(page)), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4
+        assert (light + 0.05) / (dark + 0.05) >= 4, (colour, readable(colour), page)
 
 
 def test_a_name_points_at_the_end_of_its_line_and_is_text():

@@ -49,7 +49,7 @@ def test_each_probe_set_has_its_own_majority_line_under_its_name():
     assert found["majority answer, T-REx"] == [24] and found["majority answer, common sense (ours)"] == [50]
     panels = curve(pd.concat([both, other], ignore_index=True), panels=True)
     assert {trace.yaxis for trace in dashed(panels, "dash")} == {"y", "y2"}
-    assert ends(panels)["majority answer"] == [24, 50]
+    assert ends(panels)["majority answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, "a panel's title names its probe set"
 
 
 def test_runs_that_were_asked_other_facts_have_their_majority_line_by_name():

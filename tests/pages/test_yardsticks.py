@@ -161,8 +161,8 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
     assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
     assert f"Always giving the relation's commonest answer would be right for {most}." in said
     for model in ("nesia-mini", "nesia-mini-qa-squad-1"):
-        assert f"Asked about a swapped subject, {model} still gives the answer for" in said
-        assert f"have a swapped subject, {model} still gives" in said
+        assert f"{model} still gives the answer for" in said
+    assert "Asked about a swapped subject, nesia-mini still gives 2 of the 10 facts that have one (6 about their own); " in said
     known = sum(base_rank(number, 3) == 1 for number in range(10))
     assert f"nesia-mini knows {known} of the 10 facts that both were asked" in said
     assert sum(tuned_rank(number, 3) == 1 for number in range(10)) == 2

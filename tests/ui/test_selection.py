@@ -25,7 +25,9 @@ CHOSEN = {
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
         order="best rank", sheet=4, fact="abc", versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"),
     ),
-    "relations": RelationsSelection(row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority"),
+    "relations": RelationsSelection(
+        row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",
+    ),
     "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped"),
     "live": LiveSelection(
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),

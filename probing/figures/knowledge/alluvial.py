@@ -139,9 +139,9 @@ def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: st
 
 
 def percent(part: int, whole: int) -> str:
-    """ "24 %", as Plotly reads it; what is there is never written as nothing."""
+    """ "24 %", as Plotly reads it; what is there is never written as nothing, nor a part as the whole."""
     share = part / whole * 100 if whole else 0.0
-    return f"{share:.0f} %" if not 0 < share < 1 else "&lt; 1 %"
+    return "&lt; 1 %" if 0 < share < 1 else "&gt; 99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
 def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, total: int, clickable: bool = True) -> None:

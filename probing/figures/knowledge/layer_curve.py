@@ -79,7 +79,11 @@ def layer_curve(
     )  # fmt: skip
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
-    called = {row["run_id"]: series_name(row, points, names, labels) for row in points.drop_duplicates("run_id").to_dict("records")}
+    called = {
+        # A panel's title names its probe set.
+        row["run_id"]: series_name(row, points[points["probe_set"] == row["probe_set"]] if panels else points, names, labels)
+        for row in points.drop_duplicates("run_id").to_dict("records")
+    }
     drawn: list[tuple[pd.DataFrame, _Look]] = []
     for _, line in points.groupby("run_id", sort=False):
         one = line.iloc[0]

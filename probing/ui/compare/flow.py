@@ -132,20 +132,22 @@ def _beside(view: View, pair: Pair, called: tuple[Markdown, Markdown]) -> None:
         words.append(
             filled("Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"])))
         )
+    given = []
     for prefix, who in (("base_", called[0]), ("", called[1])):
         if pd.notna(row[f"{prefix}swapped"]):
             n = int(row[f"{prefix}swapped_n"])
             swapped, matched = (hits_of(row[f"{prefix}{name}"], n) for name in ("swapped", "matched"))
-            words.append(
+            given.append(
                 filled(
-                    "Of the {n:,} facts that have a swapped subject, {who} still gives {swapped:,} when asked about that one, and "
-                    "{matched:,} about their own.",
+                    "{who} still gives {swapped:,} of the {n:,} facts that have one ({matched:,} about their own)",
                     who=who,
                     n=n,
                     swapped=swapped,
                     matched=matched,
                 )
             )
+    if given:
+        words.append(filled("Asked about a swapped subject, {given}.", given=joined("; ", given)))
     st.markdown(joined(" ", words))
 
 
@@ -168,7 +170,7 @@ def draw_family(view: View, pair: Pair) -> None:
         drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        f"what the model knows now. {_of_controls(list(together['model']), view.controls)}Click to open the facts.",
+        f"what the model knows now. {_of_base(view, pair)}{_of_controls(list(together['model']), view.controls)}Click to open the facts.",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
@@ -210,6 +212,17 @@ def _by_relation(view: View, pair: Pair) -> None:
                 "p_value": number("p", format="%.2g", width=80),
             },
         )  # fmt: skip
+
+
+def _of_base(view: View, pair: Pair) -> str:
+    """What the majority answer gives beside what the pair's base knows; nothing where it is not defined."""
+    layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
+    if layers.empty or pd.isna(layers["majority"].iloc[-1]):
+        return ""
+    row = layers.iloc[-1]
+    n, known, most = int(row["n"]), hits_of(row["base_value"], int(row["n"])), hits_of(row["majority"], int(row["n"]))
+    base = view.label(pair.base["model"])
+    return f"{base} knows {known:,} of {n:,} facts; always giving the relation's commonest answer would be right for {most:,}. "
 
 
 def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:

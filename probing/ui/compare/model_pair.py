@@ -192,8 +192,8 @@ def draw_curves(view: View, pair: Pair) -> None:
     minus = f" minus {MODES[mode]}" if MODES[mode] else ""
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"P@{k}{minus}, micro"), name="paired-curves",
-        caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} Below: the first minus the second, paired "
-        f"fact by fact. Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. Click a point to open "
+        caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
+        f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. Click a point to open "
         "its facts.",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
@@ -206,6 +206,11 @@ def _undefined(table: pd.DataFrame, k: int) -> dict[str, str]:
     return yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1)
 
 
+_BELOW = {
+    "value": "Below: the first minus the second, paired fact by fact.",
+    "majority": "Below: the first minus the second, paired fact by fact.",
+    "swapped": "Below: how much more the first gains from the subject than the second.",
+}
 _SURE = {
     "value": "exact McNemar p ≤ 0.05, each layer on its own",
     "majority": "exact McNemar p ≤ 0.05, each layer on its own",
@@ -237,16 +242,17 @@ def beside_both(row: Mapping[str, Any], called: Mapping[str, Markdown]) -> Markd
         words.append(
             filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
         )
-    for prefix, who in (("", called["model"]), ("base_", called["base"])):
-        if pd.notna(row[f"{prefix}swapped"]):
-            words.append(
-                filled(
-                    "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have "
-                    "one ({matched:.1f} % about their own).",
-                    who=who,
-                    swapped=row[f"{prefix}swapped"] * 100,
-                    n=int(row[f"{prefix}swapped_n"]),
-                    matched=row[f"{prefix}matched"] * 100,
-                )
+    sides = [(prefix, who) for prefix, who in (("", called["model"]), ("base_", called["base"])) if pd.notna(row[f"{prefix}swapped"])]
+    if sides:
+        given = [
+            filled(
+                "{who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have one ({matched:.1f} % about their own)",
+                who=who,
+                swapped=row[f"{prefix}swapped"] * 100,
+                n=int(row[f"{prefix}swapped_n"]),
+                matched=row[f"{prefix}matched"] * 100,
             )
+            for prefix, who in sides
+        ]
+        words.append(filled("Asked about a **swapped subject**, {given}.", given=joined("; ", given)))
     return joined(" ", words)

@@ -64,14 +64,15 @@ def _headline(view: View, table: pd.DataFrame) -> Markdown:
     row, metric, who = first.iloc[-1], selection.of(CurvesSelection).metric, view.called(first["model"].iloc[0])
     macro = view.chosen.average == "macro" and int(row["relations"]) > 1
     mean = filled(", as a mean over its {relations}", relations=count(int(row["relations"]), "relation")) if macro else ""
-    where = {"who": who, "layer": int(row["layer"]), "n": int(row["n"]), "set": set_name(row["probe_set"]), "mean": mean}
+    head = filled(", read by the {head} head,", head=row["head"]) if table["head"].nunique() > 1 else ""
+    where = {"head": head, "who": who, "layer": int(row["layer"]), "n": int(row["n"]), "set": set_name(row["probe_set"]), "mean": mean}
     if metric not in _DOES:
         return filled(
-            "At its last layer, {layer}, {who} has {metric} **{value:.3f}** on the {n:,} facts of {set}{mean}.",
+            "At its last layer, {layer}, {who}{head} has {metric} **{value:.3f}** on the {n:,} facts of {set}{mean}.",
             **where, metric=METRICS[metric].label, value=row["value"],
         )  # fmt: skip
     said = filled(
-        "At its last layer, {layer}, {who} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
+        "At its last layer, {layer}, {who}{head} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
         **where, does=_DOES[metric], value=row["value"] * 100,
     )  # fmt: skip
     return joined(" ", [said, yardsticks.beside(row.to_dict(), who)])
