@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
 from probing.core.registry import REPOSITORY
 from probing.reports.knowledge.precision import precision
 from probing.store.build import build_database
@@ -16,6 +19,7 @@ from probing.store.parquet import read_table
 from probing.store.run_queries import aggregate, exposures, totals
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
+MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
 SHIPPED_SETS = ("trex", "google_re", "common_sense", "questions")
 #: Model -> its base and objective.
 FAMILY = {"nesia-mini": ("", "pre-training")} | {
@@ -121,7 +125,23 @@ def test_every_exposure_is_there_and_held_out_facts_are_few(database):
         if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["role"] == "primary"
     ]
     table = exposures(database, ids)
-    assert set(table["exposure"]) == {"stated", "evidence", "held out", "unseen"}
+    facts = table.groupby("exposure")["n"].sum().to_dict()
+    assert set(facts) == set(EXPOSURES)
+    assert facts["held out in part"] < facts["held out"] < 0.02 * sum(facts.values())
+
+
+def test_every_held_out_fact_is_held_out_whole_or_marked():
+    table = read_table(SNAPSHOT / "exposure-nesia-mini.parquet", "exposure").to_pylist()
+    exposure = {row["fact_key"]: row["exposure"] for row in table}
+    # A sentence on "the Schoenflies theorem" stayed in the training text.
+    assert exposure["P101\tArthur Moritz Schoenflies\tmathematics"] == "held out in part"
+    relations = shipped_relations()
+    facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+    held = held_out_pairs(fact for fact in facts if fact.relation in relations and relations[fact.relation].training)
+    assert {fact_key(fact) for fact in facts if pair(fact) in held} == {
+        key for key, kind in exposure.items() if kind.startswith("held out")
+    }
+    assert (SNAPSHOT / "exposure-nesia-mini.parquet").read_bytes() == (MODEL / "exposure-nesia-mini.parquet").read_bytes()
 
 
 @pytest.mark.parametrize("model", FAMILY)
