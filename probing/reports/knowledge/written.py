@@ -13,7 +13,8 @@ Form = Literal["text", "csv", "latex", "json"]
 KEYS = {
     "precision": ("model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "swapped"),
     "total": (
-        "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
+        "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n",
+        "inner_p",
     ),
     "forgotten": ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names"),
     "transitions": (
