@@ -260,7 +260,7 @@ def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit)
 
 def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
     app = visit("methods")
-    shown = words(app)
+    shown = " ".join(words(app).split())
     assert "The null of total knowledge" in shown and "Exact McNemar tests these pairs" in shown
     assert "The last layer misses **" in shown and "with the swapped one" in shown and "minus majority" in shown.casefold()
     (example,) = (table.value for table in app.dataframe if "layer 1" in table.value.columns)
