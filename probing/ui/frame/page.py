@@ -169,7 +169,7 @@ def _controls(view: View) -> None:
         selection.bound(
             st.multiselect, "Exposure", "exposures", view.page, options=list(selection.EXPOSURES), placeholder="all",
             help="How the fact stands to the model's training text, where that text is known: stated in so many words, subject and "
-            "answer met in one sentence (evidence), held out, or unseen.",
+            "answer met in one sentence (evidence), unseen, or held out; in part: the fact's own evidence names it in another form.",
         )  # fmt: skip
     if "in_subject" in used:
         selection.bound(
