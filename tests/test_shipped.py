@@ -13,7 +13,6 @@ from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
 from probing.core.registry import REPOSITORY
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
-from probing.reports.knowledge.total import total
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database

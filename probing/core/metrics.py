@@ -28,6 +28,19 @@ def _precision(k: int) -> Metric:
     )
 
 
+def _difference(name: str, label: str, definition: str, empty: str) -> Metric:
+    """A share minus its yardstick."""
+    where = "reports.knowledge.precision.by_layer"
+    ties = "as of the two shares"
+    return Metric(name, label, "difference of shares", -1.0, 1.0, "higher", definition, ties, empty, "ours; not in the paper", where)
+
+
+def _fate(name: str, definition: str, empty: str = "0 where nothing is lost") -> Metric:
+    """What became of lost facts."""
+    where = "store.knowledge.forgetting_queries.transition_counts"
+    return Metric(name, name, "lost facts", 0.0, None, "neither", definition, _TIES, empty, "ours; not in the paper", where)
+
+
 _ALL = (
     *map(_precision, RANKS),
     Metric(
@@ -193,32 +206,18 @@ _ALL = (
         "ours; not in the paper",
         "reports.knowledge.precision.by_layer",
     ),
-    Metric(
+    _difference(
         "above_majority",
         "minus majority",
-        "difference of shares",
-        -1.0,
-        1.0,
-        "higher",
         "Value minus majority answer, on the same facts. Its 95 % interval is the value's: the majority answer is a property of the facts.",
-        "as of the two shares",
         "no value where the majority answer has none: for P@10, P@100 and MRR",
-        "ours; not in the paper",
-        "reports.knowledge.precision.by_layer",
     ),
-    Metric(
+    _difference(
         "above_swapped",
         "minus swapped",
-        "difference of shares",
-        -1.0,
-        1.0,
-        "higher",
         "P@k minus the swapped subject's, both on the facts that have a swapped subject; P@k on these facts is called matched. "
         "Its 95 % interval is paired: Newcombe's for micro and for one relation, normal for the mean over relations.",
-        "as of the two shares",
         "no value where the swapped subject has none",
-        "ours; not in the paper",
-        "reports.knowledge.precision.by_layer",
     ),
     Metric(
         "total_null",
@@ -331,59 +330,21 @@ _ALL = (
         f"ours; {_BERTNESIA} compares means only.",
         "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
+    _fate(
         "relocated",
-        "relocated",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
         "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model. "
         "Marked where the base has rank 1 at the same inner layer.",
-        _TIES,
-        "0 where nothing is lost",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
+    _fate(
         "suppressed",
-        "suppressed",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
         "Lost facts, not relocated, whose rank at the last layer of the fine-tuned model is <= 100.",
-        _TIES,
         "0 where nothing is lost; always 0 for k = 100",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
+    _fate(
         "displaced",
-        "displaced",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
         "Lost facts, neither relocated nor suppressed, with rank <= 100 at some inner layer 1..L-1 of the fine-tuned model.",
-        _TIES,
-        "0 where nothing is lost",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
-        "erased",
-        "erased",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
-        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost.",
-        _TIES,
-        "0 where nothing is lost",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
-    ),
+    _fate("erased", "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost."),
     Metric(
         "answer_drift",
         "kinds of answers",

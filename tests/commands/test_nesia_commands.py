@@ -44,5 +44,5 @@ def test_exposures_are_written_again_by_the_text_that_the_model_had(run, text):
 
 def test_exposures_of_a_folder_without_a_record_of_training_are_refused(run, text):
     folder, _ = text
-    with pytest.raises(ModelError, match="training.json is missing"):
+    with pytest.raises(ModelError, match=r"training\.json is missing"):
         run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", folder, "--exposure-only")

@@ -264,6 +264,7 @@ def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
     assert "The null of total knowledge" in shown and "Exact McNemar tests these pairs" in shown
     assert "The last layer misses **" in shown and "with the swapped one" in shown and "minus majority" in shown.casefold()
     (example,) = (table.value for table in app.dataframe if "layer 1" in table.value.columns)
+    assert "majority answer" in shown
     assert list(example["subject"]) == ["own", "swapped"] * (len(example) // 2) and len(example) >= 2
     inner = example[[name for name in example.columns if name.startswith("layer")][:-1]].min(axis=1)
     assert (inner.to_numpy().reshape(-1, 2).min(axis=1) == 1).all() and (example.iloc[:, -1] > 1).all()

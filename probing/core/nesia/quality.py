@@ -81,9 +81,9 @@ class Contrast:
 
 def contrast(exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCounts], name: str = "held out") -> Contrast:
     """How much more is known of facts of an exposure than of held-out ones, which are called ``name``."""
-    sides = [[RelationCounts(c.relation, c.n, c.hits_1) for c in side] for side in (seen, held)]
-    n, n_held = (sum(c.n for c in side) for side in sides)
-    value, low, high = standardised_difference(*sides) or (None, None, None)
+    first, second = ([RelationCounts(c.relation, c.n, c.hits_1) for c in side] for side in (seen, held))
+    value, low, high = standardised_difference(first, second) or (None, None, None)
+    n, n_held = (sum(c.n for c in side) for side in (seen, held))
     return Contrast(exposure, name, value, low, high, n, n_held)
 
 

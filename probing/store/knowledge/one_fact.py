@@ -126,8 +126,8 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
     Returns:
         kind (found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``), fact_id, label, subject, object, prompt,
-        own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (the one that was borrowed), in the order own, swapped, both. A kind
-        without a fact has no row; a run that does not store swapped ranks has none at all.
+        own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (the one that was borrowed), in the order own, swapped, both.
+        A kind without a fact has no row; a run that does not store swapped ranks has none at all.
     """
     found = db.query(
         """

@@ -18,11 +18,13 @@ YARDSTICKS = """
 A share of facts says little alone: relations have favourite answers, and a subject can give its answer away. Three yardsticks show
 what guessing reaches.
 
-| yardstick | what it measures | beside | not defined |
-|---|---|---|---|
-| **majority answer** | the share of facts that the relation's most frequent object gets right | P@1, P@1 among answers | P@10 and P@100: it is one answer, not ten tries |
-| **swapped subject** | the share of facts whose right answer has rank ≤ k when the model is asked about another subject of the relation, one whose recorded answers do not hold it | P@k | no other subject lacks the answer; the probe set has no templates; the run did not measure it |
-| **chance among answers** | the mean of 1 / number of the relation's different answers | P@1 among answers | all metrics of the whole vocabulary |
+- **Majority answer**: the share of facts that the relation's most frequent object gets right. It stands beside P@1 and P@1 among answers.
+  It is not defined for P@10 and P@100, since it is one answer, not ten tries.
+- **Swapped subject**: the share of facts whose right answer has rank ≤ k when the model is asked about another subject of the relation,
+  one whose recorded answers do not hold it. It stands beside P@k. It is not defined where no other subject lacks the answer, where a probe
+  set has no templates, and where a run did not measure it.
+- **Chance among answers**: the mean of 1 / number of the relation's different answers. It stands beside P@1 among answers. It is not
+  defined for metrics of the whole vocabulary.
 
 **Minus majority** is the value minus the majority answer. Its 95 % interval is that of the value: the majority answer is a property of the
 facts and does not vary.
@@ -82,7 +84,7 @@ def _at_the_last_layer(view: View, run: pd.Series) -> None:
     got = last.iloc[0]
     words = [
         filled(
-            "*For example* {run}, last layer, macro: P@1 is {value:.1f} % and the majority answer {majority:.1f} %, which is a difference of "
+            "*For example* {run}, last layer, macro: P@1 is {value:.1f} % and the majority answer {majority:.1f} %, a difference of "
             "{above:.1f} points (95 % interval {low:.1f} to {high:.1f}).",
             run=_named(view, run), value=100 * got["value"], majority=100 * got["majority"], above=100 * got["above_majority"],
             low=100 * got["above_majority_low"], high=100 * got["above_majority_high"],
@@ -128,8 +130,10 @@ def _worked_example(view: View, run: pd.Series) -> None:
         st.markdown(filled("- {example}", example=_example(fact)))
     table = pd.DataFrame([row for fact in facts.itertuples() for row in _rows(fact)])
     stamp = view.stamp(f"worked example of the null, {set_name(shown['probe_set'])}, {shown['head']} heads", (str(shown["run_id"]),))
-    blocks.table_with_download(table, stamp=stamp, name="null-example")
-    st.caption("Rank of the answer at each layer, 1 is the best.")
+    # Without the answer, and with short headings, all layers of a small model fit on a screen.
+    short = {name: name.removeprefix("layer ") for name in table.columns if name.startswith("layer ")}
+    blocks.table_with_download(table, stamp=stamp, name="null-example", shown=table.drop(columns="answer"), column_config=short)
+    st.caption("Rank of the answer with either subject, by layer; 1 is the best.")
 
 
 def _example(fact) -> Markdown:
@@ -182,8 +186,9 @@ def _totals(view: View, run: pd.Series) -> None:
             p=p_words(got["inner_p"]),
         ),
         filled(
-            "Total knowledge of all facts is {total:.1f} % and the last layer gives {last:.1f} % (micro).", total=100 * got["total"],
-            last=100 * got["last_layer"],
+            "Total knowledge of all facts is {total:.1f} %, the last layer gives {last:.1f} %, and the majority answer {majority:.1f} % "
+            "(micro).",
+            total=100 * got["total"], last=100 * got["last_layer"], majority=100 * got["majority"],
         ),
     ]  # fmt: skip
     if 2 * swapped > own:
