@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.reproduction import claim_cards, paper_figures, paper_tables
-from probing.ui.widgets import blocks
 
 view = page.open_page("reproduction", "Reproduction", "The paper's numbers beside ours")
 ours = paper_tables.choose_family(view)
@@ -15,4 +14,3 @@ with figures:
     paper_figures.draw(view, ours.gathered)
 with claims:
     claim_cards.cards(view, ours)
-blocks.small_model_note(ours.gathered.family.models)

@@ -199,10 +199,10 @@ def test_a_fact_is_found_by_search_and_leafed_through(visit):
     app = visit("facts", query={"text": "Germany"})
     assert "1 fact" in words(app) and r"The capital of Germany is \[MASK\]" in words(app)
     app.text_input(key="facts.text").set_value("").run()
-    first = [text.value for text in app.markdown if text.value.startswith("### ")]
+    first = [text.value for text in app.markdown if text.value.startswith("## ")]
     next(button for button in app.button if button.label == "Next").click().run()
     assert app.query_params["fact"]
-    assert [text.value for text in app.markdown if text.value.startswith("### ")] != first
+    assert [text.value for text in app.markdown if text.value.startswith("## ")] != first
 
 
 def test_rocky_balboa_is_one_click_away(visit):

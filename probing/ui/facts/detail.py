@@ -44,7 +44,7 @@ def show(view: View, fact_id: str) -> None:
     mine = rows[rows["run_id"] == run["run_id"]]
     if mine.empty:
         st.info(
-            filled("{model} with {head} heads was not asked this fact.", model=view.chosen.model, head=view.chosen.head),
+            filled("{model} with {head} heads was not asked this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",
         )
     elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
@@ -132,15 +132,16 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     chosen = there.assign(_first=places, _mine=there["head"] != view.chosen.head).sort_values(["_first", "_mine"], kind="stable")
     chosen = chosen.head(MOST_LINES)
     several = chosen["head"].nunique() > 1
-    names = {run.run_id: f"{run.model} · {run.head}" if several else run.model for run in chosen.itertuples()}
+    names = {run.run_id: f"{view.label(run.model)} · {run.head}" if several else view.label(run.model) for run in chosen.itertuples()}
     colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None
     dashes = None if several else {names[run.run_id]: theme.line_dash(run.model in view.controls) for run in chosen.itertuples()}
     lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
     order = {name: number for number, name in enumerate(names.values())}
     lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)
-    table = lines[["name", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
+    table = lines[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
         probability=[math.exp(value) for value in lines["gold_logp"]]
     )
+    table = chosen[["run_id", "model", "head"]].merge(table, on="run_id").drop(columns="run_id")
     places = lines[["name", "layer", "rank"]].astype({"rank": "float64"})
     blocks.figure(
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,

@@ -61,7 +61,7 @@ def show(view: View) -> None:
     _summary(facts, asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
-    if st.button(filled("Ask {model}", model=model), type="primary", disabled=unready, key="own.ask"):
+    if st.button(filled("Ask {model}", model=view.called(model)), type="primary", disabled=unready, key="own.ask"):
         try:
             st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], asked, head)
         except ProbingError as error:

@@ -11,6 +11,7 @@ from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import selection
+from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
 from probing.ui.live.selection import SCALES, TOPS, LiveSelection
 from probing.ui.widgets import blocks
@@ -49,7 +50,7 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
     colours = {name: colour for name, colour in view.colours.items() if name in models}
     for name in models:
         if name not in colours:
-            free = [theme.MODEL_COLOURS.get(name, ""), *theme.PALETTE]
+            free = [usual_colour(name), *theme.PALETTE]
             colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
     return colours
 
@@ -84,11 +85,12 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
     if not suffix:
         selection.bound(st.segmented_control, "Tokens a layer", "top", view.page, options=list(TOPS), required=True)
     _grids(got, stamp, suffix)
-    st.markdown("#### Words through the layers")
+    view.contents.section("Words through the layers", linked=not suffix)
     _followed(view, got, stamp, suffix)
-    st.markdown("#### How undecided each layer is")
+    view.contents.section("How undecided each layer is", linked=not suffix)
     _entropy(view, got, stamp, suffix)
-    st.markdown("#### The sentence as the model reads it" if len(got) == 1 else "#### The sentence as the models read it")
+    reads = "model reads" if len(got) == 1 else "models read"
+    view.contents.section(f"The sentence as the {reads} it", linked=not suffix)
     read: dict[tuple[str, ...], list[str]] = {}
     for one in got:
         read.setdefault(one.pieces, []).append(one.model)

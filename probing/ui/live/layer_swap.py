@@ -33,7 +33,7 @@ def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
         view: the page.
         asked: the models that answered, each with its question.
     """
-    st.markdown("#### Which layers does it take?")
+    view.contents.section("Which layers does it take?")
     offered = live_models.choices()
     one, base = next(((one, base) for one in asked if (base := live_models.base_of(one.choice)) in offered), (asked[0], ""))
     choice, question = one.choice, one.question

@@ -40,7 +40,7 @@ def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, 
         asked: the models that answered, each with its question.
         answers: model -> its answer to the sentence as typed.
     """
-    st.markdown("#### The same sentence, changed")
+    view.contents.section("The same sentence, changed")
     selection.bound(
         st.segmented_control, "Ask it", "behaviour", view.page, options=list(BEHAVIOURS), required=True,
         format_func=_SHOWN.__getitem__,

@@ -113,7 +113,7 @@ def metric_text(metric: Metric) -> Markdown:
 def definitions() -> None:
     """How it is measured, and every metric from the one table that the figures use too."""
     st.markdown(HOW)
-    st.markdown("### Every quantity")
+    st.markdown("## Every quantity")
     for metric in METRICS.values():
         with st.container(border=True):
             st.markdown(metric_text(metric))
@@ -142,14 +142,14 @@ def licences() -> pd.DataFrame:
 
 def provenance(view: View) -> None:
     """Where data and models come from, and the runs in the store."""
-    st.markdown("### Where models and data come from")
+    st.markdown("## Where models and data come from")
     table = licences()
     st.dataframe(table, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(table))
     st.caption(
         "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
         "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."
     )
-    st.markdown("### Runs in the store")
+    st.markdown("## Runs in the store")
     runs = view.read(all_runs) if view.database else pd.DataFrame()
     if runs.empty:
         blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
@@ -178,7 +178,7 @@ def differences() -> None:
 
 def bert() -> None:
     """How to see a model other than the shipped one."""
-    st.markdown("### Another model on these pages")
+    st.markdown("## Another model on these pages")
     st.markdown(
         "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then stand beside "
         "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `lens` needs no training."
