@@ -95,7 +95,9 @@ def choose_part(view: View) -> None:
         why = filled("{model} is compared with itself", model=view.called(chosen.model))
     else:
         asked = filled("{head} heads on {probe_set}", head=chosen.head, probe_set=set_name(chosen.probe_set))
-        why = filled("no run of {model} with {asked} is stored", model=view.called(own.versus or "another model"), asked=asked)
+        why = filled(
+            "no run of {model} with {asked} is stored", model=view.called(own.versus) if own.versus else "another model", asked=asked
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(filled("Facts that were {part} cannot be listed: {why}.", part=own.part, why=why), icon=":material/link_off:")
         st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
