@@ -16,6 +16,10 @@ from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.reproduction.claims import Judged, judge
 from probing.reports.reproduction.evidence import BASE, Evidence
+from probing.reports.reproduction.measured import (
+    differences, differences_by_layer, relation_curves, shares_of_relations, with_inner_intervals,
+)  # fmt: skip
+from probing.reports.reproduction.papers_numbers import papers_evidence
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database
 from probing.store.run_queries import relations, totals
@@ -90,7 +94,7 @@ def families(runs: pd.DataFrame, registry: Registry, published: Published) -> tu
 
 @dataclass(frozen=True)
 class Gathered:
-    """Report frames of one family under one kind of head; each has the column ``objective``."""
+    """Report frames of one family under one kind of head, each with the column ``objective``, and what claims are judged on."""
 
     family: Family
     runs: pd.DataFrame
@@ -99,13 +103,7 @@ class Gathered:
     forgotten: pd.DataFrame
     relation_forgetting: pd.DataFrame
     transitions: pd.DataFrame
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the claims are judged on: models that stand for an objective of the paper, and the control."""
-        frames = (self.precision, self.total, self.forgotten, self.relation_forgetting, self.transitions)
-        by_layer, known, lost, relation, paired = (frame[frame["objective"].isin(list(self.family.members))] for frame in frames)
-        return Evidence(by_layer, known, lost, relation, paired, self.family.same_steps)
+    evidence: Evidence
 
 
 def gather(db: Database, family: Family, head: str) -> Gathered:
@@ -114,14 +112,30 @@ def gather(db: Database, family: Family, head: str) -> Gathered:
     ids = tuple(runs["run_id"])
     trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
     base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
-    return Gathered(
-        family,
-        _named(runs, family),
-        _named(precision(db, ids, ks=RANKS, average="macro"), family),
-        _named(total(db, ids, ks=(1,), averages=("macro", "micro")), family),
-        _named(forgotten(db, trex, ks=RANKS), family),
-        _named(relation_forgetting(db, base_trex, k=1), family),
-        _named(transitions(db, pairs(runs), ks=(1,)), family),
+    found = {
+        "precision": precision(db, ids, ks=RANKS, average="macro"),
+        "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
+        "forgotten": forgotten(db, trex, ks=RANKS),
+        "relation_forgetting": relation_forgetting(db, base_trex, k=1),
+        "transitions": transitions(db, pairs(runs), ks=(1,)),
+    }
+    frames = {name: _named(frame, family) for name, frame in {"runs": runs, **found}.items()}
+    return Gathered(family, **frames, evidence=_evidence(db, family, frames))
+
+
+def _evidence(db: Database, family: Family, frames: Mapping[str, pd.DataFrame]) -> Evidence:
+    """What the claims are judged on: models that stand for an objective of the paper, and the control."""
+    mine = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
+    return Evidence(
+        curves=relation_curves(db, mine["runs"]),
+        total=mine["total"],
+        forgotten=mine["forgotten"],
+        relations=mine["relation_forgetting"],
+        shares=shares_of_relations(mine["relation_forgetting"]),
+        transitions=mine["transitions"],
+        differences=differences(db, mine["runs"], mine["total"], mine["forgotten"]),
+        by_layer=differences_by_layer(db, mine["runs"]),
+        same_steps=family.same_steps,
     )
 
 
@@ -259,7 +273,7 @@ def lay_beside(db: Database, family: Family, head: str, published: Published) ->
     """Everything that the Reproduction page says of a family under one kind of head."""
     gathered = gather(db, family, head)
     tables = table_1(db, gathered, published), table_2(gathered, published), table_3(gathered, published)
-    return Reproduction(gathered, *tables, judge(gathered.evidence))
+    return Reproduction(gathered, *tables, judge(gathered.evidence, papers_evidence(published)))
 
 
 def _model(gathered: Gathered, objective: str) -> str:
