@@ -1,6 +1,7 @@
 """Every quantity the project shows, as data: one table feeds tool-tips, axis titles, the Methods page and its tests."""
 
 from probing.core.metric import Metric
+from probing.core.tasks.measures import TASK_METRICS
 
 #: A fact counts as known where its answer has rank <= k, for each of these k.
 RANKS = (1, 10, 100)
@@ -370,6 +371,7 @@ _ALL = (
         "ours; not in the paper",
         "models.encoders.weight_drift.weight_drift",
     ),
+    *TASK_METRICS,
 )
 
 #: Name -> metric.

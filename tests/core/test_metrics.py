@@ -14,6 +14,7 @@ NAMES = (
     *("answer_rank", "gold_logp", "entropy", "probability", "majority", "swapped_subject"),
     *("seed_union", "forgotten_caption", "forgotten_authors", "forgotten_strict", "doubling", "onset", "transitions"),
     *("relocated", "suppressed", "displaced", "erased", "answer_drift", "early_exit", "weight_drift"),
+    *("entity_f1", "words_tagged_right", "answer_f1", "answer_exact", "ndcg_at_10", "mrr_at_10", "masked_accuracy", "learned"),
 )
 
 

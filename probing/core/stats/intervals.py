@@ -149,11 +149,25 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     hits, n = int(hits), int(n)
     if n < 1 or not 0 <= hits <= n:
         raise ValueError(f"got {hits} hits of {n} facts, expected 0 to n hits of at least one fact")
-    share = hits / n
+    low, high = wilson_mean(hits / n, n)
+    return 0.0 if hits == 0 else low, 1.0 if hits == n else high
+
+
+def wilson_mean(mean: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval for the mean of ``n`` > 0 values in [0, 1].
+
+    A share is such a mean. Values between 0 and 1 vary less than hits and misses with the same mean, whose variance is
+    mean * (1 - mean), so for them the interval is wider than need be, never narrower.
+
+    Raises:
+        ValueError: if the mean is not in [0, 1], or there are no values.
+    """
+    if n < 1 or not 0 <= mean <= 1:
+        raise ValueError(f"got a mean of {mean} over {n} values, expected 0 to 1 over at least one value")
     denominator = 2 * (n + _Z**2)
-    centre = (2 * n * share + _Z**2) / denominator
-    half = _Z / denominator * math.sqrt(4 * n * share * (1 - share) + _Z**2)
-    return 0.0 if hits == 0 else centre - half, 1.0 if hits == n else centre + half
+    centre = (2 * n * mean + _Z**2) / denominator
+    half = _Z / denominator * math.sqrt(4 * n * mean * (1 - mean) + _Z**2)
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:

@@ -47,7 +47,7 @@ def part_words(view: View) -> str:
     own = selection.of(FactsSelection)
     if against(view) is None:
         return ""
-    told = _WORDS["lost" if own.part in FATES else own.part].format(versus=own.versus, model=view.chosen.model)
+    told = _WORDS["lost" if own.part in FATES else own.part].format(versus=view.label(own.versus), model=view.label(view.chosen.model))
     return f"{told}{f': {own.part}' if own.part in FATES else ''}, rank ≤ {own.part_k} at the last layer"
 
 
@@ -61,7 +61,7 @@ def choose_part(view: View) -> None:
                 shown = own.versus if own.versus in others else ""
                 selection.bound(
                     st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_ANEW,
-                    format_func=lambda name: name or "no other model",
+                    format_func=lambda name: view.label(name) if name else "no other model",
                 )  # fmt: skip
             with part:
                 selection.bound(
@@ -86,10 +86,12 @@ def choose_part(view: View) -> None:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
         return
     if own.versus == chosen.model:
-        why = filled("{model} is compared with itself", model=chosen.model)
+        why = filled("{model} is compared with itself", model=view.called(chosen.model))
     else:
         asked = filled("{head} heads on {probe_set}", head=chosen.head, probe_set=set_name(chosen.probe_set))
-        why = filled("no run of {model} with {asked} is stored", model=own.versus or "another model", asked=asked)
+        why = filled(
+            "no run of {model} with {asked} is stored", model=view.called(own.versus) if own.versus else "another model", asked=asked
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(filled("Facts that were {part} cannot be listed: {why}.", part=own.part, why=why), icon=":material/link_off:")
         st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})

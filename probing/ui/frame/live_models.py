@@ -49,6 +49,10 @@ class Choice:
     here: bool = True
     base: str = ""
 
+    def called(self, name: str) -> str:
+        """The label with another name of the model, such as a page's."""
+        return name + self.label.removeprefix(self.name)
+
 
 @dataclass(frozen=True)
 class Asked:

@@ -1,17 +1,21 @@
 """The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import StoreError
+from probing.core.errors import RegistryError, StoreError
 from probing.core.head_kinds import HEADS
+from probing.core.registry import read_registry
+from probing.core.tasks.learned import Verdict, verdict_of
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.theme import model_colours
+from probing.reports.learned import COLUMNS, learned
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files
@@ -21,6 +25,7 @@ from probing.ui.frame.run_choice import fit, followed, set_name, set_order
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.learned import badge, mark, mark_key
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, listing
 
 P = ParamSpec("P")
@@ -61,13 +66,33 @@ class View:
         """Models that were trained further on what their base had read already, whatever they are called."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
-    def label(self, model: str) -> str:
-        """A model in plain text, as figures and menus name it."""
+    @cached_property
+    def learned(self) -> pd.DataFrame:
+        """The task scores that the verdicts rest on, see ``reports.learned.learned``."""
+        return pd.DataFrame(columns=list(COLUMNS)) if self.database is None else self.read(learned)
+
+    @cached_property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """Fine-tuned model -> whether it learned its task; bases are not in it. Of models that were never probed the registry knows."""
+        try:
+            listed = read_registry().models
+        except RegistryError:
+            # Pages that need the registry name what is wrong with it.
+            listed = ()
+        known: dict[str, Verdict] = {one.name: verdict_of(one.objective, ()) for one in listed if one.base}
+        return known | dict(zip(self.learned["model"], self.learned["verdict"], strict=True))
+
+    def _name(self, model: str) -> str:
+        """A model's name alone."""
         return model
 
+    def label(self, model: str) -> str:
+        """A model in plain text, as figures and menus name it; a mark says whether a fine-tuned one learned its task."""
+        return self._name(model) + mark(self._name(model), self.verdicts.get(model))
+
     def called(self, model: str) -> Markdown:
-        """A model in a sentence."""
-        return escape(self.label(model))
+        """A model in a sentence; a badge says whether a fine-tuned one learned its task."""
+        return escape(self._name(model)) + badge(self.verdicts.get(model))
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
@@ -151,13 +176,15 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
 def _controls(view: View) -> None:
     used, chosen, runs = selection.PAGE_FIELDS[view.page], view.chosen, view.runs
     if "models" in used:
-        _several("Models", "models", view, list(model_colours(runs["model"])))
+        models = list(model_colours(runs["model"]))
+        _several("Models", "models", view, models, format_func=view.label, help=mark_key(view, models))
         _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
         _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
     if "model" in used:
         selection.bound(
-            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), anew=True
-        )
+            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])),
+            format_func=view.label, help=mark_key(view, runs["model"]), anew=True,
+        )  # fmt: skip
         of_model = runs[runs["model"] == chosen.model]
         selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
         sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=set_order)
