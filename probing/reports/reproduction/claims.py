@@ -188,17 +188,17 @@ def judge(evidence: Evidence, paper: Evidence) -> tuple[Judged, ...]:
 def judged_by(rule: Rule, evidence: Evidence) -> Finding:
     """What a rule says; models that are not shown to have learned their task decide nothing."""
     out = [one for one in evidence.unlearned if rule.every or one in rule.needs]
-    if missing := [one for one in out if one in rule.needs]:
-        words = " ".join(_unlearned(one, evidence) for one in missing)
-        return Finding(UNTESTED, f"{words} What a model forgot says nothing of a task that it did not learn.")
-    if rule.every and evidence.tuned and set(evidence.tuned) <= set(out):
-        words = " ".join(_unlearned(one, evidence) for one in out)
-        return Finding(UNTESTED, f"No fine-tuned model is left that has learned its task. {words}")
-    found = rule.judge(evidence.without(out))
     if not out:
-        return found
-    left = " ".join(_unlearned(one, evidence) for one in out)
-    return replace(found, numbers=f"{found.numbers} Left out: {left}")
+        return rule.judge(evidence)
+    why = " ".join(_unlearned(one, evidence) for one in out)
+    if any(one in rule.needs for one in out):
+        found = rule.judge(evidence)
+        said = f"{why} What such a model forgot says nothing of the task. Its numbers all the same: {found.numbers}"
+        return replace(found, verdict=UNTESTED, numbers=said)
+    if set(evidence.tuned) <= set(out):
+        return Finding(UNTESTED, f"No fine-tuned model is left that has learned its task. {why}")
+    found = rule.judge(evidence.without(out))
+    return replace(found, numbers=f"{found.numbers} Left out: {why}")
 
 
 def _unlearned(objective: str, evidence: Evidence) -> str:

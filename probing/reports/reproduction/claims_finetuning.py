@@ -7,9 +7,20 @@ import pandas as pd
 from probing.core.stats.paired import benjamini_hochberg
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.decisions import (
-    UNTESTED, Answer, Interval, at_least, at_most, between, every, less, more, opposite, some, verdict,
+    UNTESTED,
+    Answer,
+    Interval,
+    at_least,
+    at_most,
+    between,
+    every,
+    less,
+    more,
+    opposite,
+    some,
+    verdict,
 )  # fmt: skip
-from probing.reports.reproduction.evidence import BASE, Evidence, Finding, intervals, points, ranged
+from probing.reports.reproduction.evidence import BASE, Evidence, Finding, intervals, points, ranged, set_named
 
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02
@@ -76,9 +87,9 @@ def always_forgets(evidence: Evidence) -> Finding:
         f"{answers.count(False)} are surely not below it."
     )
     row = table.loc[table["difference"].idxmax()]
-    words += f" Highest against its base: {row['objective']} on {row['probe_set']}, {_step(row)}."
+    words += f" Highest against its base: {row['objective']} on {set_named(row['probe_set'])}, {_step(row)}."
     for row in control.to_dict("records"):
-        words += f" The control on {row['probe_set']}: {_step(row)}."
+        words += f" The control on {set_named(row['probe_set'])}: {_step(row)}."
     return Finding(verdict(every(answers)), words, table)
 
 
@@ -154,7 +165,7 @@ def ranking_like_language_model(evidence: Evidence) -> Finding:
     if table.empty:
         return Finding(UNTESTED, "RANK-MSMARCO and MLM-MSMARCO were not both probed on a probe set of the paper.")
     row = table.loc[[table["value"].abs().idxmax()]]
-    at = f"at layer {row['layer'].iloc[0]} on {row['probe_set'].iloc[0]}"
+    at = f"at layer {row['layer'].iloc[0]} on {set_named(row['probe_set'].iloc[0])}"
     words = f"Largest difference, ranking minus language model: {ranged(intervals(row)[0])} points {at}."
     unknown = table["value"].isna()
     if unknown.any():
@@ -216,7 +227,7 @@ def _versus(evidence: Evidence, table: pd.DataFrame, what: str = "P@1 at the las
     cells = []
     for row, number in zip(table.itertuples(), intervals(table), strict=True):
         sides = [points(evidence.knowledge(one, str(row.probe_set), column)) for one in (first, second)]
-        cells.append(f"{row.probe_set} {sides[0]} against {sides[1]}, {ranged(number)} points")
+        cells.append(f"{set_named(row.probe_set)} {sides[0]} against {sides[1]}, {ranged(number)} points")
     return f"{first} against {'the base' if second == BASE else second}, {what} in per cent: {'; '.join(cells)}."
 
 

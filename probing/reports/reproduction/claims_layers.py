@@ -5,8 +5,8 @@ import pandas as pd
 
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction import curve_shapes
-from probing.reports.reproduction.decisions import FAILS, UNTESTED, Interval, at_least, at_most, between, every, more, verdict
-from probing.reports.reproduction.evidence import BASE, Evidence, Finding, intervals, named, points, ranged
+from probing.reports.reproduction.decisions import UNTESTED, Interval, at_least, at_most, between, every, more, verdict
+from probing.reports.reproduction.evidence import BASE, Evidence, Finding, intervals, named, points, ranged, set_named
 
 #: The paper's 17 to 60 per cent of its abstract, and what its Table 3 gives.
 INNER, INNER_OF_TABLE_3 = (0.17, 0.60), (0.15, 0.67)
@@ -29,9 +29,10 @@ def inner_layers(evidence: Evidence) -> Finding:
     base = share[table["objective"] == BASE]
     mean = f" The base's mean is {points(base.mean())} per cent." if len(base) else ""
     words = (
-        f"{points(share.min())} per cent ({named(low['objective'])}, {low['probe_set']}) to {points(share.max())} "
-        f"({named(high['objective'])}, {high['probe_set']}). Of {len(share)} intervals {answers.count(True)} lie inside 17 to 60, "
-        f"{answers.count(False)} outside it and {answers.count(None)} across its ends; {wide} of the shares are in Table 3's 15 to 67.{mean}"
+        f"{points(share.min())} per cent ({named(low['objective'])}, {set_named(low['probe_set'])}) to {points(share.max())} "
+        f"({named(high['objective'])}, {set_named(high['probe_set'])}). Of {len(share)} intervals {answers.count(True)} lie inside 17 to "
+        f"60, {answers.count(False)} outside it and {answers.count(None)} across its ends; {wide} of the shares are in Table 3's range of "
+        f"15 to 67.{mean}"
     )
     return Finding(verdict(every(answers)), words, table, _null(table))
 
@@ -44,19 +45,20 @@ def _null(table: pd.DataFrame) -> str:
         return "The paper has no such control: nothing says how much of this share inner layers would find by guessing."
     cells = []
     for probe_set, rows in measured.groupby("probe_set", sort=False):
-        own = [f"{named(row.objective)} {_against(row)}" for row in rows.itertuples()]
-        cells.append(f"{probe_set}: {', '.join(own)}")
+        own = "; ".join(f"{named(row.objective)} {_against(row)}" for row in rows.itertuples())
+        cells.append(f"{set_named(probe_set)}: {own}.")
+    unknown = f" Not measured for {len(table) - len(measured)} of {len(table)}." if len(measured) < len(table) else ""
     return (
-        "Of the facts that the last layer misses with both prompts, some inner layer puts the answer first, asked with their own subject "
-        "against asked with a swapped one, in per cent, and as much of that gain as the subject explains: "
-        f"{'; '.join(cells)}. The rest is what inner layers guess without knowing the subject. The paper has no such control."
+        "Of the facts that the last layer misses with both prompts, some inner layer puts the answer first for so many per cent, asked "
+        f"with their own subject and with a swapped one. {' '.join(cells)}{unknown} What the subject does not explain is guessing. The paper "
+        "has no such control."
     )
 
 
 def _against(row) -> str:
     own, swapped = int(row.inner_own), int(row.inner_swapped)
-    explained = f"{100 * max(own - swapped, 0) / own:.0f} per cent of it" if own else "nothing found"
-    return f"{points(own / row.inner_n)} against {points(swapped / row.inner_n)} ({explained})"
+    part = f", so the subject explains {100 * max(own - swapped, 0) / own:.0f} per cent of this gain" if own else ""
+    return f"{points(own / row.inner_n)} own, {points(swapped / row.inner_n)} swapped{part}"
 
 
 def doubling(evidence: Evidence) -> Finding:
@@ -143,7 +145,10 @@ def inside_against_total(evidence: Evidence) -> Finding:
     if table.empty:
         return Finding(UNTESTED, "Fewer than four models were probed on one probe set.", table)
     answers = [at_most(one, OPPOSED) for one in intervals(table, ["correlation", "low", "high"])]
-    cells_ = (f"{row.probe_set} {row.correlation:.2f} ({row.low:.2f} to {row.high:.2f}; {row.models} models)" for row in table.itertuples())
+    cells_ = (
+        f"{set_named(row.probe_set)} {row.correlation:.2f} ({row.low:.2f} to {row.high:.2f}; {row.models} models)"
+        for row in table.itertuples()
+    )
     return Finding(verdict(every(answers)), f"Rank correlation of total and intermediate share: {', '.join(cells_)}.", table)
 
 

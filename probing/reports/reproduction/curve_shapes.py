@@ -47,7 +47,7 @@ def curves_of(counts: pd.DataFrame) -> list[tuple[str, int, Curve]]:
     Args:
         counts: ``objective, relation, layer, k, n, hits``.
     """
-    groups = {key: rows for key, rows in counts[counts["n"] > 0].groupby(["objective", "k", "layer"], sort=False)}
+    groups = dict(iter(counts[counts["n"] > 0].groupby(["objective", "k", "layer"], sort=False)))
     drawn = together(lambda one: _drawn(*one), groups.items())
     found = []
     for objective, k in dict.fromkeys(key[:2] for key in groups):

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import pandas as pd
 
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.decisions import Interval
 
@@ -92,7 +94,7 @@ class Evidence:
 
     def knowledge(self, objective: str, probe_set: str, column: str) -> float | None:
         """A share of ``total`` at P@1 over facts, None where it was not probed or has no value."""
-        value = self._known(objective, probe_set).get(column)
+        value = self._cells.get((objective, probe_set), {}).get(column)
         return None if value is None or pd.isna(value) else float(value)
 
     def known(self, objective: str, probe_set: str, column: str) -> Interval | None:
@@ -101,10 +103,11 @@ class Evidence:
         ends = [self.knowledge(objective, probe_set, name) for name in (value, f"{column}_low", f"{column}_high")]
         return None if None in ends else Interval(*ends)  # type: ignore[arg-type]
 
-    def _known(self, objective: str, probe_set: str) -> Mapping:
-        mine = self.total
-        mine = mine[(mine["objective"] == objective) & (mine["probe_set"] == probe_set) & mine["k"].eq(1) & mine["average"].eq("micro")]
-        return mine.iloc[0] if len(mine) else {}
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], dict]:
+        """(objective, probe set) -> the row of ``total`` at P@1 over facts."""
+        rows = self.total[self.total["k"].eq(1) & self.total["average"].eq("micro")].to_dict("records")
+        return {(row["objective"], row["probe_set"]): row for row in reversed(rows)}
 
     def forgotten_count(self, objective: str, k: int = 1, definition: str = "authors") -> int | None:
         """T-REx relations forgotten in the last layer, None where it was not probed."""
@@ -137,6 +140,11 @@ def intervals(frame: pd.DataFrame, columns: list[str] | None = None) -> list[Int
 def named(objective: str) -> str:
     """An objective as a sentence calls it."""
     return "the base" if objective == BASE else objective
+
+
+def set_named(probe_set: str) -> str:
+    """A probe set as a sentence calls it."""
+    return PROBE_SETS.get(probe_set, probe_set)
 
 
 def points(share: float | None) -> str:
