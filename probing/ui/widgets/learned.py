@@ -10,7 +10,7 @@ from probing.core.metrics import METRICS
 from probing.core.tasks.learned import Verdict
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: Verdict -> what a name ends with in figures and menus.
 MARKS: Mapping[Verdict, str] = {
@@ -36,7 +36,7 @@ _COLUMNS: dict[str, Any] = {
     "value": "score", "baseline_name": "baseline is", "other_name": "compared with",
     "n": st.column_config.NumberColumn("items", help="What was scored: questions, queries, sentences, words or masked tokens."),
     "decides": st.column_config.CheckboxColumn(help="Whether the verdict on the model rests on this score."),
-    "verdict": st.column_config.TextColumn(help=METRICS["learned"].definition),
+    "verdict": st.column_config.TextColumn(help=escape(METRICS["learned"].definition)),
     "definition": st.column_config.TextColumn("what the metric is", width="large"),
 }  # fmt: skip
 
