@@ -50,8 +50,8 @@ def _null(table: pd.DataFrame) -> str:
     unknown = f" Not measured for {len(table) - len(measured)} of {len(table)}." if len(measured) < len(table) else ""
     return (
         "Of the facts that the last layer misses with both prompts, some inner layer puts the answer first for so many per cent, asked "
-        f"with their own subject and with a swapped one. {' '.join(cells)}{unknown} What the subject does not explain is guessing. The paper "
-        "has no such control."
+        f"with their own subject and with a swapped one. {' '.join(cells)}{unknown} What the subject does not explain is guessing. The "
+        "paper has no such control."
     )
 
 

@@ -114,7 +114,7 @@ def stamp(view: View, gathered: Gathered, what: str, rows: pd.DataFrame | None =
 
 def _what_marks_mean(view: View, gathered: Gathered) -> None:
     if words := mark_key(view, gathered.family.models):
-        st.caption(words)
+        st.caption(filled("{words}", words=words))
 
 
 def _table_1(view: View, ours: Reproduction) -> None:
@@ -127,7 +127,7 @@ def _table_1(view: View, ours: Reproduction) -> None:
         column_order=["probe_set", "part", "published_facts", "probed", "read", "published_relations", "relations", "comparable"],
         column_config={
             "probe_set": st.column_config.TextColumn("probe set", pinned=True),
-            "published_facts": number("published", help="Facts, as published."),
+            "published_facts": number("paper", help="Facts, as published."),
             "probed": number("ours", help="Facts that were probed here."), "read": number("read", help="Probed or left out."),
             "published_relations": number("relations", help="Relations, as published."), "relations": "relations here",
             "ours": "facts from", "comparable": "beside each other?", "left_out": "left out, by reason",
@@ -157,7 +157,7 @@ def _table_2(view: View, ours: Reproduction) -> None:
             "row", "k", "published", "authors", "published_count", "authors_count", "caption_count", "strict_count", "relations", "model",
         ],
         column_config={
-            "row": st.column_config.TextColumn("", pinned=True), "model": "here", "k": "P@k",
+            "row": st.column_config.TextColumn("", pinned=True), "model": "here", "k": "P@k", "published": "paper",
             "authors": number("ours", format="%.2f", help="“Authors”: counted as the published cells are."),
             "published_count": number("of 42", help="Published number of forgotten relations."),
             "authors_count": number("ours of 42", help="“Authors”: counted as the published cells are."),
@@ -180,16 +180,16 @@ def _table_3(view: View, ours: Reproduction) -> None:
     blocks.table_with_download(
         table, shown=briefly(table, view), stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3",
         height="content",
-        column_order=["row", "probe_set", "published", "ours_micro", "majority_micro", "inner", "ours_macro", "facts", "comparable"],
+        column_order=["row", "probe_set", "published", "ours_micro", "majority_micro", "inner", "ours_macro", "comparable"],
         column_config={
             "row": st.column_config.TextColumn("", pinned=True), "model": "model here", "probe_set": "probe set",
-            "published": st.column_config.TextColumn("published", help="Last layer / all layers, as published."),
+            "published": st.column_config.TextColumn("paper", help="Last layer / all layers, as published."),
             "ours_micro": st.column_config.TextColumn("ours", help="Last layer / all layers, over facts."),
             "ours_macro": st.column_config.TextColumn("ours, macro", help="Last layer / all layers, the mean over relations."),
             "majority_micro": decimals("majority", format="%.1f", help="What always giving a relation's most frequent answer gets right."),
             "majority_macro": decimals("majority, macro", format="%.1f"),
             "inner": st.column_config.TextColumn(
-                "inner, swapped",
+                "inner layers",
                 help="Of the facts that the last layer misses with both prompts: found by some inner layer with the own subject / with a "
                 "swapped subject.",
             ),
@@ -206,7 +206,7 @@ def _table_3(view: View, ours: Reproduction) -> None:
     )
     st.caption(
         "Two yardsticks. **Majority**, for the last layer: the share that always giving a relation's most frequent answer gets right. "
-        "**Inner, swapped**, for all layers: of the facts that the last layer misses with both prompts, the share that some inner layer "
+        "**Inner layers**, for all layers: of the facts that the last layer misses with both prompts, the share that some inner layer "
         "finds with their own subject / with a swapped one. The second number is guessing. The paper has no such control."
     )
     _what_marks_mean(view, gathered)
