@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special, stats
 
 #: Mean over relations, and over facts.
@@ -94,10 +95,16 @@ def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) ->
         return Estimate(None, None, None, 0, 0)
     if len(counts) == 1:
         return micro(counts)
+    mean = math.fsum(c.hits / c.n for c in counts) / len(counts)
+    low, high = _percentiles(macro_draws(counts, seed, draws))
+    return Estimate(mean, min(low, mean), max(high, mean), sum(c.n for c in counts), len(counts))
+
+
+def macro_draws(counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0, draws: int = 2000) -> NDArray[np.float64]:
+    """(draws,) means over relations of the shares that ``macro`` draws for its interval; there must be facts."""
+    counts = _with_facts(counts)
     n, hits = np.array([c.n for c in counts]), np.array([c.hits for c in counts])
-    mean = float((hits / n).mean())
-    low, high = _percentiles(_drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1))
-    return Estimate(mean, min(low, mean), max(high, mean), int(n.sum()), len(counts))
+    return _drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1)
 
 
 def standardised_difference(
