@@ -104,7 +104,7 @@ def token_grid(
 def _legend(rows: int, *, below: bool) -> dict:
     """The colour bar: above the cells, in the line of the figure's button, or below them where names are above."""
     pixel = 1 / (ROW * rows)
-    where = {"y": -22 * pixel, "yanchor": "top"} if below else {"y": 1 + 2 * pixel, "yanchor": "bottom"}
+    where = {"y": -22 * pixel, "yanchor": "top"} if below else {"y": 1 + 4 * pixel, "yanchor": "bottom"}
     return {
         "orientation": "h", "x": 0, "xanchor": "left", "xpad": 0, "ypad": 0, "thickness": 8, "len": 230, "lenmode": "pixels",
         "outlinewidth": 0, "tickvals": [step(probability) for probability in (LEAST, 0.01, 0.1, 1)],
