@@ -116,7 +116,7 @@ def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str,
     followed = pd.concat(lines, ignore_index=True)
     _grids(view, tokens, [TYPED, behaviour], stamp)
     if followed.empty:
-        st.caption("The best answer is not one whole word of the model, so its rank is not followed; name it under Track tokens.")
+        st.caption("The best answer is not one whole word of the model, so its rank is not tracked; name others under Track tokens.")
         return
     _ranks(view, followed, list(tokens), stamp)
 
@@ -139,7 +139,7 @@ def _grids(view: View, tokens: Mapping[str, pd.DataFrame], rows: list[str], stam
 
 
 def _words(choice: live_models.Choice, questions: Sequence[Question], best: str, *, alone: bool) -> tuple[str, ...]:
-    """Words whose ranks are drawn: of one model its best answer and the followed words; of several one, the same for all."""
+    """Words whose ranks are drawn: of one model its best answer and the tracked tokens; of several one, the same for all."""
     watch = questions[0].watch
     words = tuple(dict.fromkeys((best, *watch) if alone else (*watch, best)))
     for question in questions:
