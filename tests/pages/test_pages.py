@@ -37,11 +37,11 @@ def test_a_page_opens_without_an_error(visit, page, store):
 
 
 @pytest.mark.parametrize("kind", ["light", "dark"])
-def test_the_words_of_a_grid_are_light_on_a_dark_page_and_dark_on_a_light_one(visit, monkeypatch, kind):
+def test_an_improbable_cell_of_a_grid_is_dark_on_a_dark_page_and_light_on_a_light_one(visit, monkeypatch, kind):
     monkeypatch.setattr(ContextProxy, "theme", StreamlitTheme({"type": kind}))
     app = visit("facts")
-    inks = {trace["textfont"]["color"] for figure in charts(app) for trace in figure["data"] if trace.get("mode") == "text"}
-    assert inks == {token_grid.DARK_INK if kind == "dark" else token_grid.INK}
+    scales = {trace["colorscale"][0][1] for figure in charts(app) for trace in figure["data"] if trace["type"] == "heatmap"}
+    assert scales == {token_grid.tint(0, dark=kind == "dark")}
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)

@@ -13,13 +13,13 @@ MOST_WITHOUT = 3
 _BEFORE = "probing.contents"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Contents:
     """The sections that a page has drawn.
 
     Attributes:
         page: name of the page.
-        slot: where the links stand; None where there is no place for them.
+        slot: where the links stand; None as long as there is no place for them.
         sections: anchor -> title, in the page's order.
     """
 
@@ -39,19 +39,18 @@ class Contents:
             self.sections[anchor] = title
         st.header(escape(title), anchor=anchor if linked else None)
 
+    def links(self) -> None:
+        """Keeps a place for the links here, where no place is kept yet: filled as last time, so that nothing moves while the page is drawn."""
+        if self.slot is None:
+            self.slot = st.empty()
+            _draw(self.slot, st.session_state.get(_BEFORE, {}).get(self.page, {}))
+
     def end(self) -> None:
         """Links to the sections that were drawn: the last call of a page."""
         before = st.session_state.setdefault(_BEFORE, {})
         if self.slot is not None and before.get(self.page, {}) != self.sections:
             _draw(self.slot, self.sections)
             before[self.page] = dict(self.sections)
-
-
-def begin(page: str) -> Contents:
-    """Keeps a place for the links, filled as when the page was drawn last, so that nothing moves while it is drawn again."""
-    slot = st.empty()
-    _draw(slot, st.session_state.get(_BEFORE, {}).get(page, {}))
-    return Contents(page, slot)
 
 
 def _draw(slot: Any, sections: dict[str, str]) -> None:

@@ -19,7 +19,7 @@ from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import contents, navigation, notice, reads, selection
+from probing.ui.frame import navigation, notice, reads, selection
 from probing.ui.frame.contents import Contents
 from probing.ui.frame.model_looks import Looks, looks_of
 from probing.ui.frame.run_choice import fit, followed, set_name, set_order
@@ -31,6 +31,10 @@ from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, 
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+#: Pages whose answer comes before the links to their sections.
+ANSWER_FIRST = ("home", "live")
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     looks = looks_of(runs)
     if looks.shipped == set(looks.names):
         notice.at_first(page)
-    view = View(page, chosen, opened, runs, contents.begin(page))
+    view = View(page, chosen, opened, runs, Contents(page))
+    if page not in ANSWER_FIRST:
+        view.contents.links()
     with st.sidebar:
         if len(runs):
             _controls(view)
