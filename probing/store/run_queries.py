@@ -54,6 +54,12 @@ def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     )
 
 
+#: Column of the table ``swapped`` -> what ``aggregate`` calls it.
+_SIDES = {"own": "own", "swapped": "other", "both": "own_other"}
+_LENT_NAMES = [f"{name}_{k}" for name in _SIDES.values() for k in (1, 10, 100)]
+_LENT = ", ".join(f"CAST(sum({column}_{k}) AS BIGINT) AS {name}_{k}" for column, name in _SIDES.items() for k in (1, 10, 100))
+
+
 def aggregate(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
@@ -61,11 +67,15 @@ def aggregate(
 
     Returns:
         run_id, layer, relation, n, hits_1, hits_10, hits_100, sum_reciprocal_rank, sum_squared_reciprocal_rank, answer_hits_1,
-        sum_answer_reciprocal_rank, other_n, other_1, other_10, other_100; a relation of which the filters keep no fact has no row.
+        sum_answer_reciprocal_rank; of the facts that have a swapped subject other_n, and by rank k: own_k known with the own subject,
+        other_k with the swapped one, own_other_k with both, 0 where it is not measured. A relation of which the filters keep no fact
+        has no row.
     """
     return db.query(
         f"""
-        SELECT run_id, layer, relation,
+        WITH lent AS (
+            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped {OF_RUNS} GROUP BY ALL
+        ), counted AS (SELECT run_id, layer, relation,
             CAST(sum(n) AS BIGINT) AS n,
             CAST(sum(hits_1) AS BIGINT) AS hits_1,
             CAST(sum(hits_10) AS BIGINT) AS hits_10,
@@ -73,13 +83,11 @@ def aggregate(
             sum(sum_reciprocal_rank) AS sum_reciprocal_rank,
             sum(sum_squared_reciprocal_rank) AS sum_squared_reciprocal_rank,
             CAST(sum(answer_hits_1) AS BIGINT) AS answer_hits_1,
-            sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank,
-            CAST(sum(other_n) AS BIGINT) AS other_n,
-            CAST(sum(other_1) AS BIGINT) AS other_1,
-            CAST(sum(other_10) AS BIGINT) AS other_10,
-            CAST(sum(other_100) AS BIGINT) AS other_100
-        FROM aggregate {OF_RUNS}
-        GROUP BY run_id, layer, relation ORDER BY run_id, layer, relation
+            sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank
+        FROM aggregate {OF_RUNS} GROUP BY ALL)
+        SELECT c.*, coalesce(l.other_n, 0) AS other_n, {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _LENT_NAMES)}
+        FROM counted c LEFT JOIN lent l ON l.run_id = c.run_id AND l.layer = c.layer AND l.relation = c.relation
+        ORDER BY c.run_id, c.layer, c.relation
         """,
         of_runs(run_ids, exposures, answer_in_subject),
     )
@@ -102,16 +110,33 @@ def totals(
     )
 
 
+def inner_layers(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run and k.
+
+    Returns:
+        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has rows where it has inner
+        layers and facts with a swapped subject.
+    """
+    counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
+    return db.query(
+        f"SELECT run_id, k, {counts} FROM inner_layers {OF_RUNS} GROUP BY run_id, k ORDER BY run_id, k",
+        of_runs(run_ids, exposures, answer_in_subject),
+    )
+
+
 def majority(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """What always giving the relation's most frequent answer gets right: run_id, relation, n, majority_hits.
+    """What always giving the relation's most frequent answer gets right: run_id, relation, n, majority_hits, answers (different ones).
 
     The answer is the most frequent one of all probed facts of the run and relation; filters choose who is counted.
     """
     return db.query(
         f"""
-        SELECT run_id, relation, CAST(sum(n) AS BIGINT) AS n, CAST(sum(majority_hits) AS BIGINT) AS majority_hits
+        SELECT run_id, relation, CAST(sum(n) AS BIGINT) AS n, CAST(sum(majority_hits) AS BIGINT) AS majority_hits,
+            max(answers) AS answers
         FROM majority {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
         """,
         of_runs(run_ids, exposures, answer_in_subject),

@@ -27,6 +27,9 @@ _TEXT = pa.string()
 #: ``predictions.other_rank`` is the rank with the swapped subject: of the same answer at the prompt of the fact that ``lenders`` names;
 #: runs up to version 0.2 have no ``lenders``, and compact runs no swapped subject.
 #: ``runs`` has the runs on facts: their provenance, what of the facts was asked, and in ``config`` what the run's id is the fingerprint of.
+#: ``swapped_counts`` and ``inner_counts`` are what a compact run lacks, counted in another run of the same question (``swapped_runs``, with
+#: that run's id and configuration): by layer, of the ``n`` facts that have a swapped subject, how many have rank <= k with their own
+#: subject, with the swapped one, with both; and the same of what inner layers find among the facts that the last layer misses with both.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
 #: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
 #: ``tasks`` holds what a fine-tuned model reaches on its own task, beside what chance reaches (0 to 1), where that is known.
@@ -71,6 +74,17 @@ SCHEMAS: dict[str, pa.Schema] = {
         "left_out tokenizer dtype device code_version created config",
     ),
     "lenders": _schema({"run_id": _TEXT, "fact_id": _TEXT, "lender_id": _TEXT}),
+    "swapped_runs": _schema(dict.fromkeys(["run_id", "counted_by", "config"], _TEXT), dict.fromkeys(["device", "created"], _TEXT)),
+    "swapped_counts": _schema(
+        dict.fromkeys(["run_id", "relation", "exposure"], _TEXT)
+        | {"answer_in_subject": pa.bool_(), "layer": pa.uint8(), "n": pa.uint32()}
+        | {f"{side}_{k}": pa.uint32() for side in ("own", "swapped", "both") for k in (1, 10, 100)}
+    ),
+    "inner_counts": _schema(
+        dict.fromkeys(["run_id", "relation", "exposure"], _TEXT)
+        | {"answer_in_subject": pa.bool_(), "k": pa.uint8()}
+        | dict.fromkeys(["n", "own", "swapped", "own_and_swapped"], pa.uint32())
+    ),
     "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT, "text": _TEXT, "starts_word": pa.bool_()}),
     "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
     "weight_drift": _schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
@@ -94,6 +108,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "relations": ("probe_set", "relation"),
     "runs": ("run_id",),
     "lenders": ("run_id", "fact_id"),
+    "swapped_runs": ("run_id",),
+    "swapped_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
+    "inner_counts": ("run_id", "relation", "exposure", "answer_in_subject", "k"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
     "weight_drift": ("model", "layer"),
@@ -108,6 +125,9 @@ SORT: dict[str, tuple[str, ...]] = {
     "relations": ("probe_set", "relation"),
     "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
     "lenders": ("run_id", "fact_id"),
+    "swapped_runs": ("run_id",),
+    "swapped_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
+    "inner_counts": ("run_id", "relation", "exposure", "answer_in_subject", "k"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
     "weight_drift": ("model", "layer"),

@@ -1,13 +1,14 @@
 """Two models or two layers on the same facts: exact McNemar, the difference with its interval, many tests at once."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from probing.core.stats.intervals import wilson
+from probing.core.stats.intervals import CONFIDENCE, wilson
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,39 @@ def paired_difference(counts: PairedCounts) -> Difference:
     _, low, high = newcombe((first / n, *wilson(first, n)), (second / n, *wilson(second, n)), _correlation(counts))
     value = (counts.first_only - counts.second_only) / n
     return Difference(value, low, high, p, counts)
+
+
+def together_counted(counts: Iterable[PairedCounts]) -> PairedCounts:
+    """The counts of several sets of facts as those of one."""
+    many = list(counts)
+    return PairedCounts(*(sum(getattr(one, name) for one in many) for name in ("both", "first_only", "second_only", "neither")))
+
+
+def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
+    """Mean over relations of the difference of two shares on the same facts, with its 95 % interval.
+
+    The interval is a normal one: the variance of the mean is the sum of the relations' variances of a paired difference, over the square of
+    their number. So that relations without discordant facts are no certainty, one discordant fact either way is shared among
+    all relations, as ``intervals.macro`` shares its half hits. One relation alone has Newcombe's interval.
+
+    Args:
+        counts: relation -> its counts; relations without facts take no part.
+
+    Returns:
+        The difference; p and counts are those of all facts together.
+    """
+    kept = {relation: one for relation, one in sorted(counts.items()) if one.n}
+    pooled = together_counted(kept.values())
+    if len(kept) < 2:
+        return paired_difference(pooled)
+    n = np.array([one.n for one in kept.values()], dtype=np.float64)
+    first, second = (np.array([getattr(one, side) for one in kept.values()], dtype=np.float64) for side in ("first_only", "second_only"))
+    mean = float(((first - second) / n).mean())
+    shared = 1 / len(kept)
+    size, difference = n + 2 * shared, (first - second) / (n + 2 * shared)
+    variance = ((first + second + 2 * shared) / size - difference**2) / size
+    half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt(variance.sum()) / len(kept)
+    return Difference(mean, max(mean - half, -1.0), min(mean + half, 1.0), mcnemar_exact(pooled.first_only, pooled.second_only), pooled)
 
 
 def newcombe(first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0) -> tuple[float, float, float]:

@@ -1,29 +1,35 @@
 """P@k and its kin by layer: macro or micro, with intervals and baselines; and relation by relation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from probing.core.metrics import RANKS
 from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
+from probing.core.stats.paired import PairedCounts, macro_difference, paired_difference, together_counted
 from probing.reports.bootstrap import together
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
 from probing.store.database import Database
 
-#: Metric -> (column with its count or sum, column of the squared sum, column of the swapped subject's count).
-METRIC_COLUMNS: dict[str, tuple[str, str | None, str | None]] = {
-    "p_at_1": ("hits_1", None, "other_1"),
-    "p_at_10": ("hits_10", None, "other_10"),
-    "p_at_100": ("hits_100", None, "other_100"),
+#: Metric -> (column with its count or sum, column of the squared sum, k of the counts with the swapped subject).
+METRIC_COLUMNS: dict[str, tuple[str, str | None, int | None]] = {
+    "p_at_1": ("hits_1", None, 1),
+    "p_at_10": ("hits_10", None, 10),
+    "p_at_100": ("hits_100", None, 100),
     "mrr": ("sum_reciprocal_rank", "sum_squared_reciprocal_rank", None),
     "answer_p_at_1": ("answer_hits_1", None, None),
 }
 #: The majority answer is one answer: it is a baseline for being right first, not for ten tries.
 WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
-_NUMBERS = ("value", "low", "high", "majority", "swapped")
-#: Beside them, how many facts have a swapped subject; empty where it is not measured, as in compact runs.
+#: One of the relation's answers at random: a baseline for ranks among these answers only.
+WITH_CHANCE = ("answer_p_at_1",)
+_VALUE = ("value", "low", "high")
+_ABOVE_MAJORITY = ("above_majority", "above_majority_low", "above_majority_high")
+_ABOVE_SWAPPED = ("above_swapped", "above_swapped_low", "above_swapped_high")
+_NUMBERS = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_MAJORITY, *_ABOVE_SWAPPED)
+#: Beside them, how many facts have a swapped subject; empty where it is not measured.
 _COLUMNS = (*_NUMBERS, "swapped_n")
 
 
@@ -34,6 +40,7 @@ def by_layer(
     average: str = "macro",
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
+    last_only: bool = False,
 ) -> pd.DataFrame:
     """A metric by run and layer (0..L) with its interval and baselines.
 
@@ -43,28 +50,35 @@ def by_layer(
         metric: a key of ``METRIC_COLUMNS``.
         average: ``macro`` or ``micro``.
         exposures, answer_in_subject: filters; None keeps all.
+        last_only: the last layer instead of all.
 
     Returns:
-        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high, majority, swapped: shares in [0, 1], a value or
-        baseline that is not defined is empty; swapped_n: the facts that have a swapped subject, empty where it is not measured.
+        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high: shares in [0, 1]. Baselines: majority (always the
+        relation's most frequent answer), chance (one of its answers at random) and, of the facts that have a swapped subject, swapped
+        beside matched (the value on the same facts); what is not defined is empty. Differences with their intervals: above_majority is
+        value minus majority, whose interval is the value's, as the majority's share is a property of the facts; above_swapped is matched
+        minus swapped, paired. swapped_n: the facts that have a swapped subject, empty where it is not measured.
     """
-    column, squared, swapped = METRIC_COLUMNS[metric]
+    column, squared, k = METRIC_COLUMNS[metric]
     table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     majority = run_queries.majority(db, run_ids, exposures, answer_in_subject)
+    if last_only:
+        table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
         mine = majority[majority["run_id"] == run.run_id]
         most = _share(_baseline(mine, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
+        random = _chance(mine, average) if metric in WITH_CHANCE else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
-            lent = _baseline(group, "other_n", swapped) if swapped else []
-            points.append((run, int(layer), _counts(group, column, squared), most, lent))
+            points.append((run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}))
     estimates = together(lambda point: _estimate(point[2], average), points)
-    rows = [
-        (*run, layer, got.n, got.relations, got.value, got.low, got.high, most, _share(lent, average), sum(one.n for one in lent) or None)
-        for (run, layer, _, most, lent), got in zip(points, estimates, strict=True)
-    ]
-    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *_COLUMNS])
-    return frame.astype(dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"})
+    rows = []
+    for (run, layer, _, (most, random), lent), got in zip(points, estimates, strict=True):
+        over = [None if one is None or most is None else one - most for one in (got.value, got.low, got.high)]
+        rows.append((*run, layer, got.n, got.relations, got.value, got.low, got.high, most, random, *_swapped(lent, average), *over))
+    names = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_SWAPPED, "swapped_n", *_ABOVE_MAJORITY)
+    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *names])
+    return frame[[*IDENTITY, "layer", "n", "relations", *_COLUMNS]].astype(dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"})
 
 
 def precision(
@@ -74,13 +88,14 @@ def precision(
     average: str = "macro",
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
+    last_only: bool = False,
 ) -> pd.DataFrame:
-    """P@k by run, layer and k.
+    """P@k by run, layer (the last one only, if wanted) and k.
 
     Returns:
-        run_id, model, head, seed, probe_set, layer, k, average, n, relations, value, low, high, majority, swapped, swapped_n.
+        run_id, model, head, seed, probe_set, layer, k, average, n, relations and the numbers that ``by_layer`` gives.
     """
-    parts = [by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject).assign(k=int(k), average=average) for k in ks]
+    parts = [by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(k=int(k), average=average) for k in ks]
     columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
     found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     return found[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)
@@ -92,8 +107,8 @@ def precision_by_relation(
     """P@k by run, relation and layer, with Wilson's interval.
 
     Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, layer, n, value, low, high,
-        majority (of P@1 only), swapped, swapped_n.
+        run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives of a metric: the
+        majority is that of P@1, and chance is empty.
     """
     found = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     found = found.merge(identities(db, run_ids), on="run_id").merge(
@@ -106,8 +121,16 @@ def precision_by_relation(
     ends = {pair: wilson(*pair) for pair in set(zip(hits, found["n"], strict=True))}
     found["low"], found["high"] = ([ends[pair][end] for pair in zip(hits, found["n"], strict=True)] for end in (0, 1))
     found["majority"] = found["majority_hits"] / found["n"] if k == 1 else float("nan")
+    found["chance"] = float("nan")
+    for name, one in zip(_ABOVE_MAJORITY, _VALUE, strict=True):
+        found[name] = found[one] - found["majority"]
+    sides = ["other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"]
+    compared = [paired_difference(_paired(*row)) for row in found[sides].itertuples(index=False)]
+    for name, end in zip(_ABOVE_SWAPPED, ("value", "low", "high"), strict=True):
+        found[name] = np.array([getattr(one, end) for one in compared], dtype="float64")
     found["swapped_n"] = found["other_n"].where(found["other_n"] > 0).astype("Int64")
-    found["swapped"] = (found[f"other_{k}"] / found["swapped_n"]).astype("float64")
+    for name, side in (("swapped", "other"), ("matched", "own")):
+        found[name] = (found[f"{side}_{k}"] / found["swapped_n"]).astype("float64")
     columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_COLUMNS]
     return found[columns].sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"]).reset_index(drop=True)
 
@@ -126,6 +149,37 @@ def _share(counts: list[RelationCounts], average: str) -> float | None:
     if average == "micro":
         return sum(one.hits for one in kept) / sum(one.n for one in kept) if kept else None
     return float(np.mean([one.hits / one.n for one in sorted(kept, key=lambda one: one.relation)])) if kept else None
+
+
+def _chance(rows: pd.DataFrame, average: str) -> float | None:
+    """What one of each relation's answers at random gets right on average; None without facts."""
+    defined = rows[rows["n"] > 0].sort_values("relation")
+    if defined.empty:
+        return None
+    weights = defined["n"] if average == "micro" else np.ones(len(defined))
+    return float(np.average(1 / defined["answers"], weights=weights))
+
+
+def _swapped(pairs: Mapping[str, PairedCounts], average: str) -> tuple[float | None, ...]:
+    """swapped, matched, above_swapped with its interval, swapped_n."""
+    if not pairs:
+        return (None,) * 6
+    sides = [
+        _share([RelationCounts(relation, one.n, one.both + hits(one)) for relation, one in pairs.items()], average)
+        for hits in (lambda one: one.second_only, lambda one: one.first_only)
+    ]
+    found = macro_difference(pairs) if average == "macro" else paired_difference(together_counted(pairs.values()))
+    return (*sides, found.value, found.low, found.high, found.counts.n)
+
+
+def _pairs(rows: pd.DataFrame, k: int) -> dict[str, PairedCounts]:
+    """Relation -> own against swapped subject; without relations in which no fact has a swapped one."""
+    columns = (rows[name].tolist() for name in ("relation", "other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"))
+    return {relation: _paired(n, own, other, both) for relation, n, own, other, both in zip(*columns, strict=True) if n}
+
+
+def _paired(n: int, own: int, other: int, both: int) -> PairedCounts:
+    return PairedCounts(int(both), int(own - both), int(other - both), int(n - own - other + both))
 
 
 def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:

@@ -7,14 +7,18 @@ import pandas as pd
 from probing.core.knowledge.total import KnowledgeCounts, knowledge
 from probing.core.metrics import RANKS
 from probing.core.stats.intervals import AVERAGES, RelationCounts, macro, micro
+from probing.core.stats.paired import mcnemar_exact_many
 from probing.reports.bootstrap import together
+from probing.reports.knowledge.precision import precision
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
 from probing.store.database import Database
 from probing.store.knowledge import forgetting_queries
 
 _SHARES = ("last_layer", "last_low", "last_high", "total", "total_low", "total_high", "intermediate_share")
-COLUMNS = (*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union")
+_BASELINES = ("majority", "matched_last", "swapped_last")
+_INNER = ("inner_own", "inner_swapped", "inner_n", "inner_p")
+COLUMNS = (*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union", *_BASELINES, *_INNER)
 
 
 def total(
@@ -30,13 +34,21 @@ def total(
     A union over layers grows by chance; ``seed_union``, the union over as many re-trained heads of the last layer as there
     are, says by how much that alone may raise it. A run that stores its last layer only has no total.
 
+    The null is stronger: of the ``inner_n`` facts that the last layer misses both with their own and with a swapped subject, inner layers find
+    ``inner_own`` when asked about the own subject, and ``inner_swapped`` when asked about the swapped one, which does not have the answer.
+    The paper has no such control.
+
     Returns:
         run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high, total, total_low, total_high,
         intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts with rank <= k
-        at the last layer of one of them; empty where there is one run only): shares in [0, 1].
+        at the last layer of one of them; empty where there is one run only), majority (share that the relations' most frequent answers
+        get right, at k = 1), matched_last and swapped_last (the last layer with the own and with the swapped subject, on the facts that have
+        one): shares in [0, 1]. inner_own, inner_swapped, inner_n: numbers of facts; inner_p: exact two-sided p-value of McNemar's
+        test. These four pool the facts of all relations, whatever the average, and are empty where no swapped subject is measured.
     """
     table = run_queries.totals(db, run_ids, exposures, answer_in_subject)
     unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
+    inner = _inner(db, run_ids, exposures, answer_in_subject)
     stored = forgetting_queries.layers_stored(db, run_ids).set_index("run_id")["n_layers"]
     wanted = []
     for run in identities(db, run_ids).itertuples(index=False):
@@ -56,4 +68,28 @@ def total(
         shares = (every.value, every.low, every.high, got.intermediate_share) if whole else (None,) * 4
         either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
         rows.append((*run, k, average, last.n, last.relations, last.value, last.low, last.high, *shares, seeds, either))
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys([*_SHARES, "seed_union"], "float64"))
+    frame = pd.DataFrame(rows, columns=[*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union"])
+    frame = frame.merge(_baselines(db, run_ids, ks, averages, exposures, answer_in_subject), on=["run_id", "k", "average"], how="left")
+    frame = frame.merge(inner, on=["run_id", "k"], how="left")[list(COLUMNS)]
+    return frame.astype(dict.fromkeys([*_SHARES, "seed_union", *_BASELINES, "inner_p"], "float64") | dict.fromkeys(_INNER[:3], "Int64"))
+
+
+def _inner(db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> pd.DataFrame:
+    """run_id, k and the columns of ``_INNER``."""
+    found = run_queries.inner_layers(db, run_ids, exposures, answer_in_subject)
+    found["inner_p"] = mcnemar_exact_many(found["own"] - found["own_and_swapped"], found["swapped"] - found["own_and_swapped"])
+    return found.rename(columns={"own": "inner_own", "swapped": "inner_swapped", "n": "inner_n"})[["run_id", "k", *_INNER]]
+
+
+def _baselines(
+    db: Database,
+    run_ids: Sequence[str],
+    ks: Sequence[int],
+    averages: Sequence[str],
+    exposures: Sequence[str] | None,
+    answer_in_subject: bool | None,
+) -> pd.DataFrame:
+    """What guessing gives at the last layer: run_id, k, average and the columns of ``_BASELINES``."""
+    found = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
+    table = pd.concat(found, ignore_index=True) if found else precision(db, [])
+    return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last"})[["run_id", "k", "average", *_BASELINES]]

@@ -12,7 +12,9 @@ Form = Literal["text", "csv", "latex", "json"]
 #: Report -> the columns on the terminal and in LaTeX, which are the keys of an object in JSON unless ``_OBJECTS`` names others.
 KEYS = {
     "precision": ("model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "swapped"),
-    "total": ("model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total"),
+    "total": (
+        "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
+    ),
     "forgotten": ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names"),
     "transitions": (
         "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "relocated", "suppressed",
@@ -27,8 +29,14 @@ _OBJECTS = {
 }  # fmt: skip
 #: Further columns of CSV; ``other`` is what ``swapped`` was called up to version 0.2.
 _MORE = {
-    "precision": ("other",),
-    "total": ("last_low", "last_high", "total_low", "total_high", "intermediate_share", "seeds", "seed_union"),
+    "precision": (
+        "other", "chance", "matched", "above_majority", "above_majority_low", "above_majority_high", "above_swapped",
+        "above_swapped_low", "above_swapped_high",
+    ),
+    "total": (
+        "last_low", "last_high", "total_low", "total_high", "intermediate_share", "seeds", "seed_union", "majority", "matched_last",
+        "swapped_last",
+    ),
     "forgotten": ("probe_set",),
     "transitions": ("n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "relocated_known_there"),
 }

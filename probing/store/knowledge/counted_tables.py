@@ -16,12 +16,16 @@ WITH ranks AS (
         CAST(count(*) FILTER (p.gold_rank = 1 AND p.layer >= 1) AS UTINYINT) AS layers_known,
         coalesce(bit_or(1::UBIGINT << p.layer::UBIGINT) FILTER (p.gold_rank = 1), 0::UBIGINT) AS known_layers,
         min(p.gold_rank) FILTER (p.layer >= 1) AS best_rank,
-        min(p.gold_rank) FILTER (p.layer = r.layers - 1) AS last_rank
+        min(p.gold_rank) FILTER (p.layer = r.layers - 1) AS last_rank,
+        min(p.gold_rank) FILTER (p.layer >= 1 AND p.layer < r.layers - 1) AS inner_rank,
+        min(p.other_rank) FILTER (p.layer = r.layers - 1) AS swapped_last_rank,
+        min(p.other_rank) FILTER (p.layer >= 1 AND p.layer < r.layers - 1) AS swapped_inner_rank
     FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id
     GROUP BY p.run_id, p.fact_id
 )
 SELECT k.run_id, k.fact_id, f.relation, coalesce(e.exposure, 'unknown') AS exposure, f.answer_in_subject,
-    k.first_layer, k.last_layer, k.layers_known, k.known_layers, k.best_rank, k.last_rank
+    k.first_layer, k.last_layer, k.layers_known, k.known_layers, k.best_rank, k.last_rank,
+    k.inner_rank, k.swapped_last_rank, k.swapped_inner_rank
 FROM ranks k
 JOIN runs r ON r.run_id = k.run_id
 JOIN facts f ON f.fact_id = k.fact_id
@@ -58,6 +62,12 @@ SELECT p.run_id, p.layer, k.relation, k.exposure, k.answer_in_subject,
     count(*) FILTER (p.other_rank <= 1) AS other_1,
     count(*) FILTER (p.other_rank <= 10) AS other_10,
     count(*) FILTER (p.other_rank <= 100) AS other_100,
+    count(*) FILTER (p.other_rank IS NOT NULL AND p.gold_rank <= 1) AS own_1,
+    count(*) FILTER (p.other_rank IS NOT NULL AND p.gold_rank <= 10) AS own_10,
+    count(*) FILTER (p.other_rank IS NOT NULL AND p.gold_rank <= 100) AS own_100,
+    count(*) FILTER (p.other_rank <= 1 AND p.gold_rank <= 1) AS own_other_1,
+    count(*) FILTER (p.other_rank <= 10 AND p.gold_rank <= 10) AS own_other_10,
+    count(*) FILTER (p.other_rank <= 100 AND p.gold_rank <= 100) AS own_other_100,
     count(*) FILTER (p.gold_rank <= 1 AND k.last_rank <= 1) AS both_1,
     count(*) FILTER (p.gold_rank <= 10 AND k.last_rank <= 10) AS both_10,
     count(*) FILTER (p.gold_rank <= 100 AND k.last_rank <= 100) AS both_100,
@@ -70,7 +80,46 @@ GROUP BY ALL
 
 AGGREGATE = """
 CREATE TABLE aggregate AS
-SELECT * EXCLUDE (both_1, both_10, both_100, last_1, last_10, last_100) FROM by_layer ORDER BY ALL
+SELECT * EXCLUDE (
+    other_n, other_1, other_10, other_100, own_1, own_10, own_100, own_other_1, own_other_10, own_other_100,
+    both_1, both_10, both_100, last_1, last_10, last_100
+) FROM by_layer ORDER BY ALL
+"""
+
+#: Paired counts of own and swapped subject by layer, on the facts that have a swapped subject; of runs that do not measure it what was
+#: counted elsewhere, as far as it is stored.
+SWAPPED = """
+CREATE TABLE swapped AS
+SELECT run_id, relation, exposure, answer_in_subject, layer, other_n AS n, own_1, own_10, own_100,
+    other_1 AS swapped_1, other_10 AS swapped_10, other_100 AS swapped_100,
+    own_other_1 AS both_1, own_other_10 AS both_10, own_other_100 AS both_100
+FROM by_layer WHERE other_n > 0
+UNION ALL
+SELECT run_id, relation, exposure, answer_in_subject, layer, n, own_1, own_10, own_100, swapped_1, swapped_10, swapped_100,
+    both_1, both_10, both_100
+FROM swapped_counts WHERE run_id IN (SELECT run_id FROM by_layer GROUP BY run_id HAVING sum(other_n) = 0)
+ORDER BY ALL
+"""
+
+#: The null of total knowledge: of the facts that the last layer misses with both subjects, those that an inner layer finds with
+#: the own, the swapped, or both. A run without inner layers has no row, a fact without a swapped subject is not counted.
+INNER = """
+CREATE TABLE inner_layers AS
+WITH ks AS (SELECT unnest([1, 10, 100])::UTINYINT AS k), measured AS (
+    SELECT n.run_id, n.relation, n.exposure, n.answer_in_subject, k,
+        count(*) FILTER (missed) AS n,
+        count(*) FILTER (missed AND inner_rank <= k) AS own,
+        count(*) FILTER (missed AND swapped_inner_rank <= k) AS swapped,
+        count(*) FILTER (missed AND inner_rank <= k AND swapped_inner_rank <= k) AS own_and_swapped
+    FROM (SELECT *, last_rank > k AND swapped_last_rank > k AS missed FROM known, ks) n
+    WHERE inner_rank IS NOT NULL AND swapped_last_rank IS NOT NULL
+    GROUP BY ALL
+)
+SELECT * FROM measured
+UNION ALL
+SELECT run_id, relation, exposure, answer_in_subject, k, n, own, swapped, own_and_swapped
+FROM inner_counts WHERE run_id IN (SELECT run_id FROM known) AND run_id NOT IN (SELECT run_id FROM measured)
+ORDER BY ALL
 """
 
 #: Paired counts of every inner layer against the last, on the same facts; a run of its last layer only has none.
@@ -104,6 +153,7 @@ FROM known
 GROUP BY ALL ORDER BY ALL
 """
 
+#: ``answers`` is the number of the relation's different answers in the run.
 #: The most frequent answer is that of all facts of the run and relation, whatever is filtered later; of two equally
 #: frequent ones the first by label.
 MAJORITY = """
@@ -116,10 +166,12 @@ WITH answers AS (
 )
 SELECT k.run_id, k.relation, k.exposure, k.answer_in_subject,
     count(*) AS n,
-    count(*) FILTER (f.object = a.object) AS majority_hits
+    count(*) FILTER (f.object = a.object) AS majority_hits,
+    any_value(d.answers) AS answers
 FROM known k
 JOIN facts f ON f.fact_id = k.fact_id
 JOIN answers a ON a.run_id = k.run_id AND a.relation = k.relation AND a.place = 1
+JOIN (SELECT run_id, relation, count(*) AS answers FROM answers GROUP BY ALL) d ON d.run_id = k.run_id AND d.relation = k.relation
 GROUP BY ALL ORDER BY ALL
 """
 
@@ -156,6 +208,8 @@ STATEMENTS = {
     "known": KNOWN,
     "layers": _BY_LAYER,
     "aggregate": AGGREGATE,
+    "swapped": SWAPPED,
+    "inner_layers": INNER,
     "against_last": AGAINST_LAST,
     "total": TOTAL,
     "majority": MAJORITY,
