@@ -10,7 +10,7 @@ import streamlit as st
 from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.questions import Question
-from probing.figures.tokens.compact_grid import compact_grid
+from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.home import examples
@@ -101,7 +101,7 @@ def _stored(view: View, example: dict[str, Any]) -> None:
 def _grid(view: View, tokens: pd.DataFrame, stamp: Stamp, *, caption: Markdown, alt: str) -> None:
     columns = min(_TOP, int(tokens["place"].max())) if len(tokens) else 1
     blocks.figure(
-        drawing(compact_grid, tokens, columns=columns, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=stamp,
+        drawing(token_grid, tokens, columns=columns, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=stamp,
         name="home-tokens", caption=caption, alt=alt,
     )  # fmt: skip
 
