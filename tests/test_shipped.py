@@ -9,6 +9,7 @@ import pytest
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.registry import REPOSITORY
 from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.total import total
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
@@ -44,8 +45,27 @@ def test_older_runs_keep_the_swapped_ranks_of_lenders_without_the_answer(databas
     # Of 32,095 facts 4,345 borrowed from a subject with their answer; with these the share would be 9.1 per cent.
     assert last.swapped_n == 32_095 - 4_345
     assert last.swapped == pytest.approx(0.0362, abs=0.0001)
-    compact = [row["run_id"] for row in runs if row["model"] != "nesia-mini"]
-    assert precision(database, compact[:4], (1,))["swapped"].isna().all()
+
+
+def test_fine_tuned_models_have_swapped_subjects_on_the_facts_of_their_base(database):
+    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "lens")]
+    table = precision(database, runs, (1, 10, 100))
+    n = table.groupby("probe_set")["swapped_n"].agg(["min", "max"])
+    assert n.loc["trex"].tolist() == [27_750, 27_750]
+    assert n.loc["google_re", "min"] == n.loc["google_re", "max"] > 5_000
+    # The last layer of one model knows no more of its own subject than of another one; all others do.
+    last = table.query("layer == 8 and probe_set == 'trex' and k == 1")
+    assert len(last) == 16
+    assert set(last.loc[last["above_swapped_low"] <= 0, "model"]) == {"nesia-mini-qa-squad-1"}
+
+
+def test_total_knowledge_of_every_model_stands_beside_its_null(database):
+    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "lens")]
+    table = total(database, runs, (1,), ("macro", "micro"))
+    facts = table[table["probe_set"].isin(["trex", "google_re"])]
+    assert facts["inner_n"].notna().all() and table[table["probe_set"] == "questions"]["inner_n"].isna().all()
+    (base,) = facts.query("model == 'nesia-mini' and head == 'tied' and probe_set == 'trex' and average == 'macro'").itertuples()
+    assert (base.inner_own / base.inner_n, base.inner_swapped / base.inner_n) == pytest.approx((0.0374, 0.0319), abs=5e-5)
 
 
 def test_the_snapshot_has_every_model_with_every_probe_set():

@@ -52,6 +52,7 @@ COMMANDS = {
         "probing.commands.nesia.facts",
         "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
     ),
+    "counts": ("probing.commands.share.counts", "Keep of full runs the counts that compact runs of the same question lack."),
     "push": (
         "probing.commands.share.push",
         "Share heads or predictions with a card and the sha256 of every file; pushing the same again changes nothing.",

@@ -62,6 +62,7 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     problems += _copies(rows["predictions"])
     problems += _runs(rows)
     problems += _lenders(rows)
+    problems += _counts(rows)
     if database is not None:
         problems += _database(Path(database), files)
     return problems
@@ -168,6 +169,23 @@ def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
         lender_of = dict(zip(pairs.column("fact_id").to_pylist(), pairs.column("lender_id").to_pylist(), strict=True))
         if problem := lender_problem(known, lender_of, _ids(mine.filter(mine.column("other_rank").is_valid()), "fact_id")):
             problems.append(f"run {run_id}: {problem}; delete its files and probe it again")
+    return problems
+
+
+def _counts(rows: dict[str, list[_Read]]) -> list[str]:
+    """Problems of the counts that were made in another run of the same question."""
+    counted_in = {row["run_id"]: row for _, table in rows["swapped_runs"] for row in table.to_pylist()}
+    problems = []
+    for row in counted_in.values():
+        if problem := fingerprint_problem(row["counted_by"], row["config"]):
+            problems.append(f"counts of run {row['run_id']}: {problem}")
+    for name in ("swapped_counts", "inner_counts"):
+        for file, table in rows[name]:
+            if strays := sorted(set(_ids(table, "run_id")) - counted_in.keys()):
+                problems.append(f"{file.path}: no swapped_runs file says where the counts of run {strays[0]} come from; make them again")
+            sides = [column for column in table.column_names if column.split("_")[0] in ("own", "swapped")]
+            if any(pc.any(pc.greater(table.column(side), table.column("n"))).as_py() for side in sides):
+                problems.append(f"{file.path}: more facts are known than there are; make the counts again")
     return problems
 
 

@@ -116,8 +116,8 @@ def inner_layers(
     """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run and k.
 
     Returns:
-        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has rows where it has inner
-        layers and facts with a swapped subject.
+        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has rows where it
+        has inner layers and facts with a swapped subject.
     """
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
     return db.query(

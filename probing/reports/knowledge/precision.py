@@ -95,7 +95,9 @@ def precision(
     Returns:
         run_id, model, head, seed, probe_set, layer, k, average, n, relations and the numbers that ``by_layer`` gives.
     """
-    parts = [by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(k=int(k), average=average) for k in ks]
+    parts = [
+        by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(k=int(k), average=average) for k in ks
+    ]
     columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
     found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     return found[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)

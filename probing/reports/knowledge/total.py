@@ -34,16 +34,16 @@ def total(
     A union over layers grows by chance; ``seed_union``, the union over as many re-trained heads of the last layer as there
     are, says by how much that alone may raise it. A run that stores its last layer only has no total.
 
-    The null is stronger: of the ``inner_n`` facts that the last layer misses both with their own and with a swapped subject, inner layers find
-    ``inner_own`` when asked about the own subject, and ``inner_swapped`` when asked about the swapped one, which does not have the answer.
-    The paper has no such control.
+    The null is stronger: of the ``inner_n`` facts that the last layer misses both with their own and with a swapped subject, inner
+    layers find ``inner_own`` when asked about the own subject, and ``inner_swapped`` when asked about the swapped one, which does not
+    have the answer. The paper has no such control.
 
     Returns:
         run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high, total, total_low, total_high,
         intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts with rank <= k
         at the last layer of one of them; empty where there is one run only), majority (share that the relations' most frequent answers
-        get right, at k = 1), matched_last and swapped_last (the last layer with the own and with the swapped subject, on the facts that have
-        one): shares in [0, 1]. inner_own, inner_swapped, inner_n: numbers of facts; inner_p: exact two-sided p-value of McNemar's
+        get right, at k = 1), matched_last and swapped_last (the last layer with the own and with the swapped subject, on the facts that
+        have one): shares in [0, 1]. inner_own, inner_swapped, inner_n: numbers of facts; inner_p: exact two-sided p-value of McNemar's
         test. These four pool the facts of all relations, whatever the average, and are empty where no swapped subject is measured.
     """
     table = run_queries.totals(db, run_ids, exposures, answer_in_subject)

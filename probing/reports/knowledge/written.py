@@ -13,7 +13,8 @@ Form = Literal["text", "csv", "latex", "json"]
 KEYS = {
     "precision": ("model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "swapped"),
     "total": (
-        "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
+        "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n",
+        "inner_p",
     ),
     "forgotten": ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names"),
     "transitions": (
@@ -30,11 +31,26 @@ _OBJECTS = {
 #: Further columns of CSV; ``other`` is what ``swapped`` was called up to version 0.2.
 _MORE = {
     "precision": (
-        "other", "chance", "matched", "above_majority", "above_majority_low", "above_majority_high", "above_swapped",
-        "above_swapped_low", "above_swapped_high",
+        "other",
+        "chance",
+        "matched",
+        "above_majority",
+        "above_majority_low",
+        "above_majority_high",
+        "above_swapped",
+        "above_swapped_low",
+        "above_swapped_high",
     ),
     "total": (
-        "last_low", "last_high", "total_low", "total_high", "intermediate_share", "seeds", "seed_union", "majority", "matched_last",
+        "last_low",
+        "last_high",
+        "total_low",
+        "total_high",
+        "intermediate_share",
+        "seeds",
+        "seed_union",
+        "majority",
+        "matched_last",
         "swapped_last",
     ),
     "forgotten": ("probe_set",),

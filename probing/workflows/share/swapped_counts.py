@@ -1,0 +1,105 @@
+"""What compact runs lack, counted in full runs of the same question: a hundredth of the bytes of their predictions.
+
+A compact run has no ranks with the swapped subject. A second, full run of the same model, head and facts has them; of it only the
+counts by layer and relation are kept, under the compact run's id.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.errors import StoreError
+from probing.core.provenance import stored_configuration
+from probing.store.build import build_database
+from probing.store.database import Database, open_database
+from probing.store.knowledge.swapped_counts import DERIVED, counts_of, differing_answers, runs_with_swapped_ranks
+from probing.store.parquet import read_table, write_table
+from probing.store.run_queries import runs as all_runs
+from probing.store.sources import files_of
+from probing.workflows.say import Say
+
+#: Runs with equal values of these in their configurations asked the same heads the same facts.
+QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")
+#: Two versions of the program put batches together differently, so that a near-tie may fall the other way.
+MOST_DIFFERING = 0.001
+
+
+@dataclass(frozen=True)
+class _Twins:
+    """A run without swapped subjects, and the full run that has them.
+
+    Attributes:
+        target: row of the run that gets the counts.
+        full: row of the run that is counted.
+    """
+
+    target: dict
+    full: dict
+
+
+def keep_counts(full: Sequence[Path], target: Path, say: Say) -> list[str]:
+    """Writes counts with the swapped subject beside the runs of ``target`` that lack them.
+
+    Args:
+        full: folders of full runs.
+        target: folder of runs, such as the snapshot; their predictions stay as they are.
+        say: called with a line for each run.
+
+    Returns:
+        Ids of the runs that have counts now.
+
+    Raises:
+        StoreError: if a full run has no counterpart, or knows other facts than it.
+    """
+    with tempfile.TemporaryDirectory(prefix="probing-counts-") as folder:
+        build_database([target, *full], Path(folder))
+        with open_database(Path(folder)) as database:
+            twins = _twins(database, full, target)
+            for pair in twins:
+                _write(database, pair, target, say)
+    return [pair.target["run_id"] for pair in twins]
+
+
+def _twins(database: Database, full: Sequence[Path], target: Path) -> list[_Twins]:
+    rows = {row["run_id"]: row for row in all_runs(database).to_dict("records")}
+    swapped = runs_with_swapped_ranks(database)
+    ours = _ids(target)
+    lacking = {_question(rows[run_id]): rows[run_id] for run_id in ours if run_id in rows and run_id not in swapped}
+    twins = []
+    for run_id in dict.fromkeys(run_id for folder in full for run_id in _ids(folder) if run_id not in ours):
+        if run_id not in swapped:
+            continue
+        found = lacking.get(_question(rows[run_id]))
+        if found is None:
+            name = " ".join(str(rows[run_id][column]) for column in ("model", "head", "probe_set"))
+            raise StoreError(
+                f"run {run_id} ({name}): no run in {target} lacks its counts; expected one of the same weights, head and facts without "
+                "swapped subjects, as `probe --compact` makes it"
+            )
+        twins.append(_Twins(found, rows[run_id]))
+    return twins
+
+
+def _ids(folder: Path) -> list[str]:
+    return [run_id for path in files_of("runs", folder) for run_id in read_table(path, "runs", ["run_id"]).column("run_id").to_pylist()]
+
+
+def _question(row: dict) -> tuple:
+    configuration = stored_configuration(row["config"])
+    return tuple(configuration.get(name) for name in QUESTION)
+
+
+def _write(database: Database, twins: _Twins, target: Path, say: Say) -> None:
+    run_id, counted = twins.target["run_id"], twins.full["run_id"]
+    differing, answers = differing_answers(database, run_id, counted)
+    if differing > MOST_DIFFERING * answers:
+        got = f"{differing:,} of {answers:,} answers differ from those of run {run_id}"
+        raise StoreError(f"run {counted}: {got}; expected equal ones, as its question is the same; nothing is kept")
+    source = {name: twins.full[name] for name in ("config", "device", "created")}
+    write_table("swapped_runs", [{"run_id": run_id, "counted_by": counted, **source}], target / f"swapped_runs-{run_id}.parquet")
+    for table in DERIVED:
+        rows = counts_of(database, table, counted).assign(run_id=run_id)
+        write_table(table, rows.to_dict("records"), target / f"{table}-{run_id}.parquet")
+    say(f"{run_id} ({twins.target['model']} {twins.target['head']} {twins.target['probe_set']}): counted in {counted}; "
+        f"{differing:,} of {answers:,} answers differ")  # fmt: skip
