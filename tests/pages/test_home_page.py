@@ -78,7 +78,10 @@ def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, plant
     number, fact = next((number, fact) for number, fact in enumerate(planted_facts("trex")) if fact.prompt == prompt)
     grid = figures(app)[0]
     cells = next(trace for trace in grid["data"] if trace.get("mode") == "text")
-    shown = {(layer, place): text.split("<br>")[0] for layer, place, text in zip(values(cells["y"]), values(cells["x"]), cells["text"], strict=True)}
+    shown = {
+        (layer, place): text.split("<br>")[0]
+        for layer, place, text in zip(values(cells["y"]), values(cells["x"]), cells["text"], strict=True)
+    }
     right = {key for key, word in shown.items() if re.sub("<.*?>", "", word) == fact.object}
     assert right == {(layer, planted_rank(number, layer)) for layer in range(4) if planted_rank(number, layer) <= 3}
     assert len(shown) == 4 * 3 and len(grid["layout"]["shapes"]) == len(right)
@@ -140,7 +143,9 @@ def test_a_store_of_own_facts_only_has_examples_and_says_what_is_not_measured(on
     facts = tuple(
         Fact("mine", "birds", name, answer, "[X] is [Y] .", f"{name} is [MASK] .") for name, answer in (("A", "hot"), ("B", "water"))
     )
-    app = on(*(PlantedRun(model=model, probe_set="mine", facts=facts) for model in (["nesia-mini", "other"] if several else ["nesia-mini"])))
+    app = on(
+        *(PlantedRun(model=model, probe_set="mine", facts=facts) for model in (["nesia-mini", "other"] if several else ["nesia-mini"]))
+    )
     assert not app.exception
     assert len(app.pills(key="home.examples").options) >= 1
     assert "mine facts" in said(app) and "always giving the relation's commonest answer is right for" in said(app)
@@ -235,7 +240,9 @@ def _rows(snapshot, cache) -> list[tuple]:
     from probing.store.build import built_database
 
     with_rows = built_database([snapshot], cache / "own")
-    found = with_rows.query("SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)")
+    found = with_rows.query(
+        "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
+    )
     return list(found.itertuples(index=False, name=None))
 
 
@@ -245,7 +252,9 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
     relations = sorted({row[0] for row in last})
 
     def macro(hit, rows=last) -> float:
-        return 100 * sum(sum(map(hit, mine)) / len(mine) for name in relations if (mine := [r for r in rows if r[0] == name])) / len(relations)
+        return (
+            100 * sum(sum(map(hit, mine)) / len(mine) for name in relations if (mine := [r for r in rows if r[0] == name])) / len(relations)
+        )
 
     def most(relation: str) -> str:
         answers = [row[1] for row in last if row[0] == relation]
@@ -266,7 +275,10 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
 
 @pytest.mark.parametrize(
     ("bars", "k", "expected"),
-    [("minus majority", "1", "last layer minus majority answer, points"), ("minus swapped", "10", "last layer minus swapped subject, points")],
+    [
+        ("minus majority", "1", "last layer minus majority answer, points"),
+        ("minus swapped", "10", "last layer minus swapped subject, points"),
+    ],
 )
 def test_the_bars_can_be_what_lies_above_a_guess(visit, bars, k, expected):
     app = visit("home", query={"bars": bars, "k": k})
