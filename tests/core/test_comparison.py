@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.stats.paired import PairedCounts, benjamini_hochberg, mcnemar_exact, mcnemar_exact_many, paired_difference
+from probing.core.stats.paired import (
+    PairedCounts,
+    benjamini_hochberg,
+    macro_difference,
+    mcnemar_exact,
+    mcnemar_exact_many,
+    paired_difference,
+    together_counted,
+)
 from tests.reference.knowledge import paired_counts
 
 
@@ -142,3 +150,41 @@ def test_an_empty_family_stays_empty():
 def test_p_values_that_are_none_are_an_error(p_values):
     with pytest.raises(ValueError, match="expected 0 to 1"):
         benjamini_hochberg(p_values)
+
+
+def test_the_macro_difference_is_the_mean_over_relations():
+    counts = {"P19": PairedCounts(10, 30, 10, 50), "P36": PairedCounts(0, 5, 0, 5), "none": PairedCounts(0, 0, 0, 0)}
+    found = macro_difference(counts)
+    assert found.value == pytest.approx(((30 - 10) / 100 + 5 / 10) / 2)
+    assert found.counts == together_counted(counts.values()) == PairedCounts(10, 35, 10, 55)
+    assert found.p == mcnemar_exact(35, 10)
+    assert found.low < found.value < found.high
+    assert macro_difference(dict(reversed(counts.items()))) == found
+    assert macro_difference({"P19": counts["P19"]}) == paired_difference(counts["P19"])
+    assert macro_difference({}).value is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cells"),
+    [
+        ([300] * 41, [(0.03, 0.18, 0.01)] * 41),
+        ([20] * 5, [(0.1, 0.3, 0.1)] * 5),
+        ([20] * 41, [(0.0, 0.02, 0.01)] * 41),
+        ([8, 30, 150, 900], [(0.1, 0.5, 0.1), (0.0, 0.02, 0.02), (0.2, 0.2, 0.1), (0.0, 0.01, 0.0)]),
+    ],
+    ids=["as T-REx", "few", "rare", "uneven"],
+)
+def test_about_95_of_100_macro_differences_hold_the_truth(sizes, cells):
+    """Cells: the true shares of both, first only, second only."""
+    rng, held, times = np.random.default_rng(3), 0, 600
+    truth = np.mean([first - second for _, first, second in cells])
+    for _ in range(times):
+        drawn = [rng.multinomial(n, [*cell, 1 - sum(cell)]) for n, cell in zip(sizes, cells, strict=True)]
+        found = macro_difference({f"P{n}": PairedCounts(*map(int, one)) for n, one in enumerate(drawn)})
+        held += found.low <= truth <= found.high
+    assert 0.92 <= held / times <= 0.99
+
+
+def test_relations_without_discordant_facts_are_no_certainty():
+    found = macro_difference({f"P{n}": PairedCounts(0, 0, 0, 20) for n in range(41)})
+    assert found.value == 0 and found.low < 0 < found.high < 0.01

@@ -126,9 +126,17 @@ def _tokens_changed(source: Path) -> None:
     write_table("vocabulary", [row | {"token": row["token"].upper()} for row in rows], source / f"vocabulary-{TOKENIZER}.parquet")
 
 
+def _counts_of_a_run(source: Path) -> None:
+    """Counts with the swapped subject for a run without; of a run that has predictions with it they change nothing."""
+    run_id = next(run.run_id for run in _OLD if run.probe_set == "common_sense")
+    row = {"run_id": run_id, "relation": "common sense", "exposure": "unknown", "answer_in_subject": False, "layer": 3, "n": 2}
+    ks = {f"{side}_{k}": 1 for side in ("own", "swapped", "both") for k in (1, 10, 100)}
+    write_table("swapped_counts", [row | ks], source / f"swapped_counts-{run_id}.parquet")
+
+
 _ADDED: list[Callable[[Path], None]] = [
     _new_run, _new_facts_of_an_old_relation, _new_facts_of_a_new_relation, _a_new_vocabulary, _exposure_of_one_model,
-    _a_run_that_is_complete_only_now, _another_row_of_a_run, _a_row_that_announces_more, _labels,
+    _a_run_that_is_complete_only_now, _another_row_of_a_run, _a_row_that_announces_more, _labels, _counts_of_a_run,
 ]  # fmt: skip
 _UNUSUAL: list[Callable[[Path], None]] = [_a_run_is_gone, _other_predictions, _a_copy_of_a_run, _facts_changed, _tokens_changed]
 
