@@ -274,31 +274,30 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
 
 
 @pytest.mark.parametrize(
-    ("bars", "k", "expected"),
+    ("minus", "k", "expected"),
     [
-        ("minus majority", "1", "last layer minus majority answer, points"),
-        ("minus swapped", "10", "last layer minus swapped subject, points"),
+        ("majority", "1", "last layer minus majority answer, points"),
+        ("swapped", "10", "last layer minus swapped subject, points"),
     ],
 )
-def test_the_bars_can_be_what_lies_above_a_guess(visit, bars, k, expected):
-    app = visit("home", query={"bars": bars, "k": k})
+def test_the_bars_can_be_what_lies_above_a_guess(visit, minus, k, expected):
+    app = visit("home", query={"home_minus": minus, "k": k})
     assert not app.exception and not app.info
     figure = figures(app)[1]
     assert figure["layout"]["xaxis"]["title"]["text"] == expected
     table = next(one.value for one in app.dataframe if "above_majority" in one.value.columns)
     bar = figure["data"][0]
-    column = "above_majority" if bars == "minus majority" else "above_swapped"
-    assert values(bar["x"])[0] == pytest.approx(100 * table[column].iloc[0])
-    assert app.segmented_control(key="home.bars").value == bars
+    assert values(bar["x"])[0] == pytest.approx(100 * table[f"above_{minus}"].iloc[0])
+    assert app.segmented_control(key="home.home_minus").value == minus
 
 
 def test_the_majority_answer_is_no_baseline_for_ten_tries_and_home_says_so(visit):
-    app = visit("home", query={"bars": "minus majority", "k": "10"})
+    app = visit("home", query={"home_minus": "majority", "k": "10"})
     assert any("baseline for rank 1 only" in note.value for note in app.info)
 
 
 def test_senseless_fields_of_a_link_are_left_aside(visit):
-    app = visit("home", query={"bars": "minus all", "example": "9"})
+    app = visit("home", query={"home_minus": "all", "example": "9"})
     assert not app.exception
     assert len([note for note in app.info if "makes no sense" in note.value]) == 2
     assert app.pills(key="home.examples").value == 1

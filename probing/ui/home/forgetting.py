@@ -30,9 +30,10 @@ def draw(view: View) -> None:
         return
     st.markdown(_sentence(view, table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
+    labels = {model: view.label(model) for model in (*table["model"], *table["base"])}
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
         caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
         "the facts.",

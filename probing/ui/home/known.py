@@ -21,16 +21,14 @@ _CAPTION = (
     "relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many heads of the last layer: a "
     "weaker control."
 )
-#: Choice of bars -> the columns of ``precision``, what is taken away, and the caption.
+#: Yardstick, as ``precision`` names its columns -> what it is in words, and the caption.
 _ABOVE = {
-    "minus majority": (
-        "above_majority",
+    "majority": (
         "majority answer",
         "The last layer's share of facts, less what always giving the relation's commonest answer gets right; whiskers: 95 % interval. "
         "Below 0 the model knows less than that guess.",
     ),
-    "minus swapped": (
-        "above_swapped",
+    "swapped": (
         "swapped subject",
         "Of the facts that have a swapped subject: the last layer's share with their own subject, less that with the swapped one; "
         "whiskers: 95 % interval, paired. What lies above 0 comes from the subject.",
@@ -60,16 +58,16 @@ def draw(view: View) -> None:
     st.markdown(headline(view, table.dropna(subset=["total"]).iloc[0]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
-            st.segmented_control, "Bars show", "bars", view.page, options=list(BARS), required=True, label_visibility="collapsed",
-            format_func={"value": "value", "minus majority": "minus majority answer", "minus swapped": "minus swapped subject"}.get,
+            st.segmented_control, "Show", "home_minus", view.page, options=list(BARS), required=True, wrap=True,
+            label_visibility="collapsed", format_func=BARS.__getitem__,
         )  # fmt: skip
         with st.popover("Options", icon=":material/tune:"):
             _options(view)
-    bars = selection.of(HomeSelection).bars
-    if bars == "value":
+    minus = selection.of(HomeSelection).home_minus
+    if minus == "value":
         _whole(view, table)
     else:
-        _above(view, bars)
+        _above(view, minus)
 
 
 def _options(view: View) -> None:
@@ -94,10 +92,10 @@ def _whole(view: View, table: pd.DataFrame) -> None:
     )  # fmt: skip
 
 
-def _above(view: View, bars: str) -> None:
-    column, baseline, caption = _ABOVE[bars]
+def _above(view: View, minus: str) -> None:
+    column, baseline, caption = f"above_{minus}", *_ABOVE[minus]
     k = view.chosen.k
-    if bars == "minus majority" and k != 1:
+    if minus == "majority" and k != 1:
         st.info("The majority answer is one answer, so it is a baseline for rank 1 only: choose rank 1 under Options.")
         return
     of = tuple(view.overlaid["run_id"])

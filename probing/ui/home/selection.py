@@ -6,8 +6,8 @@ from probing.ui.frame.selection import OVERVIEW, declared, one_of
 
 #: How many sentences are offered.
 EXAMPLES = (1, 2, 3)
-#: What the bars of the first figure show; a key each.
-BARS = ("value", "minus majority", "minus swapped")
+#: What the bars of the first figure show -> words for it.
+BARS = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
 
 
 @declared("home", *OVERVIEW, "k")
@@ -18,9 +18,9 @@ class HomeSelection:
     Attributes:
         example: which of the stored examples is shown.
         sentence: the visitor's own sentence, asked live in the example's place; ``""`` where none is asked.
-        bars: whether what the last layer knows is shown whole, or what lies above a guess.
+        home_minus: the yardstick that is taken off the bars of what is known.
     """
 
     example: int = one_of(EXAMPLES)
     sentence: str = ""
-    bars: str = one_of(BARS)
+    home_minus: str = one_of(tuple(BARS))
