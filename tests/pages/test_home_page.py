@@ -123,7 +123,7 @@ def test_a_fact_that_is_lost_at_the_end_says_so_with_the_swapped_subject_at_the_
     assert "Asked about a swapped subject, layer 2 gives berlin rank 6." in line
 
 
-def test_a_word_that_is_never_first_is_told_by_its_best_rank(on):
+def test_a_word_that_is_never_first_is_described_by_its_best_rank(on):
     app = on(PlantedRun(rank=lambda number, layer: 20 - layer), example="1")
     assert "comes first at no layer: its best rank is 17, at layer 3, and it has rank 17 at the last layer." in said(app)
     assert "Rocky Balboa" in app.text_input(key="home.sentence").value, "nothing is known: only the running example is left"

@@ -91,7 +91,7 @@ def _stored(view: View, example: dict[str, Any]) -> None:
         ],
         columns=["layer", "place", "token", "probability", "framed"],
     )
-    words = examples.told(example, rows, examples.guess(view, example))
+    words = examples.line(example, rows, examples.guess(view, example))
     _grid(
         view, tokens, view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
         caption=filled("{words} {reading}", words=words, reading=_READING), alt=f"Best words of every layer for: {example['prompt']}",

@@ -61,7 +61,7 @@ def layers_in_words(layers: list[int]) -> str:
     return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
 
 
-def told(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Markdown:
+def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Markdown:
     """What the layers say about a fact, and what a guess would say.
 
     Args:
