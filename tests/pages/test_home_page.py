@@ -30,7 +30,7 @@ def values(column) -> list:
 
 
 def headings(app) -> list[str]:
-    return [text.value.removeprefix("### ") for text in app.markdown if text.value.startswith("### ") and "Explorer" not in text.value]
+    return [header.value for header in app.header]
 
 
 def said(app) -> str:
@@ -67,7 +67,7 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     kinds = order(app)
     first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "plotly_chart")]
     assert first == sorted(first) and kinds.count("text_input") == 1
-    assert kinds[: first[1]].count("markdown") == 1, "one short sentence stands between the question and the input"
+    assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
     assert headings(app) == HEADINGS
     assert len(figures(app)) == 3
 

@@ -24,14 +24,14 @@ def notable(view: View) -> None:
             break
     else:
         return
-    st.markdown("### Facts worth looking at")
+    st.header("Facts worth looking at")
     known, lost = st.columns(2, gap="large")
     for place, kind, title in (
         (known, "known at the last layer", "Facts it knows"),
         (lost, "lost at the last layer", "Known inside, lost at the end"),
     ):
         with place:
-            st.markdown(filled("#### {title}", title=title))
+            st.markdown(filled("### {title}", title=title))
             mine = facts[facts["kind"] == kind]
             for fact in mine.itertuples():
                 _fact_link(view, fact, kind)
@@ -80,7 +80,7 @@ def snapshot(view: View) -> None:
 
 def ways() -> None:
     """Where to go."""
-    st.markdown("### Where to go")
+    st.header("Where to go")
     first, second = st.columns(2, gap="large")
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
