@@ -40,7 +40,7 @@ class Contents:
         st.header(escape(title), anchor=anchor if linked else None)
 
     def links(self) -> None:
-        """Keeps a place for the links here, where no place is kept yet: filled as last time, so that nothing moves while the page is drawn."""
+        """Keeps a place for the links here, where none is kept yet: filled as last time, so that nothing moves while the page is drawn."""
         if self.slot is None:
             self.slot = st.empty()
             _draw(self.slot, st.session_state.get(_BEFORE, {}).get(self.page, {}))
