@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.curves import curve
 from probing.ui.frame import page
-from probing.ui.widgets import blocks
 
 view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
 st.markdown(
@@ -16,4 +15,3 @@ points = curve.points_of(view)
 curve.headline(view, points)
 curve.draw(view, points)
 curve.choose_point(view, points)
-blocks.small_model_note(view.chosen.models)

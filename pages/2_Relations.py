@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.relations import forgotten, overview
-from probing.ui.widgets import blocks
 
 view = page.open_page("relations", "Relations", "Which kinds of knowledge come early, late, and are forgotten")
 st.markdown(
@@ -18,4 +17,4 @@ overview.draw_map(view, points, mode)
 overview.draw_curves(view, points, mode)
 forgotten.draw_models(view)
 forgotten.draw_relations(view, points)
-blocks.small_model_note([view.chosen.model])
+view.contents.end()

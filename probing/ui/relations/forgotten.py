@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures import theme
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
@@ -27,7 +26,7 @@ _FIRST = ("label", "last", "majority", "swapped", "best_inner", "best_layer", "d
 
 def draw_models(view: View) -> None:
     """Forgotten relations of every model at every k (Table 2 of the paper)."""
-    st.markdown("### Forgotten relations")
+    view.contents.section("Forgotten relations")
     chosen, definition = view.chosen, selection.of(RelationsSelection).definition
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     selection.bound(
@@ -40,7 +39,7 @@ def draw_models(view: View) -> None:
             icon=":material/info:",
         )
         return
-    wide = by_model(table, definition, list(theme.model_colours(view.runs["model"])))
+    wide = by_model(table, definition, list(view.colours))
     models = list(wide["model"])
     key = f"relations.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
@@ -99,7 +98,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         return
     beside = points.loc[points["layer"] == points["layer"].max(), ["relation", "majority", "swapped"]]
     table = table.merge(beside, on="relation", how="left")
-    st.markdown(filled("#### {model}, relation by relation", model=view.called(chosen.model)))
+    st.markdown(filled("### {model}, relation by relation", model=view.called(chosen.model)))
     lost = table[table[definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
         st.markdown(
