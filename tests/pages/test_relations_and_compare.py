@@ -42,9 +42,9 @@ def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_
     assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx([0.5, 2, 0.25, 0.25])
     assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
     of_models = table_with(app, "P@1", "P@10", "n P@100").set_index("model")
-    assert list(of_models.index) == ["nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"]
+    assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
     assert of_models["n P@10"].tolist() == [0, 1, 0]
-    assert of_models.loc["nesia-mini-qa-squad-1", "P@10"] == pytest.approx(1 / 3)
+    assert of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
     assert {"relation=P19", "at_layer=2", "at_rank=10"} <= set(links(app)["place of birth"].split("&"))
 
 
@@ -124,7 +124,9 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
     runs = [*FAMILY[:2], PlantedRun(model="more-text", base="nesia-mini", objective="control", rank=base_rank)]
     snapshot = plant_runs(tmp_path / "renamed", runs)
     said = words(look("home", snapshot=snapshot)).replace("\\", "")
-    assert "nesia-mini-qa-squad-1 loses **83 %**; further training" in said, "the control is not among the fine-tuned ones"
+    assert "QA-SQuAD-1 :gray-badge[task score unknown] loses **83 %**; further training" in said, (
+        "the control is not among the fine-tuned ones"
+    )
     assert "raining as long" not in said and "how long more-text was trained is not recorded" in said
     app = look("compare", snapshot=snapshot)
     badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
@@ -135,7 +137,7 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
         for trace in charts(look("layer_curves", snapshot=snapshot))[0]["data"]
         if "customdata" in trace
     }
-    assert lines == {"nesia-mini": "solid", "nesia-mini-qa-squad-1": "solid", "more-text": "longdash"}
+    assert lines == {"nesia-mini": "solid", "QA-SQuAD-1 ?": "solid", "more-text (control)": "longdash"}
     app = look("compare")
     assert "**83 %**; training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
 

@@ -44,8 +44,7 @@ def drawn_at_nought(chart: dict) -> list[str]:
 
 
 def test_layer_curves_open_with_the_number_and_its_yardsticks(look):
-    app = look("layer_curves", models="nesia-mini", average="micro")
-    said = plain(app)
+    said = plain(look("layer_curves", average="micro"))
     answers = Counter((fact.relation, fact.object) for fact in FACTS)
     most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
     # The base has the facts 0 to 5 first at the last layer.
@@ -120,7 +119,7 @@ def test_the_baselines_are_drawn_once_for_all_models(look):
     (chart,) = charts(look("layer_curves"))
     names = named_ends(chart)
     assert names.count("majority answer") == 1 and len([n for n in names if n.startswith("majority")]) == 1
-    assert {"nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"} <= set(names)
+    assert {"nesia-mini", "QA-SQuAD-1 ?", "control"} <= set(names)
     assert names.count("swapped subject") == 3
     among = charts(look("layer_curves", metric="answer_p_at_1"))[0]
     assert {"majority answer", "chance"} <= set(named_ends(among))
@@ -160,7 +159,7 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
     most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
     assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
     assert f"Always giving the relation's commonest answer would be right for {most}." in said
-    for model in ("nesia-mini", "nesia-mini-qa-squad-1"):
+    for model in ("nesia-mini", "QA-SQuAD-1"):
         assert f"{model} still gives the answer for" in said
     assert "Asked about a swapped subject, nesia-mini still gives 2 of the 10 facts that have one (6 about their own); " in said
     known = sum(base_rank(number, 3) == 1 for number in range(10))

@@ -46,7 +46,7 @@ def draw_flow(view: View, pair: Pair) -> None:
     row = table.iloc[0]
     called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
     _sentence(row, *called, k)
-    _beside(view, pair, called)
+    _beside(view, pair)
     selection.bound(st.toggle, filled("Draw the {never:,} facts that neither knows", never=int(row["never"])), "never", view.page)
     here = of_pair(view, pair)
 
@@ -121,7 +121,7 @@ def _sentence(row: pd.Series, base: Markdown, model: Markdown, k: int) -> None:
         )
 
 
-def _beside(view: View, pair: Pair, called: tuple[Markdown, Markdown]) -> None:
+def _beside(view: View, pair: Pair) -> None:
     """How many of the same facts the majority answer and the swapped subjects give; nothing where the last layers have no row together."""
     layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
     if layers.empty or pair.base["layers"] != pair.model["layers"]:
@@ -133,14 +133,14 @@ def _beside(view: View, pair: Pair, called: tuple[Markdown, Markdown]) -> None:
             filled("Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"])))
         )
     given = []
-    for prefix, who in (("base_", called[0]), ("", called[1])):
+    for prefix, model in (("base_", pair.base["model"]), ("", pair.model["model"])):
         if pd.notna(row[f"{prefix}swapped"]):
             n = int(row[f"{prefix}swapped_n"])
             swapped, matched = (hits_of(row[f"{prefix}{name}"], n) for name in ("swapped", "matched"))
             given.append(
                 filled(
                     "{who} still gives {swapped:,} of the {n:,} facts that have one ({matched:,} about their own)",
-                    who=who,
+                    who=yardsticks.again(view, model),
                     n=n,
                     swapped=swapped,
                     matched=matched,

@@ -176,6 +176,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         return
     deepest = table.iloc[-1].to_dict()
     who = {"model": view.called(model), "base": view.called(base)}
+    again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
     said = filled(
         "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts: a "
         "difference of **{difference:+.1f} points** ({low:+.1f} to {high:+.1f}), McNemar p {p}.",
@@ -183,7 +184,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         difference=deepest["difference"] * 100, low=deepest["difference_low"] * 100, high=deepest["difference_high"] * 100,
         p=p_words(deepest["p_value"]),
     )  # fmt: skip
-    st.markdown(joined(" ", [said, beside_both(deepest, who)]))
+    st.markdown(joined(" ", [said, beside_both(deepest, again)]))
     mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
     labels = yardsticks.labels(view)
     drawn = drawing(

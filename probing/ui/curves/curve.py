@@ -54,13 +54,21 @@ def points_of(view: View) -> pd.DataFrame:
 
 
 def headline(view: View, table: pd.DataFrame) -> None:
-    """What the first of the lines reaches at its last layer, beside its yardsticks."""
+    """What the first of the chosen models reaches at its last layer, beside its yardsticks."""
     if not table.empty:
         st.markdown(_headline(view, table))
 
 
+def _first_run(view: View, table: pd.DataFrame) -> str:
+    """The run that is first in the order of what was chosen."""
+    runs, chosen = table.drop_duplicates("run_id"), view.chosen
+    fields = (("probe_set", chosen.probe_sets), ("model", chosen.models), ("head", chosen.heads))
+    places = [tuple(order.index(row[field]) for field, order in fields) for row in runs.to_dict("records")]
+    return str(runs["run_id"].iloc[places.index(min(places))])
+
+
 def _headline(view: View, table: pd.DataFrame) -> Markdown:
-    first = table[table["run_id"] == table["run_id"].iloc[0]].sort_values("layer")
+    first = table[table["run_id"] == _first_run(view, table)].sort_values("layer")
     row, metric, who = first.iloc[-1], selection.of(CurvesSelection).metric, view.called(first["model"].iloc[0])
     macro = view.chosen.average == "macro" and int(row["relations"]) > 1
     mean = filled(", as a mean over its {relations}", relations=count(int(row["relations"]), "relation")) if macro else ""
@@ -75,7 +83,7 @@ def _headline(view: View, table: pd.DataFrame) -> Markdown:
         "At its last layer, {layer}, {who}{head} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
         **where, does=_DOES[metric], value=row["value"] * 100,
     )  # fmt: skip
-    return joined(" ", [said, yardsticks.beside(row.to_dict(), who)])
+    return joined(" ", [said, yardsticks.beside(row.to_dict(), yardsticks.again(view, row["model"]))])
 
 
 def draw(view: View, table: pd.DataFrame) -> None:
@@ -130,7 +138,7 @@ def choose_point(view: View, table: pd.DataFrame) -> None:
     runs, own = table.drop_duplicates("run_id").set_index("run_id", drop=False), selection.of(CurvesSelection)
     sets = {name: set_name(name) for name in table["probe_set"]}
     names = {run: series_name(row, table, sets, yardsticks.labels(view)) for run, row in runs.iterrows()}
-    run_id = own.point_run if own.point_run in names else next(iter(names))
+    run_id = own.point_run if own.point_run in names else _first_run(view, table)
     layers = sorted(table.loc[table["run_id"] == run_id, "layer"])
     layer = int(own.point_layer if own.point_layer in layers else layers[-1])  # type: ignore[arg-type]
     with st.container(border=True):

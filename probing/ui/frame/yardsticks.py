@@ -9,7 +9,7 @@ import streamlit as st
 from probing.figures.yardsticks import MODES as ZEROS
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: What a figure shows -> words for it.
 MODES = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
@@ -85,6 +85,11 @@ def beside(row: Mapping[str, Any], who: Markdown) -> Markdown:
             )
         )
     return joined(" ", words)
+
+
+def again(view: View, model: str) -> Markdown:
+    """A model that the sentence before has called by its name and badge: by its name alone."""
+    return escape(view.names.get(model, model))
 
 
 def labels(view: View) -> dict[str, str]:

@@ -77,8 +77,9 @@ def headline(view: View, points: pd.DataFrame) -> None:
         who=who, does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
         value=row["value"] * 100, set=set_name(chosen.probe_set), relations=count(int(row["relations"]), "relation"),
     )  # fmt: skip
-    st.markdown(joined(" ", [said, yardsticks.beside(row.to_dict(), who), _above_majority(points)]))
-    if (late := _onsets(points)) is not None:
+    st.markdown(joined(" ", [said, yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model)), _above_majority(points)]))
+    late = _onsets(points)
+    if late:
         st.markdown(late)
 
 
@@ -96,11 +97,11 @@ def _above_majority(points: pd.DataFrame) -> Markdown:
     )  # fmt: skip
 
 
-def _onsets(points: pd.DataFrame) -> Markdown | None:
-    """How many relations are half known by the middle layer, and how many at the last one only; None where nothing is known."""
+def _onsets(points: pd.DataFrame) -> Markdown:
+    """How many relations are half known by the middle layer, and how many at the last one only; nothing where nothing is known."""
     last, early = int(points["layer"].max()), row_facts(points).dropna(subset=["onset"])
     if early.empty or last < 2:
-        return None
+        return Markdown("")
     return filled(
         "**Early or late?** The last layer knows facts of {known}. **{early}** of these are known at least half as well already at the "
         "middle layer, {middle}; **{late}** only at the last, {last}.",
