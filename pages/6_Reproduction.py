@@ -2,7 +2,6 @@
 
 from probing.ui.frame import page
 from probing.ui.reproduction import claim_cards, paper_figures, paper_tables
-from probing.ui.widgets import blocks
 
 view = page.open_page("reproduction", "Reproduction", "The paper's numbers beside ours")
 ours = paper_tables.choose_family(view)
@@ -13,4 +12,3 @@ with figures:
     paper_figures.draw(view, ours.gathered)
 with claims:
     claim_cards.cards(view, ours)
-blocks.small_model_note(ours.gathered.family.models)

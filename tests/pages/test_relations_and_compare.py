@@ -179,8 +179,8 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
     runs = [*FAMILY[:2], PlantedRun(model="more-text", base="nesia-mini", objective="control", rank=base_rank)]
     snapshot = plant_runs(tmp_path / "renamed", runs)
     said = words(look("home", snapshot=snapshot)).replace("\\", "")
-    assert "nesia-mini-qa-squad-1 loses **83 %**." in said, "the control is not among the fine-tuned ones"
-    assert "Training as long" not in said and "how long more-text was trained is not recorded" in said
+    assert "nesia-mini-qa-squad-1 loses **83 %**; further training" in said, "the control is not among the fine-tuned ones"
+    assert "raining as long" not in said and "how long more-text was trained is not recorded" in said
     app = look("compare", snapshot=snapshot)
     badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
     assert ":orange-badge[≠ control]" in badges
@@ -192,7 +192,7 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
     }
     assert lines == {"nesia-mini": "solid", "nesia-mini-qa-squad-1": "solid", "more-text": "longdash"}
     app = look("compare")
-    assert "Training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
+    assert "**83 %**; training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
 
 
 def test_the_paired_difference_is_that_of_the_planted_ranks(look):

@@ -19,7 +19,7 @@ SHARED = RunChoice(
     exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="lens", probe_set="trex", live_model="m",
 )  # fmt: skip
 CHOSEN = {
-    "home": HomeSelection(),
+    "home": HomeSelection(example=3, sentence="Paris is in [MASK].", home_minus="swapped"),
     "layer_curves": CurvesSelection(metric="mrr", panels=True),
     "facts": FactsSelection(
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
@@ -36,7 +36,7 @@ CHOSEN = {
 }  # fmt: skip
 #: The fields in links of version 0.2.
 LINKED = {
-    "home": "models heads probe_sets average exposures in_subject k",
+    "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels",
     "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order sheet "
     "fact versus part part_k fact_models",

@@ -104,9 +104,37 @@ def macro_draws(counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0,
     """(draws,) means over relations of the shares that ``macro`` draws for its interval; there must be facts."""
     counts = _with_facts(counts)
     n, hits = np.array([c.n for c in counts]), np.array([c.hits for c in counts])
-    weight, centre, shared = np.maximum(n - 1, 0.5), (hits + (hits / n).mean()) / (n + 1), 0.5 / len(counts)
-    shape = (draws, len(counts))
-    return np.random.default_rng(seed).beta(weight * centre + shared, weight * (1 - centre) + shared, size=shape).mean(axis=1)
+    return _drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1)
+
+
+def standardised_difference(
+    first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
+) -> tuple[float, float, float] | None:
+    """Share of the first facts minus share of the second, other facts, as if the first had the second's mix of relations.
+
+    Relations differ in how easy they are, so pooled facts of another mix differ whatever is known of them. Every relation
+    weighs as it does among the second facts; one without facts on both sides takes no part. The interval is of draws as in
+    ``macro``.
+
+    Args:
+        first, second: one entry a relation; no fact is in both.
+        seed: of the draws; equal counts and seeds give equal intervals.
+        draws: number of draws.
+
+    Returns:
+        Difference, lower and upper end; None where no relation has facts on both sides.
+    """
+    sides = [{c.relation: c for c in _with_facts(side)} for side in (first, second)]
+    shared = sorted(sides[0].keys() & sides[1].keys())
+    if not shared:
+        return None
+    (n, hits), (n_second, hits_second) = (
+        (np.array([side[name].n for name in shared]), np.array([side[name].hits for name in shared])) for side in sides
+    )
+    weights, random = n_second / n_second.sum(), np.random.default_rng(seed)
+    value = float((hits / n - hits_second / n_second) @ weights)
+    low, high = _percentiles((_drawn(n, hits, random, draws) - _drawn(n_second, hits_second, random, draws)) @ weights)
+    return value, min(low, value), max(high, value)
 
 
 def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
@@ -183,6 +211,12 @@ def _sums(counts: RelationCounts) -> tuple[float, float]:
     if counts.sum_value is None or counts.sum_squared is None:
         raise ValueError(f"relation {counts.relation!r} has no sum_value or sum_squared, expected both for a mean")
     return counts.sum_value, counts.sum_squared
+
+
+def _drawn(n: np.ndarray, hits: np.ndarray, random: np.random.Generator, draws: int) -> np.ndarray:
+    """(draws, relations) shares of each relation, as ``macro`` says."""
+    weight, centre, shared = np.maximum(n - 1, 0.5), (hits + (hits / n).mean()) / (n + 1), 0.5 / len(n)
+    return random.beta(weight * centre + shared, weight * (1 - centre) + shared, size=(draws, len(n)))
 
 
 def _percentiles(means: np.ndarray) -> tuple[float, float]:

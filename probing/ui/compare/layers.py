@@ -26,7 +26,7 @@ def draw_answers(view: View, pair: Pair) -> None:
     table = view.report(answer_drift, pair.run_ids)
     if table.empty:
         return
-    st.markdown("### What they answer instead")
+    view.contents.section("What they answer instead")
     blocks.figure(
         drawing(answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
         stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
@@ -42,7 +42,7 @@ def draw_weights(view: View, pair: Pair) -> None:
     drift, tasks = view.read(weight_drift, models), view.read(task_scores, models)
     if drift.empty and tasks.empty:
         return
-    st.markdown("### Weights and tasks")
+    view.contents.section("Weights and tasks")
     if len(drift):
         _weights(view, pair, drift, together)
     if len(tasks):
@@ -86,7 +86,7 @@ def draw_early_exit(view: View, pair: Pair) -> None:
     table = view.report(early_exit, pair.run_ids, view.chosen.k)
     if table.empty:
         return
-    st.markdown("### Leaving early")
+    view.contents.section("Leaving early")
     st.markdown(
         "If each relation were read at its best layer, how much would be known? The layer is chosen on one half of the facts and scored on "
         "the other. “Union” counts a fact that any layer knows: no reader could do that."

@@ -139,9 +139,10 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
     order = {name: number for number, name in enumerate(names.values())}
     lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)
-    table = lines[["name", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
+    table = lines[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
         probability=[math.exp(value) for value in lines["gold_logp"]]
     )
+    table = chosen[["run_id", "model", "head"]].merge(table, on="run_id").drop(columns="run_id")
     places = lines[["name", "layer", "rank"]].astype({"rank": "float64"})
     blocks.figure(
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,

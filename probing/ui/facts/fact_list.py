@@ -196,4 +196,4 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
 
 def title_of(fact: pd.Series) -> Markdown:
     """The prompt as a heading."""
-    return filled("### {prompt}", prompt=fact["prompt"])
+    return filled("## {prompt}", prompt=fact["prompt"])

@@ -118,7 +118,7 @@ def _what_marks_mean(view: View, gathered: Gathered) -> None:
 
 
 def _table_1(view: View, ours: Reproduction) -> None:
-    st.markdown("### Table 1: the facts")
+    st.markdown("## Table 1: the facts")
     gathered, table = ours.gathered, ours.table_1.assign(ours=ours.table_1["ours"].map(set_name))
     base = gathered.runs[gathered.runs["objective"] == BASE]
     number = st.column_config.NumberColumn
@@ -148,7 +148,7 @@ def _table_1(view: View, ours: Reproduction) -> None:
 
 
 def _table_2(view: View, ours: Reproduction) -> None:
-    st.markdown("### Table 2: forgotten T-REx relations")
+    st.markdown("## Table 2: forgotten T-REx relations")
     number = st.column_config.NumberColumn
     blocks.table_with_download(
         ours.table_2, shown=briefly(ours.table_2, view), stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten),
@@ -174,7 +174,7 @@ def _table_2(view: View, ours: Reproduction) -> None:
 
 
 def _table_3(view: View, ours: Reproduction) -> None:
-    st.markdown("### Table 3: the last layer and all layers, P@1 in per cent")
+    st.markdown("## Table 3: the last layer and all layers, P@1 in per cent")
     gathered, table = ours.gathered, ours.table_3.assign(ours=ours.table_3["ours"].map(set_name))
     decimals = st.column_config.NumberColumn
     blocks.table_with_download(
