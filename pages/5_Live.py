@@ -1,6 +1,5 @@
 """What does every layer make of a sentence of your own?"""
 
-
 from probing.ui.frame import page
 from probing.ui.live import ask, controls
 from probing.ui.widgets import blocks
