@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.home import forgetting, overview
-from probing.ui.widgets import blocks
 
 view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
 st.markdown(
@@ -13,13 +12,13 @@ st.markdown(
     "which single facts a fine-tuned model no longer gives. It rebuilds and extends the experiments of *BERTnesia: Investigating the "
     "capture and forgetting of knowledge in BERT* (Wallat, Singh and Anand 2020)."
 )
-blocks.small_model_note(view.chosen.models)
-st.markdown("### Total knowledge against the last layer")
+view.contents.section("Total knowledge against the last layer")
 overview.controls(view)
 overview.draw(view)
 forgetting.draw(view)
-st.markdown("### Facts worth looking at")
+view.contents.section("Facts worth looking at")
 overview.notable(view)
 overview.rocky_card(view)
 overview.ways(view)
 overview.snapshot(view)
+view.contents.end()

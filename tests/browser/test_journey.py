@@ -128,6 +128,24 @@ def test_two_models_answer_one_sentence_side_by_side(visit):
     no_trouble(page)
 
 
+def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stays(visit):
+    page = visit("/Compare_models?tuned=nesia-mini-qa-squad-1&k=10")
+    link = page.get_by_text("On this page").get_by_role("link").nth(3)
+    words = link.inner_text()
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(1500)
+    place = page.get_by_role("heading", name=words, level=2).bounding_box()["y"]
+    assert 0 <= place < 300 and "k=10" in page.url
+    no_trouble(page)
+
+
+def test_a_page_begins_just_below_its_menu(visit):
+    page = visit("/Facts")
+    menu, title = page.locator('[data-testid="stHeader"]').bounding_box(), page.locator("h1").bounding_box()
+    assert title["y"] <= menu["y"] + menu["height"] + 1
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 @pytest.mark.parametrize("query", ["", "?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia"], ids=["first visit", "stored fact"])
 def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visit, width, height, query):

@@ -14,7 +14,9 @@ from probing.figures.tokens.entropy import entropy_by_layer
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 
-COLOURS = theme.model_colours(["nesia-mini", "other-bert"])
+from .colours import colours_of
+
+COLOURS = colours_of("nesia-mini", "other-bert")
 NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
 
 
@@ -169,12 +171,6 @@ def test_a_figure_without_data_says_so_in_words(figure):
     assert any(note.text for note in figure().layout.annotations)
 
 
-def test_a_models_colour_does_not_depend_on_the_other_models_shown():
-    assert theme.model_colours(["nesia-mini"])["nesia-mini"] == theme.model_colours(["a", "nesia-mini", "z"])["nesia-mini"]
-    colours = theme.model_colours([f"model {n}" for n in range(4)] + ["nesia-mini", "bert-base-uncased"])
-    assert len(set(colours.values())) == 6
-
-
 def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     figure = curve(curve_points())
     before = len(figure.layout.annotations)
@@ -185,8 +181,8 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
 
 
 def test_colours_are_distinct_and_none_is_close_to_white_or_black():
-    models = theme.model_colours([*theme.MODEL_COLOURS, *(f"model {n}" for n in range(8))])
-    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values(), *theme.PART_COLOURS.values(), *models.values()}:
+    models = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades}
+    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values(), *theme.PART_COLOURS.values(), *models}:
         light = luminance(colour)
         assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
         assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"
@@ -270,9 +266,3 @@ def test_a_legend_of_many_lines_leaves_the_curve_its_height():
     few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 9))
     assert many.layout.height - few.layout.height == 14 * 6
     assert many.layout.legend.tracegroupgap == 0, "a gap for every line makes it twice as high on a telephone"
-
-
-@pytest.mark.parametrize("colour", sorted(set(theme.MODEL_COLOURS.values())))
-def test_numbers_on_bars_can_be_read_on_every_models_colour(colour):
-    light, dark = sorted((luminance(colour), luminance(theme.ink_on(colour))), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5

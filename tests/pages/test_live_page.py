@@ -223,7 +223,7 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
 def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_facts, tmp_path):
     rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
     app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
-    (command,) = [code.value for code in app.code if "probe" in code.value]
+    (command,) = [code.value for code in app.main.code if "probe" in code.value]
     assert command == f"python -m probing probe --model {tmp_path / 'cache' / 'models' / 'tiny'} --facts YOUR_FILE.csv --head lens"
 
 

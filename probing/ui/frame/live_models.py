@@ -52,7 +52,11 @@ class Choice:
     @property
     def label(self) -> str:
         """What a menu says."""
-        return f"{self.name} ({self.where})"
+        return self.called(self.name)
+
+    def called(self, name: str) -> str:
+        """The same with another name of the model, such as a page's."""
+        return f"{name} ({self.where})"
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def notable(view: View) -> None:
         (lost, "lost at the last layer", "Known inside, lost at the end"),
     ):
         with place:
-            st.markdown(filled("#### {title}", title=title))
+            st.markdown(filled("### {title}", title=title))
             mine = facts[facts["kind"] == kind]
             for fact in mine.itertuples():
                 _fact_link(view, fact, kind)
@@ -146,7 +146,7 @@ def _fact_link(view: View, fact, kind: str) -> None:
 def rocky_card(view: View) -> None:
     """The running example of the paper, as this model has it."""
     with st.container(border=True):
-        st.markdown("#### Rocky Balboa was born in …")
+        st.markdown("### Rocky Balboa was born in …")
         fact = rocky(view)
         told = Markdown("In the paper, BERT has *Philadelphia* first at layer 10 and loses it by layer 12.")
         if fact is not None:
@@ -190,7 +190,7 @@ def snapshot(view: View) -> None:
 
 def ways(view: View) -> None:
     """Where to go."""
-    st.markdown("### Where to go")
+    view.contents.section("Where to go")
     first, second = st.columns(2, gap="large")
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")

@@ -12,6 +12,7 @@ from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import selection
+from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
 from probing.ui.live import headline
 from probing.ui.live.selection import SCALES, LiveSelection
@@ -51,7 +52,7 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
     colours = {name: colour for name, colour in view.colours.items() if name in models}
     for name in models:
         if name not in colours:
-            free = [theme.MODEL_COLOURS.get(name, ""), *theme.PALETTE]
+            free = [usual_colour(name), *theme.PALETTE]
             colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
     return colours
 
@@ -78,11 +79,14 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
     st.markdown(joined("  \n", says), help=headline.HELP)
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
     _grids(view, got, stamp, suffix)
-    st.markdown("#### Tokens by layer")
+    if not suffix:
+        view.contents.links()
+    view.contents.section("Tokens by layer", linked=not suffix)
     _followed(view, got, stamp, suffix)
-    st.markdown("#### Entropy by layer")
+    view.contents.section("Entropy by layer", linked=not suffix)
     _entropy(view, got, stamp, suffix)
-    st.markdown("#### The sentence as the model reads it" if len(got) == 1 else "#### The sentence as the models read it")
+    reads = "model reads" if len(got) == 1 else "models read"
+    view.contents.section(f"The sentence as the {reads} it", linked=not suffix)
     read: dict[tuple[str, ...], list[str]] = {}
     for one in got:
         read.setdefault(one.pieces, []).append(view.label(one.model))

@@ -35,7 +35,7 @@ def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
     where = selection.of(LiveSelection).replaced
     if not where:
         return
-    st.markdown("#### Restore base layers")
+    view.contents.section("Restore base layers")
     offered = live_models.choices()
     one, base = next(((one, base) for one in asked if (base := live_models.base_of(one.choice)) in offered), (asked[0], ""))
     choice, question = one.choice, one.question

@@ -42,7 +42,7 @@ def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, 
     behaviour = selection.of(LiveSelection).behaviour
     if not behaviour:
         return
-    st.markdown("#### The same sentence, changed")
+    view.contents.section("The same sentence, changed")
     first = next(iter(answers.values()))
     changed = _change(view, behaviour, first)
     if changed.text is None:
