@@ -5,8 +5,8 @@ import pandas as pd
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import whole_numbers
 
-#: Longer sentences fill more than a line of a telephone.
-_SHORT = 48
+#: Three sentences of this length fit beside each other, and each on a line of a telephone.
+_SHORT = 34
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
