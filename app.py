@@ -4,14 +4,14 @@ import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.home import ask, forgetting, known, overview
-from probing.ui.widgets import blocks
 
 view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
 st.markdown("Every layer of a language model fills the gap in a sentence. Choose an example, or type a sentence of your own.")
 ask.draw(view)
+view.contents.links()
 known.draw(view)
 forgetting.draw(view)
-overview.ways()
+overview.ways(view)
 overview.notable(view)
-blocks.small_model_note(view.chosen.models)
 overview.snapshot(view)
+view.contents.end()

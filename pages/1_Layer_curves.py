@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.curves import curve
 from probing.ui.frame import page
-from probing.ui.widgets import blocks
 
 view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
 st.markdown(
@@ -14,4 +13,3 @@ st.markdown(
 curve.controls(view)
 points = curve.draw(view)
 curve.choose_point(view, points)
-blocks.small_model_note(view.chosen.models)

@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.relations import forgotten, overview
-from probing.ui.widgets import blocks
 
 view = page.open_page("relations", "Relations", "Which kinds of knowledge come early, late, and are forgotten")
 st.markdown(
@@ -17,4 +16,4 @@ overview.draw_map(view, points)
 overview.draw_curves(view, points)
 forgotten.draw_models(view)
 forgotten.draw_relations(view)
-blocks.small_model_note([view.chosen.model])
+view.contents.end()

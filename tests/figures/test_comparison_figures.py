@@ -5,15 +5,16 @@ import itertools
 import pandas as pd
 import pytest
 
-from probing.figures import theme
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 
+from .colours import colours_of
+
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
-COLOURS = theme.model_colours([BASE, MODEL, CONTROL])
+COLOURS = colours_of(BASE, MODEL, CONTROL)
 COUNTS = {"kept": 60, "lost": 40, "gained": 20, "never": 880, "relocated": 15, "suppressed": 12, "displaced": 8, "erased": 5}
 
 
@@ -157,11 +158,3 @@ def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is
 )
 def test_without_numbers_there_are_words(figure):
     assert any(note.text for note in figure().layout.annotations)
-
-
-def test_every_model_of_the_family_has_a_colour_of_its_own_and_none_means_two_things():
-    assert len(set(theme.MODEL_COLOURS.values())) == len(theme.MODEL_COLOURS) >= 8
-    assert not set(theme.MODEL_COLOURS.values()) & {*theme.PART_COLOURS.values(), *theme.PROBE_SET_COLOURS.values()}
-    colours = theme.model_colours([*theme.MODEL_COLOURS, "a", "b", "c"])
-    assert len(set(colours.values())) == len(colours)
-    assert list(theme.model_colours(["zeta", CONTROL, BASE, "alpha"])) == [BASE, CONTROL, "alpha", "zeta"]

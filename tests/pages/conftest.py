@@ -54,7 +54,7 @@ def own_snapshot(planted_snapshots, tmp_path) -> Path:
 
 def words(app: AppTest) -> str:
     """All text on the page outside the sidebar's navigation."""
-    kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
+    kinds = ("title", "header", "markdown", "caption", "info", "warning", "error", "success", "code")
     return "\n".join(str(one.value) for kind in kinds for one in getattr(app, kind))
 
 

@@ -31,7 +31,7 @@ CHOSEN = {
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
         behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
     ),
-    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", figure=4),
+    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4),
     "methods": MethodsSelection(),
 }  # fmt: skip
 #: The fields in links of version 0.2.
@@ -44,7 +44,7 @@ LINKED = {
     "compare": "tuned versus_model head probe_set k never exposures in_subject",
     "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
     "other_name replaced live_base",
-    "reproduction": "family family_head figure",
+    "reproduction": "family family_head paper_tab figure",
     "methods": "",
 }
 

@@ -36,7 +36,7 @@ _FIRST = ("label", "kept", "lost", "gained", "base_value", "value", "difference"
 def draw_flow(view: View, pair: Pair) -> None:
     """Transitions and fates as a flow; every part opens its facts, by a click and by a link."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
-    st.markdown("### Kept, gained, lost")
+    view.contents.section("Kept, gained, lost")
     table = view.report(transitions, pair.frame, (k,))
     if table.empty or not int(table["n"].iloc[0]):
         st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
@@ -127,7 +127,7 @@ def draw_family(view: View, pair: Pair) -> None:
     together, k = family(view, pair), view.chosen.k
     if together.empty:
         return
-    st.markdown("### Which model forgets most?")
+    view.contents.section("Which model forgets most?")
     table = view.report(transitions, together, (k,))
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))

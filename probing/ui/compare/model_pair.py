@@ -157,7 +157,7 @@ def draw_badge(view: View, pair: Pair) -> None:
 def draw_curves(view: View, pair: Pair) -> None:
     """Both curves by layer and their paired difference."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
-    st.markdown("### Layer by layer")
+    view.contents.section("Layer by layer")
     table = view.report(paired_by_layer, *pair.run_ids, k)
     if table.empty:
         st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")

@@ -24,7 +24,7 @@ def draw(view: View) -> None:
         return
     table = view.report(transitions, together, (k,))
     table = table[table["kept"] + table["lost"] > 0]
-    st.header("What fine-tuning cost")
+    view.contents.section("What fine-tuning cost")
     if table.empty:
         st.info("The base knows no fact under these filters. Loosen them in the sidebar.")
         return

@@ -50,7 +50,7 @@ def totals(view: View) -> pd.DataFrame:
 
 def draw(view: View) -> None:
     """The headline with its yardsticks, and the bars."""
-    st.header("What it knows beyond guessing")
+    view.contents.section("What it knows beyond guessing")
     table = totals(view) if len(view.overlaid) else pd.DataFrame({"total": []})
     if table["total"].isna().all():
         st.info("No facts are left under these filters. Loosen them in the sidebar.")

@@ -24,7 +24,7 @@ def notable(view: View) -> None:
             break
     else:
         return
-    st.header("Facts worth looking at")
+    view.contents.section("Facts worth looking at")
     known, lost = st.columns(2, gap="large")
     for place, kind, title in (
         (known, "known at the last layer", "Facts it knows"),
@@ -78,9 +78,9 @@ def snapshot(view: View) -> None:
         blocks.table_with_download(runs[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
 
 
-def ways() -> None:
+def ways(view: View) -> None:
     """Where to go."""
-    st.header("Where to go")
+    view.contents.section("Where to go")
     first, second = st.columns(2, gap="large")
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")

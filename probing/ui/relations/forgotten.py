@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures import theme
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
@@ -26,7 +25,7 @@ _FIRST = ("label", "last", "best_inner", "best_layer", "drop", "caption", "autho
 
 def draw_models(view: View) -> None:
     """Forgotten relations of every model at every k (Table 2 of the paper)."""
-    st.markdown("### Forgotten relations")
+    view.contents.section("Forgotten relations")
     chosen, definition = view.chosen, selection.of(RelationsSelection).definition
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     selection.bound(
@@ -40,7 +39,7 @@ def draw_models(view: View) -> None:
             icon=":material/info:",
         )
         return
-    wide = by_model(table, definition, list(theme.model_colours(view.runs["model"])))
+    wide = by_model(table, definition, list(view.colours))
     models = list(wide["model"])
     key = f"relations.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
@@ -91,7 +90,7 @@ def draw_relations(view: View) -> None:
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
         return
-    st.markdown(filled("#### {model}, relation by relation", model=chosen.model))
+    st.markdown(filled("### {model}, relation by relation", model=chosen.model))
     lost = table[table[definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
         st.markdown(

@@ -116,7 +116,7 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
     points = points.dropna(subset=["value"])
     if points.empty:
         return
-    st.markdown("### Some relations through the layers")
+    view.contents.section("Some relations through the layers")
     rows = points.sort_values("label").drop_duplicates("relation")
     labels = {row.relation: f"{row.label} ({row.cardinality})" if row.cardinality else str(row.label) for row in rows.itertuples()}
     shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MOST_LINES] or _telling(points)

@@ -108,7 +108,7 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
 def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     runs = gathered.runs[(gathered.runs["objective"] == BASE) & (gathered.runs["probe_set"] == "trex")]
     if runs.empty:
-        st.info(filled("{base} was not probed on T-REx with these heads.", base=gathered.family.base))
+        st.info(filled("{base} was not probed on T-REx with these heads.", base=view.called(gathered.family.base)))
         return
     table = view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1)
     table = table[table["relation"].isin(figure.relations)]
