@@ -11,5 +11,7 @@ st.markdown(
     "ranking of the whole vocabulary. The curve shows for how many facts the right word stands at the top."
 )
 curve.controls(view)
-points = curve.draw(view)
+points = curve.points_of(view)
+curve.headline(view, points)
+curve.draw(view, points)
 curve.choose_point(view, points)

@@ -51,6 +51,30 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
     )
 
 
+def words(figure) -> dict[str, str]:
+    """What stands beside each block, by its name."""
+    texts = [trace.text[0].removeprefix("<b>").split("</b> ") for trace in figure.data if trace.mode == "text"]
+    return {name: text.replace("<br>", ", ") for name, text in texts}
+
+
+def test_every_share_in_the_flow_says_of_what_whether_or_not_the_rest_is_drawn():
+    said = words(flow())
+    assert said["known"] == "100, 10 % of all 1,000" and said["not known"] == "900, 90 %; 20 are drawn"
+    assert said["kept"] == "60, 60 % of known" and said["gained"] == "20, 2 % of not known" and said["erased"] == "5, 12 % of lost"
+    assert words(flow(never=True))["not known"] == "900, 90 % of all 1,000"
+    assert words(flow(True, gained=5))["gained"].endswith("&lt; 1 % of not known")
+    assert words(flow(True, gained=5))["never"].endswith("&gt; 99 % of not known")
+
+
+def test_models_are_called_by_their_labels():
+    figure = alluvial(COUNTS, base=BASE, model=MODEL, colours=COLOURS, labels={BASE: "Base", MODEL: "QA"})
+    assert [note.text for note in figure.layout.annotations][:2] == ["<b>Base</b>", "<b>QA</b>"]
+    bars = retention_bars(transitions(), k=1, colours=COLOURS, labels={MODEL: "QA", BASE: "Base"}, controls=(CONTROL,))
+    assert bars.layout.yaxis.ticktext[0] == "QA"
+    hover = [text for trace in bars.data for text in trace.hovertext or () if "<b>QA</b>" in text]
+    assert hover and all("that Base knows" in text for text in hover)
+
+
 def test_facts_that_neither_knows_are_drawn_when_asked_for():
     assert heights(flow(never=True))["not known"] == 900
     assert clickable(flow(never=True)) == set(COUNTS)
@@ -59,7 +83,7 @@ def test_facts_that_neither_knows_are_drawn_when_asked_for():
 def test_an_empty_part_is_left_out_of_the_flow():
     figure = flow(lost=0, relocated=0, suppressed=0, displaced=0, erased=0)
     assert clickable(figure) == {"kept", "gained"}
-    assert not any("lost went" in note.text for note in figure.layout.annotations)
+    assert not any("lost facts" in note.text for note in figure.layout.annotations)
 
 
 def test_blocks_of_a_column_do_not_overlap():

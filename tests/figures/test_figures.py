@@ -263,6 +263,6 @@ def test_a_grid_has_a_legend_of_its_colours():
 
 
 def test_a_legend_of_many_lines_leaves_the_curve_its_height():
-    few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 9))
-    assert many.layout.height - few.layout.height == 14 * 6
+    few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 12))
+    assert many.layout.height - few.layout.height == 14 * 9
     assert many.layout.legend.tracegroupgap == 0, "a gap for every line makes it twice as high on a telephone"

@@ -171,7 +171,7 @@ def test_the_curve_page_counts_what_the_store_holds(visit):
 
 def test_the_facts_behind_a_point_are_one_link_away(visit):
     app = visit("layer_curves")
-    app.select_slider(key="layer_curves.layer").set_value(1).run()
+    app.select_slider(key="layer_curves.point_layer").set_value(1).run()
     assert "at layer 1" in words(app)
     links = [link.proto for link in app.get("page_link")]
     assert any(link.label == "Show these facts" and "at_layer=1" in link.query_string for link in links)

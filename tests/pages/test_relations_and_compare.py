@@ -1,68 +1,12 @@
 """The pages Relations and Compare models on a store in which the fate of every fact is planted."""
 
-import json
-from collections.abc import Callable
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import PAGES, ROOT, words
+from tests.pages.conftest import words
+from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import PlantedRun, plant_runs
 
-#: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last layer.
-FATES = {
-    0: ("kept", (300, 20, 5, 1)),
-    1: ("relocated", (300, 20, 1, 50)),
-    2: ("suppressed", (300, 200, 60, 50)),
-    3: ("displaced", (300, 80, 200, 250)),
-    4: ("erased", (300, 200, 200, 250)),
-    5: ("erased", (300, 250, 200, 250)),
-    6: ("gained", (300, 200, 20, 1)),
-    7: ("never", (300, 200, 200, 250)),
-    8: ("never", (300, 200, 200, 250)),
-    9: ("never", (300, 200, 200, 250)),
-}
 COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "erased": 2}
-
-
-def base_rank(number: int, layer: int) -> int:
-    return 1 if number < 6 and layer >= 2 else 200
-
-
-def tuned_rank(number: int, layer: int) -> int:
-    return FATES[number][1][layer]
-
-
-FAMILY = (
-    PlantedRun(rank=base_rank),
-    PlantedRun(model="nesia-mini-qa-squad-1", base="nesia-mini", objective="QA-SQuAD-1", rank=tuned_rank),
-    PlantedRun(model="nesia-mini-control", base="nesia-mini", objective="control", rank=base_rank),
-)
-
-
-@pytest.fixture(scope="module")
-def family(tmp_path_factory):
-    return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
-
-
-@pytest.fixture
-def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
-    """Opens a page on the planted family."""
-
-    def opened(page: str, snapshot=family, **query) -> AppTest:
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page]) if page != "home" else None
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return opened
-
-
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
 def links(app) -> dict[str, str]:
@@ -86,7 +30,8 @@ def test_the_relations_page_maps_every_relation_and_layer(look):
     shares = points[points["layer"] == 3].set_index("relation")["value"]
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
     assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
-    assert "**2** of 3 relations" in words(app) and "by **layer 2** of 3" in words(app)
+    # Both known relations have their onset at layer 2: neither is half known at the middle layer, 1, nor unknown until the last.
+    assert "knows facts of 2 relations. **0** of these are known" in words(app) and "**0** only at the last, 3" in words(app)
 
 
 def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_away(look):

@@ -46,3 +46,27 @@ def paired_layers(
         """,
         {"first": first, "second": second, "k": int(k), **filters(exposures, answer_in_subject)},
     )
+
+
+def paired_majority(
+    db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> tuple[int, int]:
+    """How many facts two runs share, and how many of them have the most frequent answer of their relation.
+
+    The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table ``majority``.
+    """
+    found = db.query(
+        f"""
+        WITH answers AS (
+            SELECT k.relation AS asked, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
+            FROM known k JOIN facts f ON f.fact_id = k.fact_id WHERE k.run_id = $second GROUP BY k.relation, f.object
+        )
+        SELECT count(*) AS n, count(*) FILTER (f.object = m.object) AS hits
+        FROM known k
+        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = k.fact_id
+        JOIN answers m ON m.asked = k.relation AND m.place = 1
+        WHERE k.run_id = $second AND k.fact_id IN (SELECT fact_id FROM known WHERE run_id = $first) AND {KEPT}
+        """,
+        {"first": first, "second": second, **filters(exposures, answer_in_subject)},
+    )
+    return int(found["n"].iloc[0]), int(found["hits"].iloc[0])

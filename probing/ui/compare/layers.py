@@ -14,6 +14,7 @@ from probing.reports.learned import scores as task_scores
 from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.ui.compare.flow import family
 from probing.ui.compare.model_pair import Pair, family_stamp
+from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -28,8 +29,10 @@ def draw_answers(view: View, pair: Pair) -> None:
         return
     view.contents.section("What they answer instead")
     blocks.figure(
-        drawing(answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
-        stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
+        drawing(
+            answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"]),
+            labels=yardsticks.labels(view),
+        ), table=table, stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
         caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts.",
         alt="Share of each kind of first token by layer, for both models",
     )  # fmt: skip
@@ -62,7 +65,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     left, right = st.columns([3, 2])
     with left:
         blocks.figure(
-            drawing(weight_lines, drift, colours=view.colours, controls=view.controls), table=drift,
+            drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
             caption="How far each layer's weights moved, in per cent of their length in the base.",
@@ -74,7 +77,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     points = drift_and_loss(drift, lost)
     with right:
         blocks.figure(
-            drawing(drift_against_loss, points, k=k, colours=view.colours), table=points,
+            drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
             caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
             alt="Mean change of weights against share of facts lost, one point a model",
@@ -97,7 +100,8 @@ def draw_early_exit(view: View, pair: Pair) -> None:
     }
     shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
     blocks.table_with_download(
-        shown, stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
+        shown, shown=shown.assign(model=shown["model"].map(view.label)),
+        stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
         column_config={
             **percent, "n": st.column_config.NumberColumn("facts", help="Facts that were scored."),
             "p_value": st.column_config.NumberColumn("p", format="%.2g"), "model": st.column_config.TextColumn(pinned=True),

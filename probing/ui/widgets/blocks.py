@@ -87,7 +87,8 @@ def table_with_download(
         **options: others of ``st.dataframe``, ``column_order`` above all.
     """
     top = (table if shown is None else shown).head(MOST_ROWS)
-    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top, column_config), **options)
+    written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
+    st.dataframe(written, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     st.download_button(
         "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
         key=f"{name}.csv", on_click="ignore", icon=":material/download:",
