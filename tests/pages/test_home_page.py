@@ -30,7 +30,7 @@ def values(column) -> list:
 
 
 def headings(app) -> list[str]:
-    return [header.value for header in app.header]
+    return [header.value.replace("\\", "") for header in app.header]
 
 
 def said(app) -> str:

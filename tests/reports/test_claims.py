@@ -303,7 +303,7 @@ def test_models_that_learned_or_have_no_stored_score_are_judged():
 def test_the_first_claims_null_says_how_much_of_the_inner_gain_the_subject_explains():
     measured = totals().assign(inner_n=1000, inner_own=40, inner_swapped=30)
     found = judged("inner layers hold knowledge", evidence(total=measured))
-    assert "T-REx: the base 4.0 own, 3.0 swapped, so the subject explains 25 per cent of this gain; QA-SQuAD-1 4.0 own" in found.null
+    assert "T-REx: the base 4.0 own, 3.0 swapped (25 per cent); QA-SQuAD-1 4.0 own" in found.null
     assert "The paper has no such control." in found.null
     assert "inner_swapped" in found.table
     assert "no such control" in judged("inner layers hold knowledge", WHOLE).null

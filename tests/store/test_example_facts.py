@@ -3,7 +3,7 @@
 import pytest
 
 from probing.store.database import open_database
-from probing.store.knowledge.example_facts import commonest_answer, example_facts
+from probing.store.knowledge.one_fact import commonest_answer, example_facts
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
 FACTS = planted_facts("trex")

@@ -50,14 +50,14 @@ def _null(table: pd.DataFrame) -> str:
     unknown = f" Not measured for {len(table) - len(measured)} of {len(table)}." if len(measured) < len(table) else ""
     return (
         "Of the facts that the last layer misses with both prompts, some inner layer puts the answer first for so many per cent, asked "
-        f"with their own subject and with a swapped one. {' '.join(cells)}{unknown} What the subject does not explain is guessing. The "
-        "paper has no such control."
+        "with their own subject and with a swapped one. In brackets: how much of this gain the subject explains. "
+        f"{' '.join(cells)}{unknown} What the subject does not explain is guessing. The paper has no such control."
     )
 
 
 def _against(row) -> str:
     own, swapped = int(row.inner_own), int(row.inner_swapped)
-    part = f", so the subject explains {100 * max(own - swapped, 0) / own:.0f} per cent of this gain" if own else ""
+    part = f" ({100 * max(own - swapped, 0) / own:.0f} per cent)" if own else ""
     return f"{points(own / row.inner_n)} own, {points(swapped / row.inner_n)} swapped{part}"
 
 

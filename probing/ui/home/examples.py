@@ -6,9 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from probing.store.knowledge.example_facts import commonest_answer, example_facts
+from probing.store.knowledge.one_fact import commonest_answer, example_facts, fact_predictions
 from probing.store.knowledge.one_fact import fact as fact_of
-from probing.store.knowledge.one_fact import fact_predictions
 from probing.ui.facts.running_example import rocky
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_order
