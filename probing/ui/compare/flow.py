@@ -45,8 +45,7 @@ def draw_flow(view: View, pair: Pair) -> None:
         return
     row = table.iloc[0]
     called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
-    _sentence(row, *called, k)
-    _beside(view, pair)
+    _sentence(row, called, k, _beside(view, pair))
     selection.bound(st.toggle, filled("Draw the {never:,} facts that neither knows", never=int(row["never"])), "never", view.page)
     here = of_pair(view, pair)
 
@@ -85,14 +84,17 @@ def draw_flow(view: View, pair: Pair) -> None:
         )
 
 
-def _sentence(row: pd.Series, base: Markdown, model: Markdown, k: int) -> None:
+def _sentence(row: pd.Series, called: tuple[Markdown, Markdown], k: int, beside: Markdown) -> None:
+    base, model = called
     known = int(row["kept"] + row["lost"])
     loss = filled(", **{share:.0f} %**,", share=row["lost"] / known * 100) if known else ""
     st.markdown(
         filled(
             "At the last layer {base} knows {known:,} of the {n:,} facts that both were asked (rank ≤ {k}). "
             "{model} keeps **{kept:,}**, loses **{lost:,}**{loss} and "
-            "gains **{gained:,}**: a difference of {difference:+.1f} points ({low:+.1f} to {high:+.1f}; exact McNemar p {p}).",
+            "gains **{gained:,}**: a difference of {difference:+.1f} points ({low:+.1f} to {high:+.1f}; exact McNemar p {p}). "
+            "{beside}",
+            beside=beside,
             base=base,
             known=known,
             k=k,
@@ -121,11 +123,11 @@ def _sentence(row: pd.Series, base: Markdown, model: Markdown, k: int) -> None:
         )
 
 
-def _beside(view: View, pair: Pair) -> None:
+def _beside(view: View, pair: Pair) -> Markdown:
     """How many of the same facts the majority answer and the swapped subjects give; nothing where the last layers have no row together."""
     layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
     if layers.empty or pair.base["layers"] != pair.model["layers"]:
-        return
+        return Markdown("")
     row = layers.iloc[-1]
     words = []
     if pd.notna(row["majority"]):
@@ -148,7 +150,7 @@ def _beside(view: View, pair: Pair) -> None:
             )
     if given:
         words.append(filled("Asked about a swapped subject, {given}.", given=joined("; ", given)))
-    st.markdown(joined(" ", words))
+    return joined(" ", words)
 
 
 def family(view: View, pair: Pair) -> pd.DataFrame:
