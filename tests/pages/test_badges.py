@@ -14,6 +14,7 @@ from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets.learned import MARKS
 from tests.pages.conftest import PAGES, ROOT
+from tests.pages.test_headlines import OF_THE_PAPER
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 TUNED = "nesia-mini-qa-squad-2"
@@ -30,6 +31,8 @@ LINKS: dict[str, list[dict]] = {
 }
 SENTENCES = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success")
 MENUS = ("selectbox", "multiselect")
+#: What a figure's stamp begins with: provenance, with full names.
+STAMP = "BERTnesia Explorer ·"
 #: What has to follow a name, whatever markup ends before it.
 _SAID = r"[*_\s]*(?:" + "|".join([r":\w+-badge\[", *(re.escape(sign.strip()) for sign in MARKS.values())]) + ")"
 
@@ -56,11 +59,11 @@ def names(cache) -> list[str]:
 
 
 def unmarked(text: str, names: list[str]) -> list[str]:
-    """The names in a text that neither a mark nor a badge follows; those in code are left out."""
+    """The names that neither a mark nor a badge follows anywhere in a text; those in code are left out."""
     words = re.sub(r"(`+).*?\1", " ", text, flags=re.DOTALL)
     words = re.sub(r"\\(.)", r"\1", words)
-    name = "|".join(map(re.escape, names))
-    return [found[0] for found in re.finditer(rf"(?<![\w-])(?:{name})(?![\w-])(?!{_SAID})", words)]
+    every = [found[0] for found in re.finditer(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])", words)]
+    return [name for name in dict.fromkeys(every) if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])(?={_SAID})", words)]
 
 
 def drawn(part) -> list[str]:
@@ -77,7 +80,8 @@ def drawn(part) -> list[str]:
 def test_a_name_counts_as_marked_only_where_its_own_mark_follows():
     names = ["nesia-mini-qa-squad-1", "QA-1"]
     assert unmarked(r"nesia\-mini\-qa\-squad\-1 forgot", names) == ["nesia-mini-qa-squad-1"]
-    assert unmarked("QA-1, QA-1 ✓ and QA-12", names) == ["QA-1"]
+    assert unmarked("QA-1 and QA-12 ✓", names) == ["QA-1"]
+    assert unmarked("QA-1 ✓ loses more than QA-12; QA-1 gains little", names) == [], "a passage says it once"
     assert unmarked("**QA-1** :green-badge[task learned], QA-1 ✗, *QA-1 ?*, `QA-1`", names) == []
 
 
@@ -91,10 +95,12 @@ def test_a_fine_tuned_model_is_named_with_its_badge(page, query, cache, names, m
         app.query_params[name] = value
     app.run()
     assert not app.exception
-    found = [(kind, str(one.value)) for kind in SENTENCES for one in getattr(app, kind) if unmarked(str(one.value), names)]
+    said = [(kind, str(one.value)) for kind in SENTENCES for one in getattr(app, kind)]
+    found = [(kind, text) for kind, text in said if not any(words in text for words in OF_THE_PAPER) and unmarked(text, names)]
     found += [(kind, option) for kind in MENUS for one in getattr(app, kind) for option in one.options if unmarked(option, names)]
     figures = [drawn(json.loads(chart.proto.spec)) for chart in app.get("plotly_chart")]
-    found += [("figure", word) for words in figures for word in words if unmarked(word.replace("<br>", ""), names)]
+    shown = [word.replace("<br>", "") for words in figures for word in words if not word.startswith(STAMP)]
+    found += [("figure", word) for word in shown if unmarked(word, names)]
     assert found == []
 
 

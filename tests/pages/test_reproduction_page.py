@@ -261,7 +261,7 @@ def test_a_claim_names_the_models_that_it_needs_with_what_became_of_their_task(a
     found = [line for line in needed if ":red-badge[trained, not learned]" in line]
     assert len(found) == sum("QA-SQuAD-2" in rule.needs for rule in RULES.values()) == 3
     assert all(re.search(r"squad-2 :red-badge\[trained, not learned\]", line, re.IGNORECASE) for line in found), found
-    assert "QA-SQuAD-2 has not learned its task (F1 50.0 per cent, never an answer 50.0)" in text
+    assert "QA-SQuAD-2 ✗ has not learned its task (F1 50.0 per cent, never an answer 50.0)" in text
     rows = [frame.value["row"] for frame in as_it_opens.dataframe if "row" in frame.value]
     assert all("QA-SQuAD-2 ✗" in set(row) for row in rows)
 

@@ -20,7 +20,7 @@ from probing.reports.reproduction.decisions import (
     some,
     verdict,
 )  # fmt: skip
-from probing.reports.reproduction.evidence import BASE, Evidence, Finding, intervals, points, ranged, set_named
+from probing.reports.reproduction.evidence import BASE, Evidence, Finding, beside_majority, intervals, points, ranged, set_named
 
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02
@@ -39,7 +39,8 @@ def early_agreement(evidence: Evidence) -> Finding:
     reached = (base["hits"] / base["n"]).groupby(base["layer"]).mean().max()
     words = (
         f"Largest difference from the base: {_widest(early)} up to layer {half}, {_widest(late)} after it "
-        f"({', '.join(dict.fromkeys(table['objective']))}). The base itself reaches {points(reached)} per cent by then."
+        f"({', '.join(dict.fromkeys(table['objective']))}). The base itself reaches {points(reached)} per cent by then"
+        f"{beside_majority(evidence)}."
     )
     together, apart = every(map(_close, intervals(early))), some(opposite(_close(one)) for one in intervals(late))
     return Finding(verdict(every([together, apart])), words, table)

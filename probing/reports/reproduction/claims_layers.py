@@ -6,7 +6,7 @@ import pandas as pd
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction import curve_shapes
 from probing.reports.reproduction.decisions import UNTESTED, Interval, at_least, at_most, between, every, more, verdict
-from probing.reports.reproduction.evidence import BASE, Evidence, Finding, intervals, named, points, ranged, set_named
+from probing.reports.reproduction.evidence import BASE, Evidence, Finding, beside_majority, intervals, named, points, ranged, set_named
 
 #: The paper's 17 to 60 per cent of its abstract, and what its Table 3 gives.
 INNER, INNER_OF_TABLE_3 = (0.17, 0.60), (0.15, 0.67)
@@ -27,7 +27,7 @@ def inner_layers(evidence: Evidence) -> Finding:
     wide = int(share.between(*INNER_OF_TABLE_3).sum())
     low, high = table.loc[share.idxmin()], table.loc[share.idxmax()]
     base = share[table["objective"] == BASE]
-    mean = f" The base's mean is {points(base.mean())} per cent." if len(base) else ""
+    mean = f" The base's mean is {points(base.mean())} per cent; what inner layers find by chance is part of it." if len(base) else ""
     words = (
         f"{points(share.min())} per cent ({named(low['objective'])}, {set_named(low['probe_set'])}) to {points(share.max())} "
         f"({named(high['objective'])}, {set_named(high['probe_set'])}). Of {len(share)} intervals {answers.count(True)} lie inside 17 to "
@@ -98,7 +98,7 @@ def exponential_growth(evidence: Evidence) -> Finding:
     start = 2 * int(curve.layers.max()) // 3
     late = curve.since(start)
     table = pd.DataFrame({"layer": late.layers, "value": late.values})
-    words = f"P@1 from layer {start} on: {', '.join(points(value) for value in late.values)} per cent."
+    words = f"P@1 from layer {start} on: {', '.join(points(value) for value in late.values)} per cent{beside_majority(evidence)}."
     if len(late.values) < 4 or (late.values <= 0).any():
         return Finding(UNTESTED, f"{words} Four layers with some right answer are needed.", table)
     rise, bend = (curve_shapes.interval(one(late.values[None]), one(late.drawn)) for one in (curve_shapes.smallest_rise, curve_shapes.bend))

@@ -147,6 +147,15 @@ def set_named(probe_set: str) -> str:
     return PROBE_SETS.get(probe_set, probe_set)
 
 
+def beside_majority(evidence: Evidence) -> str:
+    """What the majority answer gives of the base's T-REx facts, to follow a macro P@1; nothing where it is not known."""
+    table = evidence.total
+    if "majority" not in table:
+        return ""
+    row = table[table["objective"].eq(BASE) & table["probe_set"].eq("trex") & table["k"].eq(1) & table["average"].eq("macro")]
+    return "" if row["majority"].isna().all() else f"; the majority answer gives {points(row['majority'].iloc[0])}"
+
+
 def points(share: float | None) -> str:
     """A share in per cent with one place, or a dash."""
     return "–" if share is None or pd.isna(share) else f"{round(100 * share, 1) + 0.0:.1f}"

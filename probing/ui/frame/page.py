@@ -233,7 +233,7 @@ def _full_names(view: View) -> None:
     """The full names of models that have a shorter one here, as tables, links and the command line have them."""
     if shorter := {model: name for model, name in view.names.items() if name != model}:
         with st.popover("Full model names", icon=":material/badge:", type="tertiary"):
-            lines = (filled("- **{name}**: {model}", name=shorter[model], model=code(model)) for model in view.colours if model in shorter)
+            lines = (filled("- {name}: {model}", name=view.called(model), model=code(model)) for model in view.colours if model in shorter)
             st.markdown(joined("\n", lines))
 
 

@@ -1,5 +1,6 @@
 """The claims of the paper's text: a card each, with its rule, our numbers, and what the rule says of both ours and the paper's."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -67,9 +68,9 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
     with st.container(border=True):
         st.markdown(filled("**{says}** :gray[{where}]", says=claim.says, where=claim.where))
         st.badge(escape(judged.verdict), icon=icon, color=colour)  # type: ignore[arg-type]
-        st.markdown(filled("**Here.** {numbers}", numbers=judged.numbers))
+        st.markdown(filled("**Here.** {numbers}", numbers=_marked(view, gathered, judged.numbers)))
         if judged.null:
-            st.markdown(filled("**Beside it, the swapped subject.** {null}", null=judged.null))
+            st.markdown(filled("**Beside it, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
         if models := [gathered.family.members[one] for one in RULES[claim.name].needs if one in gathered.family.members]:
             st.markdown(filled("**Models that it needs.** {models}", models=joined(", ", map(view.called, models))))
         st.markdown(
@@ -86,6 +87,13 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
                 )
         page, label, changes = _view_of(claim.name, gathered)
         navigation.link(page, escape(label), **changes)
+
+
+def _marked(view: View, gathered: Gathered, text: str) -> str:
+    """A text in which every objective of the family is the name of its model, with the mark that says whether it learned its task."""
+    names = {objective: view.label(model) for objective, model in gathered.family.members.items() if objective != BASE}
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], text) if names else text
 
 
 def _of_paper(paper: Finding) -> str:
