@@ -24,13 +24,13 @@ def view():
 
 def test_every_verdict_has_a_mark_and_a_badge():
     assert set(MARKS) == set(BADGES) == set(Verdict.__args__)
-    assert mark("qa", "learned") == " ✓" and badge("not learned") == " :red-badge[trained, not learned]"
+    assert mark("qa", "learned") == " ✓" and badge("qa", "not learned") == " :red-badge[trained, not learned]"
 
 
 def test_a_base_has_neither_and_a_control_whose_name_says_so_has_a_badge_only():
-    assert mark("base", None) == badge(None) == ""
+    assert mark("base", None) == badge("base", None) == ""
     assert mark("a-Control", "control") == "" and mark("more", "control") == " (control)"
-    assert badge("control") == " :gray-badge[control]"
+    assert badge("more of the same", "control") == " :gray-badge[control]" and badge("nesia-mini-control", "control") == ""
 
 
 def test_the_key_explains_the_marks_that_are_there_and_no_others(view):

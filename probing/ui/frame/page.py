@@ -108,7 +108,7 @@ class View:
 
     def called(self, model: str) -> Markdown:
         """A model in a sentence; a badge says whether a fine-tuned one learned its task."""
-        return escape(self._name(model)) + badge(self.verdicts.get(model))
+        return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model))
 
     @property
     def exposures(self) -> tuple[str, ...] | None:

@@ -55,12 +55,16 @@ class Marked(Protocol):
 
 def mark(name: str, verdict: Verdict | None) -> str:
     """What the name of a model ends with; ``""`` for a base, and for a control whose name says so."""
-    return "" if verdict is None or (verdict == "control" and "control" in name.lower()) else MARKS[verdict]
+    return "" if verdict is None or _says_so(name, verdict) else MARKS[verdict]
 
 
-def badge(verdict: Verdict | None) -> Markdown:
-    """What follows the name of a model in a sentence; ``""`` for a base."""
-    return Markdown("") if verdict is None else Markdown(" ") + BADGES[verdict]
+def badge(name: str, verdict: Verdict | None) -> Markdown:
+    """What follows the name of a model in a sentence; ``""`` for a base, and for a control whose name says so."""
+    return Markdown("") if verdict is None or _says_so(name, verdict) else Markdown(" ") + BADGES[verdict]
+
+
+def _says_so(name: str, verdict: Verdict) -> bool:
+    return verdict == "control" and "control" in name.lower()
 
 
 def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
