@@ -9,10 +9,12 @@ import sys
 from urllib.parse import parse_qs
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact
 from probing.ui.home.examples import layers_in_words
+from probing.ui.home.known import beyond_words
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import ROOT, words
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
@@ -271,6 +273,39 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
     swapped = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[4] == 1}
     assert f"some inner layer finds **{100 * len(own) / len(missed):.1f} %**" in line
     assert f"with a swapped subject {100 * len(swapped) / len(missed):.1f} %:" in line
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((1.14, 0.7, 1.5), "it is **1.1 points above** the commonest answer (95 % interval 0.7 to 1.5)"),
+        ((-2.3, -2.7, -1.9), "it is **2.3 points below** the commonest answer (95 % interval 1.9 to 2.7)"),
+        ((0.1, -0.3, 0.5), "it is **not clearly different** from the commonest answer (-0.3 to +0.5 points, 95 % interval)"),
+    ],
+)
+def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
+    names = [f"above_{name}{end}" for name in ("majority", "swapped") for end in ("", "_low", "_high")]
+    row = pd.Series([*(point / 100 for point in (*ends, 18.1, 17.5, 18.6))], index=names)
+    of_subject = "**18.1 points** of what it gives come from the subject (95 % interval 17.5 to 18.6)"
+    assert beyond_words(row) == f" So {expected}; {of_subject}."
+    assert beyond_words(row.where(~row.index.str.contains("majority"))) == f" So {of_subject}."
+    chance = row.where(~row.index.str.contains("majority")).replace({0.175: -0.001})
+    assert "none of it clearly comes from the subject (-0.1 to +18.6 points" in beyond_words(chance)
+    assert beyond_words(row.where(row > 1)) == ""
+
+
+def test_the_headline_holds_its_number_against_both_yardsticks_and_says_what_the_share_of_inner_layers_is_of(visit):
+    line = next(text.value.replace("\\", "") for text in visit("home").markdown if "gives the right word for" in text.value)
+    assert " the commonest answer (" in line and "from the subject (" in line
+    assert "the last layer misses with its own and with the swapped subject, some inner layer finds" in line
+    assert re.search(r"some inner layer finds \*\*[\d.]+ %\*\* over all facts;", line)
+
+
+@pytest.mark.parametrize("minus", ["value", "majority", "swapped"])
+def test_the_marks_on_models_are_explained_below_the_figures_that_name_them(look, minus):
+    captions = [text.value for text in look("home", home_minus=minus, models="nesia-mini,nesia-mini-qa-squad-1").caption]
+    found = [text for text in captions if "? cannot tell: too few test items" in text]
+    assert len(found) == 2, "the bars and what fine-tuning cost"
 
 
 @pytest.mark.parametrize(

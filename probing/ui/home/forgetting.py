@@ -10,9 +10,12 @@ from probing.reports.runs import pairs
 from probing.ui.frame import facts_link, navigation
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
+from probing.ui.home.known import with_key
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
+
+_CAPTION = "In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
 
 
 def draw(view: View) -> None:
@@ -35,8 +38,7 @@ def draw(view: View) -> None:
     blocks.figure(
         drawing(retention_bars, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
-        caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
-        "the facts.",
+        caption=with_key(view, _CAPTION, labels),
         alt="Kept, gained and lost by fine-tuned model",
         on_point=lambda point: facts_link.go(
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
