@@ -17,6 +17,7 @@ from probing.ui.home.examples import layers_in_words
 from probing.ui.home.known import beyond_words
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import ROOT, words
+from tests.pages.planted_family import FAMILY
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 HEADINGS = ["What it knows beyond guessing", "What fine-tuning cost", "Where to go", "Facts worth looking at"]
@@ -69,6 +70,7 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     kinds = order(app)
     first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "plotly_chart")]
     assert first == sorted(first) and kinds.count("text_input") == 1
+    assert app.text_input(key="home.sentence").label == "A sentence with a gap", "a name that is read aloud has no markup"
     assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
     assert headings(app) == HEADINGS
     assert len(figures(app)) == 3
@@ -195,7 +197,8 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     app.button[0].click().run()
     assert not app.exception and not app.warning
     assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
-    assert "The last layer of tiny says" in said(app) and "The right word" not in said(app)
+    assert "The right word" not in said(app)
+    assert re.search(r"\*\*tiny\*\* says \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as Live says it"
     cells = next(trace for trace in figures(app)[0]["data"] if trace.get("mode") == "text")
     assert len(cells["text"]) == 3 * (LAYERS + 1)
     query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
@@ -207,7 +210,7 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
 def test_the_first_of_several_gaps_is_answered_and_a_model_without_trained_heads_uses_its_own(on, tiny):
     app = on(PlantedRun(model="tiny", head="tied"), sentence="[MASK] is the capital of [MASK].")
     assert not app.exception and not app.warning
-    assert "at the first of 2 gaps" in said(app)
+    assert "This is the first of 2 gaps." in said(app)
     assert "has no trained tied heads here" in said(app)
 
 
@@ -336,3 +339,23 @@ def test_senseless_fields_of_a_link_are_left_aside(visit):
     assert not app.exception
     assert len([note for note in app.info if "makes no sense" in note.value]) == 2
     assert app.pills(key="home.examples").value == 1
+
+
+def test_the_cost_is_the_largest_and_the_smallest_loss_beside_what_a_guess_would_give(look, tmp_path):
+    other = PlantedRun(
+        model="nesia-mini-mlm-squad", base="nesia-mini", objective="MLM-SQuAD", rank=lambda number, layer: 1 if number < 5 else 200
+    )
+    kept = PlantedRun(
+        model="nesia-mini-ranking", base="nesia-mini", objective="ranking", rank=lambda number, layer: 1 if number < 3 else 200
+    )
+    app = look("home", snapshot=plant_runs(tmp_path / "three", [*FAMILY[:2], other, kept]))
+    line = next(text for text in said(app).split("\n") if "gives at its last layer" in text)
+    assert line.startswith("Of the 6 T-REx facts that")
+    plain = re.sub(r" :gray-badge\[.*?\]", "", line)
+    assert "the 3 fine-tuned models lose from **83 %** (QA-SQuAD-1) to **17 %** (MLM-SQuAD)" in plain
+    # Of facts 0 to 5 four have the commonest answer: 1, 2 and 3 were born in Paris, 4 speaks French.
+    assert "Of these 6 facts 4 have their relation's commonest answer" in line
+
+
+def test_of_other_ranks_than_1_home_names_no_guess_beside_the_cost(look):
+    assert "have their relation's commonest answer" not in said(look("home", k="10"))

@@ -18,11 +18,11 @@ from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 _CAPTION = (
-    "Solid, and the number beside the name: known at the last layer. Hatched: known at some inner layer only; whiskers: 95 % "
-    "interval of the total. A union over many layers grows by chance: the triangle is where the hatched part would end "
-    "if inner layers found only what they find with a swapped subject. The circle is the last layer asked about a swapped subject, on the facts that have one; the diamond is always giving the "
-    "relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many heads of the last layer: a "
-    "weaker control."
+    "Solid, and the number beside the name: known at the last layer. Hatched: known at some inner layer only; whiskers: 95 % interval of "
+    "the total. A union over many layers grows by chance: the triangle is where the hatched part would end if inner layers found only "
+    "what they find with a swapped subject. The circle is the last layer asked about a swapped subject, on the facts that have one; the "
+    "diamond is always giving the relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many "
+    "heads of the last layer: a weaker control."
 )
 #: Yardstick, as ``precision`` names its columns -> what it is in words, and the caption.
 _ABOVE = {
