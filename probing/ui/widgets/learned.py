@@ -81,6 +81,24 @@ def evidence(view: Marked, models: Iterable[str]) -> Markdown:
     return joined("\n", (filled("- {line}", line=_score_in_words(row)) for _, row in rows.iterrows()))
 
 
+def task_sentence(view: Marked, model: str, name: str) -> Markdown:
+    """The task score that the verdict on a model rests on beside its baseline, as a sentence; ``""`` where none is stored."""
+    table = view.learned
+    rows = table[(table["model"] == model) & table["value"].notna()]
+    if rows.empty:
+        return Markdown("")
+    row = rows.iloc[0]
+    baseline = (
+        filled("no baseline is stored")
+        if pd.isna(row["baseline"])
+        else filled("against a baseline of {share:.1f} % ({which})", share=100 * row["baseline"], which=row["baseline_name"])
+    )
+    return filled(
+        "{name}'s task score is {metric} {value:.1f} % ({low:.1f} to {high:.1f}), {baseline}.", name=name, metric=row["metric"],
+        baseline=baseline, **{end: 100 * row[end] for end in ("value", "low", "high")},
+    )  # fmt: skip
+
+
 def _score_in_words(row: pd.Series) -> Markdown:
     score = filled(
         "{model}: {metric} {value:.1f} % ({low:.1f} to {high:.1f}) over {n:,}",
