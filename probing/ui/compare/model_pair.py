@@ -261,9 +261,10 @@ def swapped_of(row: Mapping[str, Any], sides: Mapping[str, Markdown], number: Ca
     if not sizes:
         return Markdown("")
     given = {name: [number(row[f"{prefix}{name}"], n) for prefix, n in sizes.items()] for name in ("swapped", "matched")}
-    still = (filled("{who} **{given}**", who=sides[prefix], given=one) for prefix, one in zip(sizes, given["swapped"], strict=True))
+    called = [filled("{who} still gives" if not place else "{who}", who=sides[prefix]) for place, prefix in enumerate(sizes)]
+    still = (filled("{who} **{given}**", who=who, given=one) for who, one in zip(called, given["swapped"], strict=True))
     return filled(
-        "Right about a **swapped subject**: {still}, of the {n} facts that have one; about their own: {matched}.",
-        still=joined(", ", still), n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
+        "About a **swapped subject**, {still} of the {n} facts that have one; about their own, {matched}.",
+        still=joined(" and ", still), n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
         matched=joined(" and ", given["matched"]),
     )  # fmt: skip
