@@ -11,6 +11,7 @@ from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.questions import Question
 from probing.figures.tokens.token_grid import token_grid
+from probing.ui.facts import guesses
 from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.home import examples
@@ -91,7 +92,7 @@ def _stored(view: View, example: dict[str, Any]) -> None:
         ],
         columns=["layer", "place", "token", "probability", "framed"],
     )
-    words = examples.line(example, rows, examples.guess(view, example))
+    words = examples.line(example, rows, guesses.guess(view, example["fact_id"], example["run_id"]))
     _grid(
         view, tokens, view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
         caption=filled("{words} {reading}", words=words, reading=_READING), alt=f"Best words of every layer for: {example['prompt']}",

@@ -1,6 +1,6 @@
 """Whether a fine-tuned model learned its task, as a mark on its name, as a badge in a sentence, and as a table."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import pandas as pd
@@ -109,11 +109,12 @@ def _score_in_words(row: pd.Series) -> Markdown:
     return filled("{score}; {name}: {baseline:.1f} %", score=score, name=row["baseline_name"], baseline=100 * row["baseline"])
 
 
-def task_table(table: pd.DataFrame, *, stamp: Stamp, name: str) -> None:
+def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:
     """Shows task scores with intervals, baselines, verdicts and what each metric is.
 
     Args:
         table: of ``reports.learned.scores``.
+        label: what figures and menus call a model; its stored name stands in a column of its own.
         stamp, name: as ``blocks.table_with_download`` has them.
     """
     percent = {
@@ -122,10 +123,10 @@ def task_table(table: pd.DataFrame, *, stamp: Stamp, name: str) -> None:
     }
     table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
     blocks.table_with_download(
-        table, stamp=stamp, name=name, height="content",
+        table, shown=table.assign(id=table["model"], model=table["model"].map(label)), stamp=stamp, name=name, height="content",
         column_order=[
             "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
-            "objective", "base", "definition",
+            "objective", "base", "id", "definition",
         ],
         column_config={**_COLUMNS, **percent, "model": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip
