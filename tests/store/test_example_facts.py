@@ -77,10 +77,10 @@ def test_a_lost_fact_is_a_guess_where_one_of_the_layers_that_knew_it_gives_it_fo
         assert numbers(notable_facts(opened, run.run_id), "lost at the last layer") == [8], "layer 2 gives 9 with both subjects"
 
 
-def test_facts_worth_looking_at_show_each_answer_once_a_relation(tmp_path):
-    answers = ["paris"] * 4 + ["rome", "rome", "berlin", "rome"]
-    facts = tuple(Fact("trex", "P19", f"Person {n}", one, "[X] was born in [Y] .", f"Person {n} was born in [MASK] .")
-                  for n, one in enumerate(answers))  # fmt: skip
+def test_facts_worth_looking_at_show_each_answer_once_in_whatever_relations(tmp_path):
+    asked = {"P19": ["paris"] * 4 + ["rome", "rome", "berlin"], "P36": ["french", "french", "rome", "berlin"]}
+    facts = tuple(Fact("trex", relation, f"Person {n}", answer, "[X] is from [Y] .", f"Person {n} is from [MASK] .")
+                  for relation, answers in asked.items() for n, answer in enumerate(answers))  # fmt: skip
     run = PlantedRun(facts=facts, rank=lambda number, layer: 1, swapped=False)
     with open_database(plant_store(tmp_path, [run])) as opened:
         found = notable_facts(opened, run.run_id)

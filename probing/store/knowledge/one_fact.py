@@ -82,7 +82,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
     Facts that copying or guessing explains are passed over: those whose answer occurs in their subject, those whose answer is the
     most frequent one of their relation, and those whose answer a layer that is right gives for the swapped subject too (at the last
     layer, or of a lost fact at any layer that has it first). A run without swapped ranks is judged without them. As many relations as
-    possible are shown, and each answer once a relation.
+    possible are shown, and each answer once of each kind.
 
     Args:
         db: the database.
@@ -113,7 +113,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
             GROUP BY k.fact_id, k.relation, f.object, k.last_rank
             HAVING bool_and(coalesce(p.other_rank > 1, NOT m.swapped))
         ), once AS (
-            SELECT * FROM sure QUALIFY row_number() OVER (PARTITION BY kind, relation, object ORDER BY gold_logp DESC, fact_id) = 1
+            SELECT * FROM sure QUALIFY row_number() OVER (PARTITION BY kind, object ORDER BY gold_logp DESC, fact_id) = 1
         ), placed AS (
             SELECT *, row_number() OVER (PARTITION BY kind, relation ORDER BY gold_logp DESC, fact_id) AS in_relation FROM once
         ), chosen AS (
