@@ -283,7 +283,7 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
     [
         ((1.14, 0.7, 1.5), "it is **1.1 points above** the commonest answer (95 % interval 0.7 to 1.5)"),
         ((-2.3, -2.7, -1.9), "it is **2.3 points below** the commonest answer (95 % interval 1.9 to 2.7)"),
-        ((0.1, -0.3, 0.5), "it is **not clearly different** from the commonest answer (-0.3 to +0.5 points, 95 % interval)"),
+        ((0.1, -0.3, 0.5), "it is **not clearly different** from the commonest answer (−0.3 to +0.5 points, 95 % interval)"),
     ],
 )
 def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):

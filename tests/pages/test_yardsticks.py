@@ -199,5 +199,5 @@ def test_the_choice_of_yardsticks_is_off_where_the_metric_has_none_and_says_why(
 def test_captions_of_figures_that_name_models_explain_their_marks(look, page, query):
     app = look(page, **query)
     captions = [one.value.replace("\\", "") for one in app.caption]
-    key = "? cannot tell: too few test items, or no task score is stored"
+    key = "? cannot tell: too few test items, or no task score or baseline is stored"
     assert sum(key in text for text in captions) >= {"layer_curves": 1, "compare": 4, "relations": 1}[page]

@@ -60,6 +60,6 @@ def test_a_page_without_a_store_knows_from_the_registry_what_was_fine_tuned(tmp_
     assert view.label("bert-base-NER") == "bert-base-NER ?"
     assert view.called("bert-base-NER") == r"bert\-base\-NER :gray-badge[task score unknown]"
     assert view.label("bert-base-uncased") == view.called("bert-base-uncased").replace("\\", "") == "bert-base-uncased"
-    assert view.called("nesia-mini-control").endswith(" :gray-badge[control]")
+    assert view.called("nesia-mini-control") == r"nesia\-mini\-control", "the name says so"
     monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "none.toml"))
     assert View("live", RunChoice(), None, pd.DataFrame()).label("bert-base-NER") == "bert-base-NER"
