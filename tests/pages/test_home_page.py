@@ -293,7 +293,7 @@ def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
     assert beyond_words(row) == f" So {expected}; {of_subject}."
     assert beyond_words(row.where(~row.index.str.contains("majority"))) == f" So {of_subject}."
     chance = row.where(~row.index.str.contains("majority")).replace({0.175: -0.001})
-    assert "none of it clearly comes from the subject (-0.1 to +18.6 points" in beyond_words(chance)
+    assert "none of it clearly comes from the subject (−0.1 to +18.6 points" in beyond_words(chance)
     assert beyond_words(row.where(row > 1)) == ""
 
 

@@ -30,9 +30,9 @@ def inner_layers(evidence: Evidence) -> Finding:
     mean = f" The base's mean is {points(base.mean())} per cent; what inner layers find by chance is part of it." if len(base) else ""
     words = (
         f"{points(share.min())} per cent ({named(low['objective'])}, {set_named(low['probe_set'])}) to {points(share.max())} "
-        f"({named(high['objective'])}, {set_named(high['probe_set'])}), with what chance adds. Of {len(share)} intervals {answers.count(True)} lie inside 17 to "
-        f"60, {answers.count(False)} outside it and {answers.count(None)} across its ends; {wide} of the shares are in Table 3's range of "
-        f"15 to 67.{mean}"
+        f"({named(high['objective'])}, {set_named(high['probe_set'])}), with what chance adds. "
+        f"Of {len(share)} intervals {answers.count(True)} lie inside 17 to 60, {answers.count(False)} outside it and "
+        f"{answers.count(None)} across its ends; {wide} of the shares are in Table 3's range of 15 to 67.{mean}"
     )
     return Finding(verdict(every(answers)), words, table, _null(table))
 
