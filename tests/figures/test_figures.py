@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from probing.core.head_kinds import HEADS
 from probing.figures import layer_axis, theme
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.total_bars import total_bars
@@ -225,3 +226,11 @@ def test_a_legend_of_many_lines_leaves_the_curve_its_height():
 def test_numbers_on_bars_can_be_read_on_every_models_colour(colour):
     light, dark = sorted((luminance(colour), luminance(theme.ink_on(colour))), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_every_kind_of_head_has_a_marker_of_its_own_that_plotly_knows():
+    for place in range(len(theme.SYMBOLS)):
+        markers = [theme.head_symbol(place, head) for head in HEADS]
+        assert len(set(markers)) == len(HEADS)
+        assert [go.scatter.Marker(symbol=marker).symbol for marker in markers] == markers
+    assert [theme.head_symbol(1, head) for head in HEADS[:3]] == ["square", "square-open", "square-dot"]

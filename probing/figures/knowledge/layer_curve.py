@@ -76,7 +76,7 @@ def layer_curve(
         look = _Look(
             theme.plain(series_name(line.iloc[0], points, names)), _colour(line, points, colours),
             theme.line_dash(line["model"].iloc[0] in controls),
-            theme.SYMBOLS[place % len(theme.SYMBOLS)] + theme.HEAD_SUFFIX.get(line["head"].iloc[0], ""),
+            theme.head_symbol(place, line["head"].iloc[0]),
             scale, {"row": place + 1 if panels else 1, "col": 1},
         )  # fmt: skip
         _add_line(figure, line.sort_values("layer"), look, first=number == 0)
