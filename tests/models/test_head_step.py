@@ -28,7 +28,7 @@ def test_options_that_came_later_are_left_out_of_the_recipe_at_their_default():
     shipped = json.loads(recipe().canonical())
     assert not set(shipped) & set(LATER)
     assert set(shipped) | set(LATER) == set(HeadRecipe.model_fields)
-    for name, value in {"pieces_a_block": 512, "blocks_a_step": 4, "precision": "bfloat16", "states_dtype": "float16"}.items():
+    for name, value in {"pieces_a_block": 512, "blocks_a_step": 4, "precision": "bfloat16", "states_dtype": "float16", "steps": 9}.items():
         assert json.loads(recipe(**{name: value}).canonical()) == {**shipped, name: value}
 
 

@@ -73,7 +73,8 @@ def controls(view: View) -> tuple[list[live_models.Choice], str]:
         selection.bound(
             st.selectbox, "Head", "live_head", page, value=kind, options=list(live_models.HEADS),
             help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
-            "full: everything trained per layer.",
+            "full: everything trained per layer. least_squares: the pre-trained head behind the affine map from the layer to the last that "
+            "fits best. tuned_lens: such a map trained to the last layer's distribution.",
         )  # fmt: skip
     others = [other for other in own.live_models if other in offered and other != name][: MOST_MODELS - 1]
     selection.bound(

@@ -51,7 +51,7 @@ class ProbeRequest:
     Attributes:
         model: registry name, hub id or folder.
         facts: what ``read_facts`` takes: trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.
-        head: full, tied or lens.
+        head: one of ``HEADS``.
         called: name of the probe set of one's own facts; None takes the file's.
         out: folder of the runs; None is the usual one.
         templates: template set; None is a LAMA folder's own, else default.

@@ -11,6 +11,7 @@ from probing.core.errors import HubError
 from probing.core.files.atomic import write_whole
 from probing.core.files.locks import one_at_a_time
 from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, describe
+from probing.core.head_kinds import HEADS, STORED
 from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
@@ -24,7 +25,7 @@ from probing.workflows.share.runs import gather_runs
 
 What = Literal["heads", "predictions"]
 #: Kinds of heads that each can be of.
-KINDS: dict[What, tuple[str, ...]] = {"heads": ("full", "tied"), "predictions": ("full", "tied", "lens")}
+KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS}
 #: Template sets of our own writing; prompts of any other may be somebody's.
 OWN_TEMPLATES = {"default", "paraphrase"}
 
