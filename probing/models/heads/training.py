@@ -224,6 +224,7 @@ def train_heads(
         ModelError: if the base of a head that learns from its last layer is not there.
     """
     recipe.check()
+    every = list(range(encoder.layers + 1)) if recipe.seed == 0 else [encoder.layers]
     layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
     wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
     for layer in set(layers) - set(wanted):
@@ -239,22 +240,20 @@ def train_heads(
     for group in groups_of_layers(encoder, wanted, parts, recipe, budget) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
         target = target and target.found_in(training)
-        own = [training, validating, *([target.states] if target else [])]
+        used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
         # Another kind or seed may be training from the same states.
         with ExitStack() as stack:
-            removes = {
-                part.folder: stack.enter_context(used_together(part.folder)) for part in {part.folder: part for part in own}.values()
-            }
-            for part in own:
+            removes = {place: stack.enter_context(used_together(place)) for place in used}
+            for part in used.values():
                 part.compute()
             for layer in group:
                 if layer in wanted:
-                    train_head(encoder, layer, recipe, training, validating, folder, dtype, target and target.for_layer(layer))
+                    train_head(encoder, layer, recipe, training, validating, folder, dtype, target.for_layer(layer) if target else None)
                     shown.update()
-            if len(group) <= encoder.layers and all(head_path(folder, layer).is_file() for layer in group):
-                whole = all(head_path(folder, layer).is_file() for layer in range(encoder.layers + 1))
-                # The target's states are for all groups.
-                for part in own[: 3 if whole else 2]:
+            for part in used.values() if len(group) <= encoder.layers else ():
+                # The target's states are for all groups, and those of all its layers for its own heads too.
+                reading = group if part in (training, validating) else every
+                if len(part.layers) <= len(group) and all(head_path(folder, layer).is_file() for layer in reading):
                     removes[part.folder]()
     shown.close()
     return [head_path(folder, layer) for layer in layers]
