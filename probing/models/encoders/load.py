@@ -4,7 +4,6 @@ import hashlib
 import json
 import logging
 import shlex
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import huggingface_hub
 import torch
-import transformers
 from huggingface_hub import try_to_load_from_cache
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -24,6 +22,7 @@ from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.delta_weights import apply_difference, is_difference
 from probing.models.encoders.head import DecodingHead, pretrained_head
 from probing.models.encoders.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
+from probing.models.runtime.quiet_loading import quiet_loading
 
 log = logging.getLogger(__name__)
 #: A mask between two special tokens.
@@ -296,7 +295,7 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
     with broken_files_named(source):
         config = AutoConfig.from_pretrained(source, **where, trust_remote_code=False)
         check_layers(source, config)
-        with _quiet():
+        with quiet_loading():
             model, info = AutoModelForMaskedLM.from_pretrained(
                 source, **where, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
             )
@@ -313,36 +312,6 @@ def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedToken
     if not tokenizer.is_fast:
         raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
     return tokenizer
-
-
-class _Quiet:
-    """Silences transformers while models load, in however many threads, and restores what was set before."""
-
-    def __init__(self) -> None:
-        self._lock, self._depth = threading.Lock(), 0
-        self._verbosity, self._bars = 0, False
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._depth == 0:
-                self._verbosity, self._bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
-                transformers.logging.set_verbosity_error()
-                transformers.logging.disable_progress_bar()
-            self._depth += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._depth -= 1
-                if self._depth == 0:
-                    transformers.logging.set_verbosity(self._verbosity)
-                    if self._bars:
-                        transformers.logging.enable_progress_bar()
-
-
-#: Around loading: transformers' report of missing weights is read as data, and named errors are raised here.
-_quiet = _Quiet()
 
 
 def _head_parameters(model: PreTrainedModel) -> set[str]:
