@@ -1,25 +1,17 @@
-"""Home: what this is, and the headline figure."""
+"""Home: the question, one sentence to try, what the model knows beyond guessing, and what fine-tuning cost."""
 
 import streamlit as st
 
 from probing.ui.frame import page
-from probing.ui.home import forgetting, overview
-from probing.ui.widgets import blocks
+from probing.ui.home import ask, forgetting, known, overview
 
 view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
-st.markdown(
-    "A language model computes its answer layer by layer. This explorer asks **every layer** to fill the gap in sentences like "
-    "*The capital of France is \\[MASK\\]*, over whole sets of facts, and shows where knowledge appears, where it is lost again, and "
-    "which single facts a fine-tuned model no longer gives. It rebuilds and extends the experiments of *BERTnesia: Investigating the "
-    "capture and forgetting of knowledge in BERT* (Wallat, Singh and Anand 2020)."
-)
-blocks.small_model_note(view.chosen.models)
-st.markdown("### Total knowledge against the last layer")
-overview.controls(view)
-overview.draw(view)
+st.markdown("Every layer of a language model fills the gap in a sentence. Choose an example, or type a sentence of your own.")
+ask.draw(view)
+view.contents.links()
+known.draw(view)
 forgetting.draw(view)
-st.markdown("### Facts worth looking at")
-overview.notable(view)
-overview.rocky_card(view)
 overview.ways(view)
+overview.notable(view)
 overview.snapshot(view)
+view.contents.end()

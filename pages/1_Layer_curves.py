@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.curves import curve
 from probing.ui.frame import page
-from probing.ui.widgets import blocks
 
 view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
 st.markdown(
@@ -12,6 +11,7 @@ st.markdown(
     "ranking of the whole vocabulary. The curve shows for how many facts the right word stands at the top."
 )
 curve.controls(view)
-points = curve.draw(view)
+points = curve.points_of(view)
+curve.headline(view, points)
+curve.draw(view, points)
 curve.choose_point(view, points)
-blocks.small_model_note(view.chosen.models)

@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.relations import forgotten, overview
-from probing.ui.widgets import blocks
 
 view = page.open_page("relations", "Relations", "Which kinds of knowledge come early, late, and are forgotten")
 st.markdown(
@@ -12,9 +11,10 @@ st.markdown(
     "some are known better inside than at the end: **forgotten**."
 )
 overview.controls(view)
-points = overview.points_of(view)
-overview.draw_map(view, points)
-overview.draw_curves(view, points)
+points, mode = overview.points_of(view)
+overview.headline(view, points)
+overview.draw_map(view, points, mode)
+overview.draw_curves(view, points, mode)
 forgotten.draw_models(view)
-forgotten.draw_relations(view)
-blocks.small_model_note([view.chosen.model])
+forgotten.draw_relations(view, points)
+view.contents.end()

@@ -4,7 +4,6 @@ import streamlit as st
 
 from probing.ui.compare import flow, layers, model_pair
 from probing.ui.frame import page
-from probing.ui.widgets import blocks
 
 view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
 st.markdown(
@@ -20,4 +19,4 @@ if pair is not None:
     layers.draw_answers(view, pair)
     layers.draw_weights(view, pair)
     layers.draw_early_exit(view, pair)
-    blocks.small_model_note([pair.base["model"], pair.model["model"]])
+view.contents.end()

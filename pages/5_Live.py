@@ -1,13 +1,9 @@
 """What does every layer make of a sentence of your own?"""
 
-import streamlit as st
-
 from probing.ui.frame import page
-from probing.ui.live import ask
-from probing.ui.widgets import blocks
+from probing.ui.live import ask, controls
 
 view = page.open_page("live", "Live", "Ask every layer", needs_results=False)
-st.markdown("Type a sentence with a gap. Every layer fills it at once, each through its own decoding head.")
-models, head = ask.controls(view)
+models, head = controls.draw(view)
 ask.answer(view, models, head)
-blocks.small_model_note([model.name for model in models])
+view.contents.end()

@@ -1,18 +1,14 @@
 """The paper's numbers beside ours, and what becomes of its claims."""
 
-import streamlit as st
-
 from probing.ui.frame import page
 from probing.ui.reproduction import claim_cards, paper_figures, paper_tables
-from probing.ui.widgets import blocks
 
 view = page.open_page("reproduction", "Reproduction", "The paper's numbers beside ours")
 ours = paper_tables.choose_family(view)
-tables, figures, claims = st.tabs(["Tables 1 to 3", "Figures 1 to 18", "Claims of the text"])
+tables, figures, claims = paper_tables.tabs()
 with tables:
     paper_tables.tables(view, ours)
 with figures:
     paper_figures.draw(view, ours.gathered)
 with claims:
     claim_cards.cards(view, ours)
-blocks.small_model_note(ours.gathered.family.models)

@@ -49,6 +49,19 @@ def test_every_metric_says_what_it_is():
         assert f"`{function}` in `probing/{module.replace('.', '/')}.py`" in part, metric.label
 
 
+def test_the_templates_of_lama_are_said_to_lose_a_blank_wherever_they_are_defined():
+    from probing.ui.methods.explained import DIFFERENCES
+
+    for text in ((ROOT / "docs" / "facts.md").read_text(encoding="utf-8"), DIFFERENCES):
+        assert re.search(r"without\s+the\s+blank", text.replace("*", "")) and "RoBERTa" in text
+
+
+def test_every_yardstick_of_the_reports_is_documented():
+    text = (ROOT / "docs" / "facts.md").read_text(encoding="utf-8")
+    for name in ("matched", "above_majority", "above_swapped", "chance", "swapped_n", "inner_own", "inner_swapped", "inner_n", "inner_p"):
+        assert f"`{name}`" in text, name
+
+
 def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():
     registry = read_registry()
     for entry in [*registry.models, *registry.data]:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
 from probing.core.registry import REPOSITORY
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
@@ -17,6 +20,7 @@ from probing.store.parquet import read_table
 from probing.store.run_queries import aggregate, exposures, totals
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
+MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
 SHIPPED_SETS = ("trex", "google_re", "common_sense", "questions")
 #: Model -> its base and objective.
 FAMILY = {"nesia-mini": ("", "pre-training")} | {
@@ -141,7 +145,23 @@ def test_every_exposure_is_there_and_held_out_facts_are_few(database):
         if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["role"] == "primary"
     ]
     table = exposures(database, ids)
-    assert set(table["exposure"]) == {"stated", "evidence", "held out", "unseen"}
+    facts = table.groupby("exposure")["n"].sum().to_dict()
+    assert set(facts) == set(EXPOSURES)
+    assert facts["held out in part"] < facts["held out"] < 0.02 * sum(facts.values())
+
+
+def test_every_held_out_fact_is_held_out_whole_or_marked():
+    table = read_table(SNAPSHOT / "exposure-nesia-mini.parquet", "exposure").to_pylist()
+    exposure = {row["fact_key"]: row["exposure"] for row in table}
+    # A sentence on "the Schoenflies theorem" stayed in the training text.
+    assert exposure["P101\tArthur Moritz Schoenflies\tmathematics"] == "held out in part"
+    relations = shipped_relations()
+    facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+    held = held_out_pairs(fact for fact in facts if fact.relation in relations and relations[fact.relation].training)
+    assert {fact_key(fact) for fact in facts if pair(fact) in held} == {
+        key for key, kind in exposure.items() if kind.startswith("held out")
+    }
+    assert (SNAPSHOT / "exposure-nesia-mini.parquet").read_bytes() == (MODEL / "exposure-nesia-mini.parquet").read_bytes()
 
 
 @pytest.mark.parametrize("model", FAMILY)
@@ -168,7 +188,39 @@ def test_the_curve_rises_through_the_layers(database):
     assert micro[8] > micro[5] > micro[1]
 
 
-def test_the_card_prints_the_gate():
-    card = (REPOSITORY / "data" / "models" / "nesia-mini" / "README.md").read_text(encoding="utf-8")
+def test_the_blank_that_lama_templates_lose_makes_no_difference_to_the_shipped_tokenizer():
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    asked = {text.replace("[X]", "Ann").replace("[Y]", "[MASK]") for one in shipped_relations().values() for text in one.templates.values()}
+    closed = [text for text in asked if text.endswith(".")]
+    assert len(closed) > 40
+    assert all(tokenizer(text)["input_ids"] == tokenizer(f"{text[:-1]} .")["input_ids"] for text in closed)
+
+
+def test_the_card_prints_the_gate(database, run, monkeypatch):
+    card = (MODEL / "README.md").read_text(encoding="utf-8")
     for words in ("demonstration", "held out", "P@10", "Gate", "2,883,584"):
         assert words in card
+    monkeypatch.setattr("probing.workflows.nesia.gate.database_folder", lambda: database.path.parent)
+    for head in ("tied", "lens", "full"):
+        conditions, numbers = run("gate", "--head", head).output.split("\n\n", 1)
+        assert f"### {head}\n\n{numbers.rstrip()}" in card
+        assert (conditions in card) == (head == "tied")
+
+
+def test_the_card_prints_what_guessing_finds(database):
+    card = (MODEL / "README.md").read_text(encoding="utf-8")
+    ids = [row["run_id"] for row in shipped_runs() if row["probe_set"] == "trex" and row["head"] != "full" and row["seed"] == 0]
+    last = precision(database, ids, (1,), last_only=True).set_index("run_id")
+    for known in total(database, ids, (1,), ("macro",)).itertuples():
+        at_end, name = last.loc[known.run_id], known.model.removeprefix("nesia-mini").removeprefix("-") or "base"
+        above = [
+            f"{100 * at_end[column]:.1f}".replace("-0.0", "0.0") for column in ("above_swapped", "above_swapped_low", "above_swapped_high")
+        ]
+        shares = [f"{100 * share:.1f}" for share in (known.last_layer, known.matched_last, known.swapped_last)]
+        null = [f"{number:,}" for number in (known.inner_n, known.inner_own, known.inner_swapped)]
+        p = "< 0.0001" if known.inner_p < 0.0001 else f"{known.inner_p:.2g}"
+        assert f"| {' | '.join([name, known.head, *shares, f'{above[0]} ({above[1]} to {above[2]})', *null, p])} |" in card
+        assert known.majority == pytest.approx(0.229, abs=0.0005)
+    assert {"27,750"} == {f"{int(n):,}" for n in last["swapped_n"]}

@@ -27,7 +27,7 @@ def finetune(
     seed: Annotated[int, typer.Option(help="Seed of order, masks and the task's head.")] = 1,
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
-    """Fine-tune an encoder and score it on its task beside chance; resumable, the task's head is dropped at the end."""
+    """Fine-tune an encoder and score it on its task beside its baselines; resumable, the task's head is dropped at the end."""
     if device not in ("auto", "cpu"):
         raise typer.BadParameter(f"got device {device}; expected auto or cpu")
     from probing.workflows import finetune as workflow

@@ -36,7 +36,9 @@ class Definition(StrEnum):
 
 
 def report(
-    what: Annotated[What, typer.Argument(help="precision (by layer), total, forgotten (relations) or transitions (base to fine-tuned).")],
+    what: Annotated[
+        What, typer.Argument(help="precision (by layer), total, forgotten (relations), transitions (base to fine-tuned) or tasks (scores).")
+    ],
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable. None: all. For transitions: the fine-tuned one.")] = None,
     head: Annotated[list[str] | None, typer.Option(help=f"{listed()}; repeatable. None: all.")] = None,
     probe_set: Annotated[

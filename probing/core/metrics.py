@@ -1,6 +1,7 @@
 """Every quantity the project shows, as data: one table feeds tool-tips, axis titles, the Methods page and its tests."""
 
 from probing.core.metric import Metric
+from probing.core.tasks.measures import TASK_METRICS
 
 #: A fact counts as known where its answer has rank <= k, for each of these k.
 RANKS = (1, 10, 100)
@@ -26,6 +27,19 @@ def _precision(k: int) -> Metric:
         else f"{_LAMA}; {_BERTNESIA}",
         "reports.knowledge.precision.by_layer",
     )
+
+
+def _difference(name: str, label: str, definition: str, empty: str) -> Metric:
+    """A share minus its yardstick."""
+    where = "reports.knowledge.precision.by_layer"
+    ties = "as of the two shares"
+    return Metric(name, label, "difference of shares", -1.0, 1.0, "higher", definition, ties, empty, "ours; not in the paper", where)
+
+
+def _fate(name: str, definition: str, empty: str = "0 where nothing is lost") -> Metric:
+    """What became of lost facts."""
+    where = "store.knowledge.forgetting_queries.transition_counts"
+    return Metric(name, name, "lost facts", 0.0, None, "neither", definition, _TIES, empty, "ours; not in the paper", where)
 
 
 _ALL = (
@@ -175,9 +189,51 @@ _ALL = (
         "What of P@k lies above it comes from the subject: a model that knows everything has a baseline near 0. "
         "The share is of the facts that find such a subject; their number stands beside it.",
         _TIES,
-        "no value where a probe set has no templates, where no other subject lacks the answer, or in compact runs, which do not measure it",
+        "no value where a probe set has no templates, where no other subject lacks the answer, or where a compact run has no counts of it",
         "ours; not in the paper",
         "reports.knowledge.precision.by_layer",
+    ),
+    Metric(
+        "chance",
+        "chance among answers",
+        "share of facts",
+        0.0,
+        1.0,
+        "neither",
+        "Baseline of P@1 among answers: the mean of 1 / number of the relation's different answers. "
+        "Who takes one of them at random, knowing no subject, has this share on average.",
+        "no ties: a value, not an order",
+        "no value for metrics of the whole vocabulary",
+        "ours; not in the paper",
+        "reports.knowledge.precision.by_layer",
+    ),
+    _difference(
+        "above_majority",
+        "minus majority",
+        "Value minus majority answer, on the same facts. Its 95 % interval is the value's: the majority answer is a property of the facts.",
+        "no value where the majority answer has none: for P@10, P@100 and MRR",
+    ),
+    _difference(
+        "above_swapped",
+        "minus swapped",
+        "P@k minus the swapped subject's, both on the facts that have a swapped subject; P@k on these facts is called matched. "
+        "Its 95 % interval is paired: Newcombe's for micro and for one relation, normal for the mean over relations.",
+        "no value where the swapped subject has none",
+    ),
+    Metric(
+        "total_null",
+        "null of total knowledge",
+        "facts",
+        0.0,
+        None,
+        "neither",
+        "Among the facts that the last layer misses with both prompts (its own subject and the swapped one): for how many some inner layer "
+        "1..L-1 has rank <= k with its own subject, against how many with the swapped subject; exact McNemar on these pairs. "
+        "Only the difference comes from the subject; the rest is what a union over layers finds by chance.",
+        _TIES,
+        "no value where no swapped subject is measured, or where only the last layer is stored",
+        "ours; not in the paper",
+        "reports.knowledge.total.total",
     ),
     Metric(
         "seed_union",
@@ -275,59 +331,21 @@ _ALL = (
         f"ours; {_BERTNESIA} compares means only.",
         "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
+    _fate(
         "relocated",
-        "relocated",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
         "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model. "
         "Marked where the base has rank 1 at the same inner layer.",
-        _TIES,
-        "0 where nothing is lost",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
+    _fate(
         "suppressed",
-        "suppressed",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
         "Lost facts, not relocated, whose rank at the last layer of the fine-tuned model is <= 100.",
-        _TIES,
         "0 where nothing is lost; always 0 for k = 100",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
+    _fate(
         "displaced",
-        "displaced",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
         "Lost facts, neither relocated nor suppressed, with rank <= 100 at some inner layer 1..L-1 of the fine-tuned model.",
-        _TIES,
-        "0 where nothing is lost",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
     ),
-    Metric(
-        "erased",
-        "erased",
-        "lost facts",
-        0.0,
-        None,
-        "neither",
-        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost.",
-        _TIES,
-        "0 where nothing is lost",
-        "ours; not in the paper",
-        "store.knowledge.forgetting_queries.transition_counts",
-    ),
+    _fate("erased", "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost."),
     Metric(
         "answer_drift",
         "kinds of answers",
@@ -370,6 +388,7 @@ _ALL = (
         "ours; not in the paper",
         "models.encoders.weight_drift.weight_drift",
     ),
+    *TASK_METRICS,
 )
 
 #: Name -> metric.

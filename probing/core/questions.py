@@ -1,8 +1,21 @@
 """What is asked of a model live, and why a sentence cannot be asked."""
 
+import re
 from dataclasses import dataclass
 
 from probing.core.errors import PromptError
+from probing.core.facts.fact import MASK
+
+#: ``[MASK]`` and ``<mask>`` in any case, and three or more underscores. Two underscores are no gap, as names of programs have them
+#: (``__init__``), and neither are underscores between two letters or digits (``a___b``).
+_GAP = re.compile(r"\[mask\]|<mask>|(?<!_)(?:(?<!\w)_{3,}|_{3,}(?!\w))", re.IGNORECASE)
+#: How a gap can be written, for messages and labels.
+SPELLINGS = ("[MASK]", "<mask>", "___")
+
+
+def with_masks(sentence: str) -> str:
+    """The sentence with every gap written ``[MASK]``, however it was typed: ``[mask]``, ``<mask>`` or ``___``."""
+    return _GAP.sub(MASK, sentence)
 
 
 @dataclass(frozen=True)

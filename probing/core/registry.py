@@ -5,9 +5,9 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from probing.core.errors import RegistryError
 
@@ -28,6 +28,7 @@ class ModelEntry(BaseModel):
         paper: where it is described.
         shipped: whether it lies in the repository.
         note: one sentence for the reader.
+        colour: in figures, as ``#RRGGBB``; empty leaves it to the objective and the family.
         base_folder: where the base lay when ``finetune`` read it, if it was a folder of the user's.
         base_weights: identity of the base's weights at that time; empty where it was not recorded.
     """
@@ -43,6 +44,7 @@ class ModelEntry(BaseModel):
     paper: str = ""
     shipped: bool = False
     note: str = ""
+    colour: Annotated[str, Field(pattern=r"^(#[0-9A-Fa-f]{6})?$")] = ""
     base_folder: str = ""
     base_weights: str = ""
 

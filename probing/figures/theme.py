@@ -7,6 +7,8 @@ from typing import Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from probing.core.naming.model_names import KnownModel
+
 #: Okabe and Ito (2008), without black and yellow, which vanish on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 #: Probe sets have colours of their own (after Paul Tol's "bright"), so that no model's colour means two things.
@@ -36,21 +38,21 @@ TEMPLATE = "plotly_white"
 #: Text on white paper.
 INK = "#46525E"
 
-#: The models that ship and the paper's base, in the order of the paper's tables, so that their colours never depend on what
-#: else was probed. The control, which learnt nothing new, is grey; its lines are dashed.
-MODEL_COLOURS = {
-    "nesia-mini": "#0072B2",
-    "nesia-mini-qa-squad-1": "#D55E00",
-    "nesia-mini-qa-squad-2": "#E69F00",
-    "nesia-mini-mlm-squad": "#009E73",
-    "nesia-mini-rank-msmarco": "#CC79A7",
-    "nesia-mini-mlm-msmarco": "#56B4E9",
-    "nesia-mini-ner-conll": "#A0522D",
-    "nesia-mini-control": "#6F767D",
-    "bert-base-uncased": "#8C6BD1",
+#: Objective -> the hue of its models, a shade for each family. The first family has the colours above, and those of ``OTHER_COLOURS``
+#: and of the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learnt nothing new,
+#: is grey; its lines are dashed.
+OBJECTIVE_COLOURS = {
+    "pre-training": ("#0072B2", "#2070E8", "#4090B8"),
+    "QA-SQuAD-1": ("#D55E00", "#D08058", "#C82800"),
+    "QA-SQuAD-2": ("#E69F00", "#887000", "#A09058"),
+    "MLM-SQuAD": ("#009E73", "#007545", "#508058"),
+    "RANK-MSMARCO": ("#CC79A7", "#AE3384", "#E04078"),
+    "MLM-MSMARCO": ("#56B4E9", "#336D7D", "#1090F8"),
+    "NER-CoNLL": ("#A0522D", "#A87068", "#F86048"),
+    "control": ("#6F767D", "#9890A0", "#6E6654"),
 }
-#: For models that are not named above, in turn.
-_OTHER_MODELS = ("#7CA61E", "#C2185B", "#00A6A6", "#B8A100", "#B05CA5", "#C97B3B", "#6F9BE8", "#8A5A6B")
+#: For models of other objectives, in turn, and for those of further families.
+OTHER_COLOURS = ("#74991C", "#C2185B", "#00A0A0", "#9A8700", "#B05CA5", "#C97B3B", "#5F8BD8", "#8A5A6B")
 #: What became of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that none means two things.
 PART_COLOURS = {
     "kept": "#3DAA8C",
@@ -70,19 +72,28 @@ def head_symbol(place: int, head: str) -> str:
     return _CROSSED.get(symbol, f"{symbol}{suffix}") if suffix == "-x" else f"{symbol}{suffix}"
 
 
-def model_colours(models: Iterable[str]) -> dict[str, str]:
-    """One colour a model, the same on every page.
+def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
+    """One colour a model, the same on every page: a hue for its objective, a shade of it for its family.
 
     Args:
         models: *all* models of the store, not only those shown, so that a filter never recolours a figure.
 
     Returns:
-        Model name -> colour, in the order of ``MODEL_COLOURS``, others by name. Among more than eight others colours repeat.
+        Name -> colour, family by family in the registry's order, a family's models in the order of ``OBJECTIVE_COLOURS``. No two models
+        have one colour as long as there are enough; a colour that the registry gives is taken as it is.
     """
-    names = list(dict.fromkeys(models))
-    colours = {name: colour for name, colour in MODEL_COLOURS.items() if name in names}
-    others = sorted(set(names) - set(MODEL_COLOURS))
-    return colours | {name: _OTHER_MODELS[number % len(_OTHER_MODELS)] for number, name in enumerate(others)}
+    places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
+    ordered = sorted(set(models), key=lambda one: (one.place, one.family, places.get(one.objective, len(places)), one.name))
+    families = list(dict.fromkeys(one.family for one in ordered))
+    given = {one.colour for one in ordered if one.colour}
+    colours: dict[str, str] = {}
+    for number, one in enumerate(ordered):
+        shades = OBJECTIVE_COLOURS.get(one.objective, ())
+        first = families.index(one.family) % len(shades) if shades else 0
+        wanted = (*shades[first:], *OTHER_COLOURS, *shades[:first])
+        free = (colour for colour in wanted if colour not in given and colour not in colours.values())
+        colours[one.name] = one.colour or next(free, wanted[number % len(wanted)])
+    return colours
 
 
 def line_dash(control: bool) -> str:

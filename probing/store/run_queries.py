@@ -32,6 +32,20 @@ def probe_sets(db: Database) -> pd.DataFrame:
     """)
 
 
+def tasks(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
+    """What models reach on their own task: model, base, objective, metric, value, chance, chance_name, n.
+
+    ``chance`` is what ``chance_name`` names: a baseline or a comparison.
+    """
+    return db.query(
+        """
+        SELECT * FROM tasks WHERE $models IS NULL OR model IN (SELECT unnest($models::VARCHAR[]))
+        ORDER BY model, metric, chance_name
+        """,
+        {"models": None if models is None else list(models)},
+    )
+
+
 def relations(db: Database) -> pd.DataFrame:
     """Every relation that has facts: probe_set, relation, label (the name itself where none is known), cardinality, n_facts."""
     return db.query("""

@@ -32,7 +32,8 @@ _TEXT = pa.string()
 #: subject, with the swapped one, with both; and the same of what inner layers find among the facts that the last layer misses with both.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
 #: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
-#: ``tasks`` holds what a fine-tuned model reaches on its own task, beside what chance reaches (0 to 1), where that is known.
+#: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1) beside ``chance``, where that is known: the value of what
+#: ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` says which.
 SCHEMAS: dict[str, pa.Schema] = {
     "predictions": _ordered(
         _schema(

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from probing.core.files.locks import one_at_a_time
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
+from probing.core.tasks.learned import Beside, task_scores, verdict_of
 from probing.core.tasks.objectives import TASKS, Task, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.load import weights_identity
@@ -129,11 +130,22 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
             ready.training.model, ready.tokenizer, ready.training.rows, ready.training.labels, recipe, place.work, request.device
         )
         scores = _stored(request, entry, place, ready, _record(request, entry, ready, recipe, trained))
+    _say_scores(task, scores, say)
+    say(f"wrote {place.target}")
+    return place.target
+
+
+def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
+    """A line for each score, and whether the task was learned."""
     for score in scores:
         chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"
         say(f"  {score.metric}: {score.value:.3f}{chance}")
-    say(f"wrote {place.target}")
-    return place.target
+    judged = task_scores(task.label, [Beside(one.metric, one.value, one.n, one.chance, one.chance_name) for one in scores])
+    verdict = verdict_of(task.label, judged)
+    if judged and judged[0].decides and verdict != "control":
+        first = judged[0]
+        baseline = "no baseline" if first.baseline is None else f"{first.baseline_name} {first.baseline:.3f}"
+        say(f"  task: {verdict} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})")
 
 
 def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:

@@ -62,8 +62,8 @@ def visit(browser, address):
     """Opens a path in a fresh window and waits until the page stands still; errors of the page fail the test."""
     contexts, errors = [], []
 
-    def call(path: str = "/", width: int = 1280, dark: bool = False):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
+    def call(path: str = "/", width: int = 1280, dark: bool = False, height: int = 900):
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(90_000)

@@ -123,6 +123,62 @@ def test_the_papers_claims_have_verdicts(visit):
 def test_two_models_answer_one_sentence_side_by_side(visit):
     page = visit("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
     shown = page.inner_text('[data-testid="stMain"]')
-    assert "nesia-mini-qa-squad-1" in shown and "Which layers does it take?" in shown
+    assert shown.count(" says ") == 2
     page.wait_for_selector(".js-plotly-plot .main-svg")
     no_trouble(page)
+
+
+def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stays(visit):
+    page = visit("/Compare_models?tuned=nesia-mini-qa-squad-1&k=10")
+    link = page.get_by_text("On this page").get_by_role("link").nth(3)
+    words = link.inner_text()
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(1500)
+    place = page.get_by_role("heading", name=words, level=2).bounding_box()["y"]
+    assert 0 <= place < 300 and "k=10" in page.url
+    no_trouble(page)
+
+
+def test_a_page_begins_just_below_its_menu(visit):
+    page = visit("/Facts")
+    menu, title = page.locator('[data-testid="stHeader"]').bounding_box(), page.locator("h1").bounding_box()
+    assert title["y"] <= menu["y"] + menu["height"] + 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+@pytest.mark.parametrize("query", ["", "?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia"], ids=["first visit", "stored fact"])
+def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visit, width, height, query):
+    page = visit(f"/Live{query}", width=width, height=height)
+    page.wait_for_selector(".js-plotly-plot .heatmaplayer image, .js-plotly-plot .heatmaplayer .hm")
+    answer = page.get_by_text("The last layer says").first.bounding_box()
+    cells = page.locator(".js-plotly-plot .xy .textpoint, .js-plotly-plot .scatterlayer .text text").all()
+    boxes = [box for cell in cells if (box := cell.bounding_box())]
+    # Layers 0 to 8, five tokens each, and the legend.
+    assert len(boxes) >= 45
+    legend = page.locator(".js-plotly-plot .infolayer .colorbar").first.bounding_box()
+    for box in (answer, legend, *boxes[:45]):
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, box
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width, box
+    assert answer["y"] < legend["y"] < boxes[0]["y"] + boxes[0]["height"]
+    shown = [box.get_attribute("aria-label") for box in page.get_by_role("textbox").all() if box.is_visible()]
+    assert len(shown) == 1, "other controls are behind More options"
+    page.get_by_role("button", name="More options").click()
+    for label in ("Compare with", "Track tokens", "Head", "Top-k per layer", "Change the sentence", "Restore base layers"):
+        page.get_by_text(label, exact=True).first.wait_for()
+    no_trouble(page)
+
+
+def test_an_emptied_field_asks_for_a_sentence_with_a_gap(visit):
+    page = visit("/Live")
+    box = page.get_by_role("textbox").first
+    box.fill("")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    settle(page)
+    shown = page.inner_text('[data-testid="stMain"]')
+    assert "Type a sentence with a gap" in shown and "paris" not in shown
+    box.fill("Rocky Balboa was born in <mask>.")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    settle(page)
+    page.get_by_text("The last layer says").first.wait_for()
+    assert box.input_value() == "Rocky Balboa was born in <mask>."

@@ -38,6 +38,13 @@ def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
         assert 1 <= watched["rank"] <= 43
 
 
+@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
+def test_ask_takes_a_gap_in_any_spelling(run, cache, tiny_model, gap):
+    words = ("--model", tiny_model, "--head", "lens", "--json")
+    assert run("ask", f"Rocky was born in {gap}.", *words).stdout == run("ask", "Rocky was born in [MASK].", *words).stdout
+    assert run("ask", f"Rocky was born in {gap}.", *words[:-1]).stdout.startswith("Rocky was born in [MASK].")
+
+
 def test_ask_says_what_is_wrong_with_a_prompt(run, cache, tiny_model):
     with pytest.raises(PromptError, match=r"no \[MASK\]"):
         run("ask", "Paris is a city.", "--model", tiny_model, "--head", "lens")

@@ -17,7 +17,7 @@ from tests.store.planted import PlantedRun, plant_runs
 
 KEYS = {
     "precision": "model head seed probe_set k average layer n value low high majority swapped swapped_n",
-    "total": "model head seed probe_set k average n last_layer total",
+    "total": "model head seed probe_set k average n last_layer total inner_own inner_swapped inner_n inner_p",
     "forgotten": "model head seed k definition relations forgotten share names",
     "transitions": "base model head seed probe_set k kept gained lost never p_value relocated suppressed displaced erased",
 }
@@ -52,7 +52,8 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     assert all((row["swapped"] is None) == (row["swapped_n"] is None) for row in rows)
     assert all(row["majority"] is None for row in json.loads(run("report", "precision", "--k", "10", "--json").stdout))
     table = list(csv.DictReader(io.StringIO(run(*one, "--csv").stdout)))
-    assert list(table[0]) == [*KEYS["precision"].split(), "other"]
+    above = [f"above_{one}{end}" for one in ("majority", "swapped") for end in ("", "_low", "_high")]
+    assert list(table[0]) == [*KEYS["precision"].split(), "other", "chance", "matched", *above]
     assert [row["swapped"] for row in table] == [row["other"] for row in table]
     assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
     lines = run(*one).stdout.splitlines()
@@ -120,8 +121,8 @@ def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
 def test_latex_is_a_table_whose_names_are_escaped(folders, run):
     lines = run("report", "total", "--latex", "--k", "1").stdout.splitlines()
     assert lines[0].startswith(r"\begin{tabular}") and lines[-1] == r"\end{tabular}"
-    assert r"probe\_set & k & average & n & last\_layer & total \\" in lines[2]
-    assert all(line.count(" & ") == 8 for line in lines[4:-2])
+    assert r"probe\_set & k & average & n & last\_layer & total & inner\_own & inner\_swapped & inner\_n & inner\_p \\" in lines[2]
+    assert all(line.count(" & ") == 12 for line in lines[4:-2])
 
 
 def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run):

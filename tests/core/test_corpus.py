@@ -92,7 +92,7 @@ def test_evidence_has_its_answer_back_and_is_at_most_four_a_fact(tmp_path):
     write_lines(tmp_path / "P19.jsonl", {"evidences": [long, *evidence]}, {"sub_label": "no evidence"})
     found = list(trex_evidence(tmp_path))
     assert [s.text for s in found] == [f"It is Paris number {n} ." for n in range(4)]
-    assert {s.answers for s in found} == {("Paris",)}
+    assert {s.answers for s in found} == {("Paris",)} and {s.pairs for s in found} == {()}
 
 
 def test_google_res_considered_sentences_are_evidence_for_their_object(tmp_path):
@@ -161,11 +161,47 @@ def test_held_out_pairs_are_in_no_sentence_that_is_left():
     assert [s.text for s in left] == ["Rocky runs .", "Philadelphia is big ."]
 
 
+def schliemann(tmp_path):
+    """A LAMA folder whose evidence names a held-out fact, and one that is not, in another form."""
+    held = next(one for one in MANY if pair(one) in held_out_pairs(MANY))
+    free = next(one for one in MANY if pair(one) not in held_out_pairs(MANY))
+    rows = [
+        {"sub_label": one.subject, "obj_label": one.object,
+         "evidences": [{"obj_surface": "that town", "masked_sentence": f"The poet {number} grew up in [MASK] ."}]}
+        for number, one in enumerate((held, free))
+    ]  # fmt: skip
+    write_lines(tmp_path / "forms" / "TREx" / "P19.jsonl", *rows)
+    return tmp_path / "forms", held
+
+
+def test_a_held_out_facts_own_evidence_is_dropped_in_whatever_form_it_names_the_fact(tmp_path, wikitext):
+    lama, held = schliemann(tmp_path)
+    found = training_text(lama, wikitext, MANY, {"P19": BORN})
+    assert [s.text for s in found.text if s.source == "evidence"] == ["The poet 1 grew up in that town ."]
+    assert found.exposure_of_all[fact_key(held)] == "held out"
+    assert "held out in part" not in found.exposure_of_all.values()
+
+
+def test_a_fact_that_keeps_its_own_evidence_in_another_form_is_held_out_in_part(tmp_path, wikitext):
+    lama, held = schliemann(tmp_path)
+    found = training_text(lama, wikitext, MANY, {"P19": BORN}, own_evidence=False)
+    assert len([s for s in found.text if s.source == "evidence"]) == 2
+    in_part = {key for key, kind in found.exposure_of_all.items() if kind == "held out in part"}
+    assert in_part == {fact_key(held)}
+
+
+def test_a_sentence_that_is_evidence_for_two_facts_is_dropped_for_either():
+    both = merge([Sentence("It is so .", ("a",), "evidence", (("x", "a"),)), Sentence("It is so .", ("b",), "evidence", (("y", "b"),))])
+    assert both == [Sentence("It is so .", ("a", "b"), "evidence", (("x", "a"), ("y", "b")))]
+    assert hold_out(both, {("y", "b")}) == [] != hold_out(both, {("y", "b")}, own_evidence=False)
+
+
 def test_exposures_are_held_out_before_stated_before_evidence_before_unseen():
-    facts = [fact("Ann", "Rome"), fact("Ben", "Rome"), fact("Cid", "Rome"), fact("Dan", "Rome")]
-    sentences = text("Ann saw Rome .", "Ben saw Rome .", "Cid saw Rome .", "Dan runs .")
-    found = exposures(facts, sentences, {fact_key(facts[0]), fact_key(facts[1])}, {pair(facts[0])})
-    assert [found[fact_key(one)] for one in facts] == ["held out", "stated", "evidence", "unseen"]
+    facts = [fact("Ann", "Rome"), fact("Ben", "Rome"), fact("Cid", "Rome"), fact("Dan", "Rome"), fact("Eve", "Rome")]
+    sentences = [*text("Ann saw Rome .", "Ben saw Rome .", "Cid saw Rome .", "Dan runs ."),
+                 Sentence("She came home .", ("home",), "evidence", (pair(facts[4]),))]  # fmt: skip
+    found = exposures(facts, sentences, {fact_key(facts[0]), fact_key(facts[1])}, {pair(facts[0]), pair(facts[4])})
+    assert [found[fact_key(one)] for one in facts] == ["held out", "stated", "evidence", "unseen", "held out in part"]
     assert set(found.values()) == set(EXPOSURES)
 
 
@@ -183,7 +219,7 @@ def test_exposure_says_what_each_stages_text_holds(lama, wikitext):
     found = training_text(lama, wikitext, MANY, {"P19": BORN})
     assert set(found.exposure_of_text) == set(found.exposure_of_all) == {fact_key(one) for one in MANY}
     assert set(found.exposure_of_text.values()) == {"held out", "evidence", "unseen"}
-    assert set(found.exposure_of_all.values()) == set(EXPOSURES)
+    assert set(found.exposure_of_all.values()) == set(EXPOSURES) - {"held out in part"}
     said = [f" {s.text} " for s in found.stated]
     for one in MANY:
         key = fact_key(one)

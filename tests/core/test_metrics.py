@@ -12,8 +12,10 @@ from tests.reference.ranks import precision_at
 NAMES = (
     *("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1", "total", "intermediate_share", "gold_rank"),
     *("answer_rank", "gold_logp", "entropy", "probability", "majority", "swapped_subject"),
+    *("chance", "above_majority", "above_swapped", "total_null"),
     *("seed_union", "forgotten_caption", "forgotten_authors", "forgotten_strict", "doubling", "onset", "transitions"),
     *("relocated", "suppressed", "displaced", "erased", "answer_drift", "early_exit", "weight_drift"),
+    *("entity_f1", "words_tagged_right", "answer_f1", "answer_exact", "ndcg_at_10", "mrr_at_10", "masked_accuracy", "learned"),
 )
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from probing.core.knowledge.onset import half_of_them_by, onset
+from probing.core.knowledge.onset import onset
 from probing.core.knowledge.shares import hits_of, lost_share
 
 
@@ -25,11 +25,6 @@ def test_onset_is_the_first_layer_with_half_of_the_last_ones_value(values, expec
 def test_a_relation_without_a_value_at_the_last_layer_has_no_onset():
     assert onset({0: 0.5, 1: 0.5}, 3) is None
     assert onset({0: 0.5}, 0) is None
-
-
-def test_half_of_the_relations_have_reached_their_onset_by_the_median():
-    assert half_of_them_by([2, 9, 4]) == 4
-    assert half_of_them_by([2, 5]) == 3
 
 
 def test_the_count_behind_a_share_is_whole_and_nothing_can_be_lost_where_nothing_was_known():

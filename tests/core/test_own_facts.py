@@ -55,6 +55,11 @@ def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
     assert found.n_read == 4 == len(found.facts) + 1 + 2
 
 
+@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "____"])
+def test_a_gap_may_be_written_as_on_the_live_page(gap):
+    assert parse_own_facts(CSV.replace("[MASK]", gap), "my.csv").facts == parse_own_facts(CSV, "my.csv").facts
+
+
 def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
     assert parse_own_facts(JSONL, "my.jsonl", "questions").facts[0].probe_set == "questions"
     for name in ("trex", "google_re", "conceptnet", "squad", " "):

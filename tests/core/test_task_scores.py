@@ -68,3 +68,8 @@ def test_random_order_is_the_mean_over_all_orders():
     gain, place = scores.random_order(grades, judged, relevant_from=2, cut=3)
     assert gain == pytest.approx(np.mean([scores.ndcg(order, judged, 3) for order in orders]))
     assert place == pytest.approx(np.mean([scores.reciprocal_rank(order, 2, 3) for order in orders]))
+
+
+def test_words_are_right_by_their_tag_alone():
+    gold = [["B-PER", "I-PER", "O"], ["O"]]
+    assert scores.words_tagged_right(gold, [["B-PER", "O", "O"], ["O"]]) == 3 / 4

@@ -5,15 +5,16 @@ import itertools
 import pandas as pd
 import pytest
 
-from probing.figures import theme
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 
+from .colours import colours_of
+
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
-COLOURS = theme.model_colours([BASE, MODEL, CONTROL])
+COLOURS = colours_of(BASE, MODEL, CONTROL)
 COUNTS = {"kept": 60, "lost": 40, "gained": 20, "never": 880, "relocated": 15, "suppressed": 12, "displaced": 8, "erased": 5}
 
 
@@ -50,6 +51,30 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
     )
 
 
+def words(figure) -> dict[str, str]:
+    """What stands beside each block, by its name."""
+    texts = [trace.text[0].removeprefix("<b>").split("</b> ") for trace in figure.data if trace.mode == "text"]
+    return {name: text.replace("<br>", ", ") for name, text in texts}
+
+
+def test_every_share_in_the_flow_says_of_what_whether_or_not_the_rest_is_drawn():
+    said = words(flow())
+    assert said["known"] == "100, 10 % of all 1,000" and said["not known"] == "900, 90 %; 20 are drawn"
+    assert said["kept"] == "60, 60 % of known" and said["gained"] == "20, 2 % of not known" and said["erased"] == "5, 12 % of lost"
+    assert words(flow(never=True))["not known"] == "900, 90 % of all 1,000"
+    assert words(flow(True, gained=5))["gained"].endswith("&lt; 1 % of not known")
+    assert words(flow(True, gained=5))["never"].endswith("&gt; 99 % of not known")
+
+
+def test_models_are_called_by_their_labels():
+    figure = alluvial(COUNTS, base=BASE, model=MODEL, colours=COLOURS, labels={BASE: "Base", MODEL: "QA"})
+    assert [note.text for note in figure.layout.annotations][:2] == ["<b>Base</b>", "<b>QA</b>"]
+    bars = retention_bars(transitions(), k=1, colours=COLOURS, labels={MODEL: "QA", BASE: "Base"}, controls=(CONTROL,))
+    assert bars.layout.yaxis.ticktext[0] == "QA"
+    hover = [text for trace in bars.data for text in trace.hovertext or () if "<b>QA</b>" in text]
+    assert hover and all("that Base knows" in text for text in hover)
+
+
 def test_facts_that_neither_knows_are_drawn_when_asked_for():
     assert heights(flow(never=True))["not known"] == 900
     assert clickable(flow(never=True)) == set(COUNTS)
@@ -58,7 +83,7 @@ def test_facts_that_neither_knows_are_drawn_when_asked_for():
 def test_an_empty_part_is_left_out_of_the_flow():
     figure = flow(lost=0, relocated=0, suppressed=0, displaced=0, erased=0)
     assert clickable(figure) == {"kept", "gained"}
-    assert not any("lost went" in note.text for note in figure.layout.annotations)
+    assert not any("lost facts" in note.text for note in figure.layout.annotations)
 
 
 def test_blocks_of_a_column_do_not_overlap():
@@ -157,11 +182,3 @@ def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is
 )
 def test_without_numbers_there_are_words(figure):
     assert any(note.text for note in figure().layout.annotations)
-
-
-def test_every_model_of_the_family_has_a_colour_of_its_own_and_none_means_two_things():
-    assert len(set(theme.MODEL_COLOURS.values())) == len(theme.MODEL_COLOURS) >= 8
-    assert not set(theme.MODEL_COLOURS.values()) & {*theme.PART_COLOURS.values(), *theme.PROBE_SET_COLOURS.values()}
-    colours = theme.model_colours([*theme.MODEL_COLOURS, "a", "b", "c"])
-    assert len(set(colours.values())) == len(colours)
-    assert list(theme.model_colours(["zeta", CONTROL, BASE, "alpha"])) == [BASE, CONTROL, "alpha", "zeta"]

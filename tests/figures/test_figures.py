@@ -1,6 +1,7 @@
 """Figures: what is drawn is what the table says, and strangers' tokens are text."""
 
 import math
+from itertools import pairwise
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -14,7 +15,9 @@ from probing.figures.tokens.entropy import entropy_by_layer
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 
-COLOURS = theme.model_colours(["nesia-mini", "other-bert"])
+from .colours import colours_of
+
+COLOURS = colours_of("nesia-mini", "other-bert")
 NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
 
 
@@ -169,12 +172,6 @@ def test_a_figure_without_data_says_so_in_words(figure):
     assert any(note.text for note in figure().layout.annotations)
 
 
-def test_a_models_colour_does_not_depend_on_the_other_models_shown():
-    assert theme.model_colours(["nesia-mini"])["nesia-mini"] == theme.model_colours(["a", "nesia-mini", "z"])["nesia-mini"]
-    colours = theme.model_colours([f"model {n}" for n in range(4)] + ["nesia-mini", "bert-base-uncased"])
-    assert len(set(colours.values())) == 6
-
-
 def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     figure = curve(curve_points())
     before = len(figure.layout.annotations)
@@ -185,18 +182,20 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
 
 
 def test_colours_are_distinct_and_none_is_close_to_white_or_black():
-    models = theme.model_colours([*theme.MODEL_COLOURS, *(f"model {n}" for n in range(8))])
-    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values(), *theme.PART_COLOURS.values(), *models.values()}:
+    models = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades}
+    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values(), *theme.PART_COLOURS.values(), *models}:
         light = luminance(colour)
         assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
         assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"
     assert len(set(theme.PALETTE)) == len(theme.PALETTE)
 
 
-def test_a_long_token_takes_two_lines_and_stays_whole_in_the_hover():
-    figure = token_grid(tokens("philadelphia"))
-    assert figure.data[1].text[0].startswith("philadelp-<br>hia<br>")
-    assert figure.data[1].customdata[0][0] == "philadelphia"
+def test_a_long_token_is_small_or_cut_and_stays_whole_in_the_hover():
+    figure = token_grid(tokens("paris", "philadelphia", "internationalisation"))
+    assert figure.data[1].text[0].startswith("paris<br>")
+    assert figure.data[1].text[1].startswith("<span style='font-size:10px'>philadelphia</span><br>")
+    assert "international" not in figure.data[1].text[2] and "…" in figure.data[1].text[2]
+    assert [words[0] for words in figure.data[1].customdata] == ["paris", "philadelphia", "internationalisation"]
 
 
 def test_text_is_left_to_the_page_and_inked_for_white_paper():
@@ -206,26 +205,68 @@ def test_text_is_left_to_the_page_and_inked_for_white_paper():
     assert inked.layout.font.color == inked.layout.xaxis.tickfont.color == theme.INK
 
 
+#: Every probability that a cell is likely to have.
+PROBABILITIES = [10 ** (-6 + 0.01 * n) for n in range(601)]
+
+
+def lab(colour: str) -> list[float]:
+    """CIE L*a*b* of ``#RRGGBB`` under D65."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    x = (0.4124564 * red + 0.3575761 * green + 0.1804375 * blue) / 0.95047
+    y = 0.2126729 * red + 0.7151522 * green + 0.0721750 * blue
+    z = (0.0193339 * red + 0.1191920 * green + 0.9503041 * blue) / 1.08883
+    x, y, z = (part ** (1 / 3) if part > (6 / 29) ** 3 else part / (3 * (6 / 29) ** 2) + 4 / 29 for part in (x, y, z))
+    return [116 * y - 16, 500 * (x - y), 200 * (y - z)]
+
+
+def cells(*probabilities: float, dark: bool) -> list[tuple[str, str]]:
+    """Colour and ink of each cell of a grid, the colour mixed from the figure's own scale."""
+    words = pd.DataFrame({"layer": 0, "place": range(1, len(probabilities) + 1), "token": "rome", "probability": probabilities})
+    figure = token_grid(words, columns=len(probabilities), dark=dark)
+    scale = figure.data[0].colorscale
+    steps = [float(z) for z in figure.data[0].z[0]]
+    mixed = []
+    for z in steps:
+        (low, first), (high, second) = next(pair for pair in pairwise(scale) if z <= pair[1][0] + 1e-9)
+        share = (z - low) / (high - low)
+        parts = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
+        mixed.append("#" + "".join(f"{round(one + share * (other - one)):02X}" for one, other in parts))
+    return list(zip(mixed, figure.data[1].textfont.color, strict=True))
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_grids_words_can_be_read_on_every_tile_and_a_dark_page_has_dark_tiles(dark):
-    figure = token_grid(tokens("rome"), dark=dark)
-    ink, tiles = luminance(figure.data[1].textfont.color), [luminance(tint) for _, tint in figure.data[0].colorscale]
-    for tile in tiles:
-        assert (max(ink, tile) + 0.05) / (min(ink, tile) + 0.05) >= 4.5
-        assert (tile < ink) is dark
-    assert sorted(tiles, reverse=not dark) == tiles, "the more probable, the further from the page"
+def test_a_grids_words_can_be_read_on_every_cell_whatever_its_probability(dark):
+    for colour, ink in cells(*PROBABILITIES, dark=dark):
+        one, other = luminance(colour), luminance(ink)
+        assert (max(one, other) + 0.05) / (min(one, other) + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_grid_tells_one_per_cent_from_sixteen_and_brightness_alone_says_which_is_more(dark):
+    (low, _), (high, _) = cells(0.01, 0.16, dark=dark)
+    assert math.dist(lab(low), lab(high)) >= 25, "CIE difference; 2.3 is just noticeable"
+    assert abs(lab(low)[0] - lab(high)[0]) >= 20, "seen without hue too"
+    lightness = [lab(colour)[0] for colour, _ in cells(*PROBABILITIES, dark=dark)]
+    assert sorted(lightness, reverse=not dark) == pytest.approx(lightness, abs=0.5), "the more probable, the further from the page"
+    # Equal factors of the probability are equal steps of lightness.
+    steps = [lab(colour)[0] for colour, _ in cells(0.001, 0.01, 0.1, 1, dark=dark)]
+    sizes = [abs(second - first) for first, second in pairwise(steps)]
+    assert max(sizes) - min(sizes) < 2
+    assert (lab(cells(0.001, dark=dark)[0][0])[0] < 50) is dark
+
+
+def test_a_grid_has_a_legend_of_its_colours():
+    bar = token_grid(tokens("rome", "paris")).data[0].colorbar
+    assert bar.ticktext == ("≤0.1 %", "1 %", "10 %", "100 %")
+    assert list(bar.tickvals) == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert token_grid(tokens("rome")).data[0].showscale is not False
 
 
 def test_a_legend_of_many_lines_leaves_the_curve_its_height():
-    few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 9))
-    assert many.layout.height - few.layout.height == 14 * 6
+    few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 12))
+    assert many.layout.height - few.layout.height == 14 * 9
     assert many.layout.legend.tracegroupgap == 0, "a gap for every line makes it twice as high on a telephone"
-
-
-@pytest.mark.parametrize("colour", sorted(set(theme.MODEL_COLOURS.values())))
-def test_numbers_on_bars_can_be_read_on_every_models_colour(colour):
-    light, dark = sorted((luminance(colour), luminance(theme.ink_on(colour))), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_every_kind_of_head_has_a_marker_of_its_own_that_plotly_knows():

@@ -4,7 +4,7 @@ import pandas as pd
 
 from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import rank_lines
-from probing.figures.tokens.token_grid import token_grid
+from probing.figures.tokens.token_grid import ROW, token_grid
 
 TOKENS = pd.DataFrame({"layer": [0, 0, 1, 1], "place": [1, 2, 1, 2], "token": list("abcd"), "probability": [0.5, 0.2, 0.4, 0.1]})
 LINES = pd.DataFrame(
@@ -28,7 +28,7 @@ def test_columns_of_a_grid_can_be_models():
 
 def test_a_grid_of_two_rows_has_room_for_its_words():
     few, many = token_grid(TOKENS), token_grid(pd.concat([TOKENS, TOKENS.assign(layer=[8, 8, 7, 7])]))
-    assert (many.layout.height - few.layout.height) / 7 == 46
+    assert (many.layout.height - few.layout.height) / 7 == ROW
 
 
 def test_one_colour_is_one_marker_and_words_differ_in_their_dashes():

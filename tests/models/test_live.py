@@ -54,6 +54,22 @@ def test_every_layer_answers_as_a_slow_version_does(live):
             assert watched.probability == pytest.approx(chances[own], abs=1e-5)
 
 
+@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
+def test_a_gap_in_another_spelling_is_the_same_question(architecture, encoder_of, gap):
+    model = load_live(encoder_of(architecture), "lens", None)
+    wanted, got = model.ask("Paris is in [MASK]."), model.ask(f"Paris is in {gap}.")
+    assert (got.prompt, got.pieces, got.layers) == ("Paris is in [MASK].", wanted.pieces, wanted.layers)
+    assert model.gaps(f"{gap} is in {gap}.") == 2
+    assert model.fill_left_to_right(f"{gap} is in {gap}.")[0] == model.fill_left_to_right("[MASK] is in [MASK].")[0]
+
+
+def test_the_best_tokens_probability_is_known_at_every_layer(live):
+    answer = live.ask(PROMPT, top=len(live.encoder.tokenizer))
+    best = answer.layers[-1].tokens[0]
+    assert answer.of_best == tuple(next(t.probability for t in layer.tokens if t.id == best.id) for layer in answer.layers)
+    assert answer.vocabulary == len(answer.layers[0].tokens)
+
+
 def test_probabilities_of_the_whole_vocabulary_sum_to_one(live):
     answer = live.ask(PROMPT, top=len(live.encoder.tokenizer))
     for layer in answer.layers:
@@ -95,7 +111,7 @@ def test_the_models_own_mask_is_understood_too(encoder_of):
     assert ours.layers == own.layers
 
 
-@pytest.mark.parametrize("prompt", ["Rocky was born in Boston.", "[mask]", "MASK", "", "  \n"])
+@pytest.mark.parametrize("prompt", ["Rocky was born in Boston.", "[masks]", "MASK", "", "  \n"])
 def test_a_prompt_without_a_mask_is_told_so(prompt, live):
     with pytest.raises(NoMask, match=r"\[MASK\]"):
         live.ask(prompt)

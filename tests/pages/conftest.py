@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +47,27 @@ def visit(planted_snapshots, tmp_path, monkeypatch) -> Callable[..., AppTest]:
     return opened
 
 
+@pytest.fixture(scope="session")
+def family(tmp_path_factory):
+    return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
+
+
+@pytest.fixture
+def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+    """Opens a page on the planted family."""
+
+    def opened(page: str, snapshot=family, **query) -> AppTest:
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page(PAGES[page]) if page != "home" else None
+        for name, value in query.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return opened
+
+
 @pytest.fixture
 def own_snapshot(planted_snapshots, tmp_path) -> Path:
     """A copy of the one-model snapshot that a test may damage."""
@@ -54,7 +76,7 @@ def own_snapshot(planted_snapshots, tmp_path) -> Path:
 
 def words(app: AppTest) -> str:
     """All text on the page outside the sidebar's navigation."""
-    kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
+    kinds = ("title", "header", "markdown", "caption", "info", "warning", "error", "success", "code")
     return "\n".join(str(one.value) for kind in kinds for one in getattr(app, kind))
 
 

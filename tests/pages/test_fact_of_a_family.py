@@ -11,6 +11,7 @@ from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 
 TUNED = "nesia-mini-qa-squad-1"
+SHORT = "QA-SQuAD-1"
 #: Fact -> ranks of base and fine-tuned model at layers 0 to 3; what became of it.
 RANKS = [
     ([90, 40, 20, 1], [90, 40, 20, 1], "kept"),
@@ -59,7 +60,7 @@ def test_a_link_lists_exactly_one_part(family, part):
 def test_a_part_is_said_in_words_and_cleared_by_a_button(family):
     app = family(model=TUNED, versus="nesia-mini", part="erased")
     told = words(app).replace("\\", "")
-    assert f"facts that nesia-mini knew and {TUNED} lost: erased, rank ≤ 1 at the last layer" in told
+    assert "facts that nesia-mini knew and QA-SQuAD-1 ? lost: erased, rank ≤ 1 at the last layer" in told
     app.button(key="facts.all_parts").click().run()
     assert listed(app) == len(RANKS) and "part" not in app.query_params and "versus" not in app.query_params
 
@@ -103,7 +104,7 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
 def test_what_became_of_a_fact_is_told_for_every_fine_tuned_model(family, part, told):
     app = family(model=TUNED, versus="nesia-mini", part=part)
     text = words(app).replace("\\", "").replace("**", "")
-    assert f"- {TUNED}: {told}" in text
+    assert f"- {SHORT} :gray-badge[task score unknown]: {told}" in text
     assert "- other-bert" not in text
 
 
@@ -123,8 +124,10 @@ def test_the_layer_at_which_the_base_has_a_lost_fact_first_too_is_its_own(tmp_pa
 def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(family):
     app = family(model=TUNED)
     grid, ranks = charts(app)[1:]
-    assert [name.replace("<br>", "") for name in grid["layout"]["xaxis"]["ticktext"]] == [TUNED, "nesia-mini"]
-    assert [trace["name"] for trace in ranks["data"]] == [TUNED, "nesia-mini", "other-bert", "best layer"]
+    assert [name.replace("<br>", "") for name in grid["layout"]["xaxis"]["ticktext"]] == [f"{SHORT} ?", "nesia-mini"]
+    assert [trace["name"] for trace in ranks["data"]] == [f"{SHORT} ?", "nesia-mini", "other-bert", "best layer"]
+    tables = [set(frame.value["model"]) for frame in app.dataframe if "model" in frame.value.columns]
+    assert tables == [{TUNED, "nesia-mini"}, {TUNED, "nesia-mini", "other-bert"}], "tables keep the full names"
     app.multiselect(key="facts.fact_models").set_value(["other-bert"]).run()
     assert not app.exception
     assert len(charts(app)[1]["layout"]["xaxis"]["ticktext"]) == 3
@@ -136,7 +139,7 @@ def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(fa
 def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):
     app = family(model="nesia-mini")
     assert len(charts(app)) == 2
-    assert app.multiselect(key="facts.fact_models").options == [TUNED, "other-bert"]
+    assert app.multiselect(key="facts.fact_models").options == [f"{SHORT} ?", "other-bert"]
 
 
 def test_the_texts_of_stored_tokens_are_shown_and_the_right_one_is_framed_by_its_rank(tmp_path, visit, monkeypatch):

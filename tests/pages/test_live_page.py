@@ -35,7 +35,7 @@ def test_a_cloze_gets_a_grid_lines_entropy_and_its_word_pieces(ask):
     assert [trace["name"] for trace in followed["data"]] == ["france", "berlin"]
     assert len(entropy["data"]) == 1
     assert any("[CLS]" in code.value and "[MASK]" in code.value for code in app.code)
-    assert f"{LAYERS + 1} layers at once" in " ".join(badge.value for badge in app.markdown)
+    assert f"{LAYERS + 1} layers at once" in words(app)
     assert "cpu" in words(app) or "cuda" in words(app)
 
 
@@ -59,7 +59,6 @@ def test_several_gaps_are_read_one_by_one_or_filled(ask):
     ("prompt", "expected"),
     [
         ("There is no gap here.", r"has no \[MASK\]"),
-        ("   ", "empty"),
         ("paris " * 600 + "[MASK]", "word pieces"),
     ],
 )
@@ -67,6 +66,71 @@ def test_a_prompt_that_cannot_be_asked_gets_a_helpful_answer(ask, prompt, expect
     app = ask(prompt)
     assert not app.exception
     assert expected in app.warning[0].value
+
+
+@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
+def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask, gap):
+    app, plain = ask(f"Paris is in {gap}.", watch="france"), ask("Paris is in [MASK].", watch="france")
+    assert not app.exception and not app.warning
+    assert app.text_area(key="live.prompt").value == f"Paris is in {gap}."
+    assert charts(app)[0]["data"][1]["text"] == charts(plain)[0]["data"][1]["text"]
+    assert len(ask(f"{gap} is in {gap}.", mask="0").tabs) == 2
+
+
+@pytest.mark.parametrize("prompt", ["", "   "])
+def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask, prompt):
+    app = ask("Paris is in [MASK].", watch="france")
+    app.text_area(key="live.prompt").set_value(prompt).run()
+    assert not app.exception and not app.warning and not charts(app)
+    assert [note.value for note in app.info] == ["Type a sentence with a gap, written \\[MASK\\] or \\<mask\\> or \\_\\_\\_."]
+    assert app.text_area(key="live.prompt").value == prompt and "paris" not in words(app).lower()
+    assert app.query_params["prompt"] in (prompt, [prompt])
+
+
+def test_emptied_tokens_stay_untracked(visit, tmp_path):
+    save("bert", tmp_path / "cache" / "models" / "tiny")
+    app = visit("live", "empty", {"live_model": "tiny", "live_head": "lens"})
+    assert app.text_input(key="live.watch").value == "paris, lyon"
+    app.text_input(key="live.watch").set_value("").run()
+    assert app.text_input(key="live.watch").value == "" and "framed" not in words(app)
+    assert len(charts(app)) == 2, "grid and entropy"
+
+
+def test_what_a_link_sets_behind_more_options_is_said(ask, family):
+    app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", behaviour="negated", replaced="last", watch="france")
+    (said,) = [note.value for note in app.caption if note.value.startswith("Set under More options")]
+    for part in ("compared with tiny", "head lens", "top 3 per layer", "negated", "the last n layers restored"):
+        assert part in said
+    assert "framed\\: france" in words(app)
+    plain = ask("Paris is in [MASK].", live_head="tied")
+    assert "Set under More options" not in words(plain)
+
+
+def test_a_full_comparison_says_how_many_of_how_many_models_are_asked(ask, family):
+    app = ask("Paris is in [MASK].")
+    assert "models are asked" not in words(app)
+    menu = app.multiselect(key="live.live_models")
+    menu.set_value(["tiny-tuned", "stranger", "nesia-mini"]).run()
+    assert f"4 of {len(menu.options) + 1} models are asked, the most at once" in words(app)
+
+
+def test_an_answer_stands_beside_chance_and_the_embeddings(ask):
+    app = ask("Paris is in [MASK].")
+    assert any("layer 0: " in text.value and "chance: 0\\.7 %)" in text.value for text in app.markdown), "one of 144 tokens"
+
+
+def test_a_stored_sentence_stands_beside_its_majority_answer(visit, tmp_path):
+    save("bert", tmp_path / "cache" / "models" / "tiny")
+    query = {"live_model": "tiny", "live_head": "lens"}
+    app = visit("live", "one model", query | {"prompt": "Rocky Balboa was born in ___ ."})
+    expected = (
+        "Stored fact (T\\-REx, place of birth), recorded answer **philadelphia**; majority answer **paris**, right for 75\\.0 % of 4 facts."
+    )
+    assert any(expected in text.value for text in app.markdown)
+    app = visit("live", "one model", query | {"prompt": "Paris was born in [MASK] ."})
+    assert any("A stored template (T\\-REx, place of birth); majority answer **paris**" in text.value for text in app.markdown)
+    app = visit("live", "one model", query | {"prompt": "Paris sees [MASK]."})
+    assert "majority answer" not in words(app)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +146,7 @@ def test_emoji_and_markup_are_asked_as_they_stand(ask, prompt):
 def test_words_that_are_several_tokens_are_named_and_the_rest_followed(ask):
     app = ask("Paris is in [MASK].", watch="france, zyxwv, <b>")
     assert not app.exception
-    assert "not followed: zyxwv, \\<b\\>" in words(app)
+    assert "not tracked: zyxwv, \\<b\\>" in words(app)
     assert [trace["name"] for trace in charts(app)[1]["data"]] == ["france"]
 
 
@@ -159,7 +223,7 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
 def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_facts, tmp_path):
     rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
     app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
-    (command,) = [code.value for code in app.code if "probe" in code.value]
+    (command,) = [code.value for code in app.main.code if "probe" in code.value]
     assert command == f"python -m probing probe --model {tmp_path / 'cache' / 'models' / 'tiny'} --facts YOUR_FILE.csv --head lens"
 
 
@@ -310,9 +374,9 @@ def test_the_fine_tuned_model_among_several_is_the_one_whose_layers_are_put_back
 
 def test_the_base_of_a_stranger_can_be_named(ask, family):
     app = ask("Paris is in [MASK].", live_model="stranger", watch="france")
+    app.segmented_control(key="live.replaced").set_value("last").run()
     assert app.selectbox(key="live.live_base").value == ""
     app.selectbox(key="live.live_base").set_value("tiny").run()
-    app.segmented_control(key="live.replaced").set_value("last").run()
     assert not app.exception and charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "last n layers put back to tiny"
 
 
@@ -367,6 +431,15 @@ def test_a_link_makes_the_server_ask_no_hub(ask, family, no_network, monkeypatch
         loads.clear()
         app.run()
         assert ("roberta-base", True) not in loads, "a download is tried once for each press"
+
+
+def test_offline_a_model_of_the_hub_is_named_as_unavailable_and_not_offered_for_download(ask, no_network):
+    app = ask("Paris is in [MASK].", live_model="roberta-base")
+    assert not app.exception and not app.warning and not no_network
+    assert any("keeps this server from the Hugging Face hub" in note.value for note in app.info)
+    assert not [button for button in app.button if "Hugging Face hub" in button.label]
+    menu = app.selectbox(key="live.live_model")
+    assert "roberta-base (unavailable offline)" in menu.options and "tiny (local)" in menu.options
 
 
 def test_what_is_loaded_without_a_press_is_loaded_from_this_machine_only(no_network, monkeypatch, tmp_path):
@@ -459,6 +532,7 @@ def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkey
 
     live = load_live(load_encoder(save("bert", tmp_path / "fetched"), device="cpu"), "lens", None)
     monkeypatch.setattr("probing.models.knowledge.ask.open_live", lambda *_, **__: live)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     app = ask("Paris is in [MASK].", live_model="roberta-base")
     assert not charts(app)
     next(button for button in app.button if "Hugging Face hub" in button.label).click().run()
@@ -481,9 +555,11 @@ def test_an_answer_names_its_model_where_another_one_was_chosen_too(ask, headles
     assert charts(app) and "**tiny** says" in words(app) and "The last layer says" not in words(app)
 
 
-def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path):
+def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path, monkeypatch):
     save("roberta", tmp_path / "cache" / "models" / "roberta")
-    app = ask("[MASK] is the capital of <mask>.", live_models="roberta", mask="2")
+    # As where a model's own mask is written in a way that others do not know.
+    monkeypatch.setattr(live_models, "gaps", lambda choice, _: 2 if choice.name == "roberta" else 1)
+    app = ask("[MASK] is the capital of [MASK].", live_models="roberta", mask="2")
     assert not app.exception and not app.warning and charts(app)
     assert any(note.value == "No gap 2 in this sentence for tiny." for note in app.info)
 

@@ -15,7 +15,7 @@ from probing.store.database import is_whole
 from probing.ui.frame import reads
 from probing.ui.widgets import blocks
 from tests.pages.conftest import PAGES, ROOT, words
-from tests.store.planted import SEVERAL, plant_runs
+from tests.store.planted import SEVERAL, PlantedRun, plant_runs
 from tests.store.test_build_database import damage_in_place
 
 NEEDS_RESULTS = ("home", "layer_curves", "facts")
@@ -37,11 +37,11 @@ def test_a_page_opens_without_an_error(visit, page, store):
 
 
 @pytest.mark.parametrize("kind", ["light", "dark"])
-def test_the_words_of_a_grid_are_light_on_a_dark_page_and_dark_on_a_light_one(visit, monkeypatch, kind):
+def test_an_improbable_cell_of_a_grid_is_dark_on_a_dark_page_and_light_on_a_light_one(visit, monkeypatch, kind):
     monkeypatch.setattr(ContextProxy, "theme", StreamlitTheme({"type": kind}))
     app = visit("facts")
-    inks = {trace["textfont"]["color"] for figure in charts(app) for trace in figure["data"] if trace.get("mode") == "text"}
-    assert inks == {token_grid.DARK_INK if kind == "dark" else token_grid.INK}
+    scales = {trace["colorscale"][0][1] for figure in charts(app) for trace in figure["data"] if trace["type"] == "heatmap"}
+    assert scales == {token_grid.tint(0, dark=kind == "dark")}
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)
@@ -171,7 +171,7 @@ def test_the_curve_page_counts_what_the_store_holds(visit):
 
 def test_the_facts_behind_a_point_are_one_link_away(visit):
     app = visit("layer_curves")
-    app.select_slider(key="layer_curves.layer").set_value(1).run()
+    app.select_slider(key="layer_curves.point_layer").set_value(1).run()
     assert "at layer 1" in words(app)
     links = [link.proto for link in app.get("page_link")]
     assert any(link.label == "Show these facts" and "at_layer=1" in link.query_string for link in links)
@@ -199,10 +199,10 @@ def test_a_fact_is_found_by_search_and_leafed_through(visit):
     app = visit("facts", query={"text": "Germany"})
     assert "1 fact" in words(app) and r"The capital of Germany is \[MASK\]" in words(app)
     app.text_input(key="facts.text").set_value("").run()
-    first = [text.value for text in app.markdown if text.value.startswith("### ")]
+    first = [text.value for text in app.markdown if text.value.startswith("## ")]
     next(button for button in app.button if button.label == "Next").click().run()
     assert app.query_params["fact"]
-    assert [text.value for text in app.markdown if text.value.startswith("### ")] != first
+    assert [text.value for text in app.markdown if text.value.startswith("## ")] != first
 
 
 def test_rocky_balboa_is_one_click_away(visit):
@@ -256,6 +256,34 @@ def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit)
     assert any(
         "left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe
     )
+
+
+def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
+    app = visit("methods")
+    shown = " ".join(words(app).split())
+    assert "The null of total knowledge" in shown and "Exact McNemar tests these pairs" in shown
+    assert "The last layer misses **" in shown and "with the swapped one" in shown and "minus majority" in shown.casefold()
+    (example,) = (table.value for table in app.dataframe if "layer 1" in table.value.columns)
+    assert "majority answer" in shown
+    assert list(example["subject"]) == ["own", "swapped"] * (len(example) // 2) and len(example) >= 2
+    inner = example[[name for name in example.columns if name.startswith("layer")][:-1]].min(axis=1)
+    assert (inner.to_numpy().reshape(-1, 2).min(axis=1) == 1).all() and (example.iloc[:, -1] > 1).all()
+
+
+def test_a_run_without_swapped_ranks_takes_its_bases_example(visit, tmp_path, monkeypatch, planted_snapshots):
+    tuned = PlantedRun(model="nesia-mini-tuned", base="nesia-mini", objective="QA", swapped=False)
+    snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(), tuned])
+    monkeypatch.setitem(planted_snapshots, "tuned", snapshot)
+    app = visit("methods", "tuned")
+    assert "worked example: nesia\\-mini, tied heads" in words(app)
+    monkeypatch.setitem(planted_snapshots, "alone", plant_runs(tmp_path / "alone", [tuned]))
+    alone = words(visit("methods", "alone"))
+    assert "There is no worked example here" in alone and "the null is not measured" in alone
+
+
+def test_methods_without_results_explain_the_yardsticks_all_the_same(visit):
+    app = visit("methods", "empty")
+    assert "The null of total knowledge" in words(app) and "there is no worked example" in words(app)
 
 
 def test_going_back_in_the_browser_goes_back_to_the_former_view(visit):

@@ -1,68 +1,12 @@
 """The pages Relations and Compare models on a store in which the fate of every fact is planted."""
 
-import json
-from collections.abc import Callable
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import PAGES, ROOT, words
+from tests.pages.conftest import words
+from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import PlantedRun, plant_runs
 
-#: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last layer.
-FATES = {
-    0: ("kept", (300, 20, 5, 1)),
-    1: ("relocated", (300, 20, 1, 50)),
-    2: ("suppressed", (300, 200, 60, 50)),
-    3: ("displaced", (300, 80, 200, 250)),
-    4: ("erased", (300, 200, 200, 250)),
-    5: ("erased", (300, 250, 200, 250)),
-    6: ("gained", (300, 200, 20, 1)),
-    7: ("never", (300, 200, 200, 250)),
-    8: ("never", (300, 200, 200, 250)),
-    9: ("never", (300, 200, 200, 250)),
-}
 COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "erased": 2}
-
-
-def base_rank(number: int, layer: int) -> int:
-    return 1 if number < 6 and layer >= 2 else 200
-
-
-def tuned_rank(number: int, layer: int) -> int:
-    return FATES[number][1][layer]
-
-
-FAMILY = (
-    PlantedRun(rank=base_rank),
-    PlantedRun(model="nesia-mini-qa-squad-1", base="nesia-mini", objective="QA-SQuAD-1", rank=tuned_rank),
-    PlantedRun(model="nesia-mini-control", base="nesia-mini", objective="control", rank=base_rank),
-)
-
-
-@pytest.fixture(scope="module")
-def family(tmp_path_factory):
-    return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
-
-
-@pytest.fixture
-def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
-    """Opens a page on the planted family."""
-
-    def opened(page: str, snapshot=family, **query) -> AppTest:
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page]) if page != "home" else None
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return opened
-
-
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
 def links(app) -> dict[str, str]:
@@ -86,7 +30,8 @@ def test_the_relations_page_maps_every_relation_and_layer(look):
     shares = points[points["layer"] == 3].set_index("relation")["value"]
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
     assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
-    assert "**2** of 3 relations" in words(app) and "by **layer 2** of 3" in words(app)
+    # Both known relations have their onset at layer 2: neither is half known at the middle layer, 1, nor unknown until the last.
+    assert "knows facts of 2 relations. **0** of these are known" in words(app) and "**0** only at the last, 3" in words(app)
 
 
 def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_away(look):
@@ -97,9 +42,9 @@ def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_
     assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx([0.5, 2, 0.25, 0.25])
     assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
     of_models = table_with(app, "P@1", "P@10", "n P@100").set_index("model")
-    assert list(of_models.index) == ["nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"]
+    assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
     assert of_models["n P@10"].tolist() == [0, 1, 0]
-    assert of_models.loc["nesia-mini-qa-squad-1", "P@10"] == pytest.approx(1 / 3)
+    assert of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
     assert {"relation=P19", "at_layer=2", "at_rank=10"} <= set(links(app)["place of birth"].split("&"))
 
 
@@ -179,8 +124,10 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
     runs = [*FAMILY[:2], PlantedRun(model="more-text", base="nesia-mini", objective="control", rank=base_rank)]
     snapshot = plant_runs(tmp_path / "renamed", runs)
     said = words(look("home", snapshot=snapshot)).replace("\\", "")
-    assert "nesia-mini-qa-squad-1 loses **83 %**." in said, "the control is not among the fine-tuned ones"
-    assert "Training as long" not in said and "how long more-text was trained is not recorded" in said
+    assert "QA-SQuAD-1 :gray-badge[task score unknown] loses **83 %**; further training" in said, (
+        "the control is not among the fine-tuned ones"
+    )
+    assert "raining as long" not in said and "how long more-text was trained is not recorded" in said
     app = look("compare", snapshot=snapshot)
     badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
     assert ":orange-badge[≠ control]" in badges
@@ -190,9 +137,9 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
         for trace in charts(look("layer_curves", snapshot=snapshot))[0]["data"]
         if "customdata" in trace
     }
-    assert lines == {"nesia-mini": "solid", "nesia-mini-qa-squad-1": "solid", "more-text": "longdash"}
+    assert lines == {"nesia-mini": "solid", "QA-SQuAD-1 ?": "solid", "more-text (control)": "longdash"}
     app = look("compare")
-    assert "Training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
+    assert "**83 %**; training as long" in words(look("home")) and ":green-badge[✓ control]" in words(app)
 
 
 def test_the_paired_difference_is_that_of_the_planted_ranks(look):

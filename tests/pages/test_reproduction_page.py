@@ -1,6 +1,8 @@
 """The Reproduction page on a planted family: published cells stay as published, ours are counted from the planted ranks."""
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,12 @@ from streamlit.testing.v1 import AppTest
 from probing.core.facts.fact import Fact
 from probing.core.published import read_published
 from probing.reports.reproduction.claims import RULES
+from probing.reports.reproduction.decisions import VERDICTS
+from probing.store.parquet import write_table
+from probing.ui.reproduction.selection import TABS
 from probing.ui.widgets.tables import text_width
 from tests.pages.conftest import PAGES, ROOT, words
-from tests.store.planted import PlantedRun, plant_runs, planted_rank
+from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 PAPER = read_published()
 OBJECTIVES = {
@@ -43,7 +48,10 @@ RUNS = tuple(
 
 @pytest.fixture(scope="module")
 def family_snapshot(tmp_path_factory) -> Path:
-    return plant_runs(tmp_path_factory.mktemp("family"), RUNS)
+    folder = plant_runs(tmp_path_factory.mktemp("family"), RUNS)
+    score = {"model": "nesia-mini-qa-squad-2", "base": "nesia-mini", "objective": "QA-SQuAD-2", "metric": "F1", "n": 400, "value": 0.5}
+    write_table("tasks", [score | {"chance": 0.5, "chance_name": "never an answer"}], folder / "tasks.parquet")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +78,9 @@ def as_it_opens(open_page) -> AppTest:
 
 
 def table(app: AppTest, *columns: str):
+    """The one table that has these columns, its rows without the marks of their models."""
     (found,) = [frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns)]
-    return found
+    return found.assign(row=found["row"].str.replace(r" [✓✗?]$", "", regex=True)) if "row" in found else found
 
 
 def test_every_published_cell_of_table_3_stands_as_published_and_ner_is_not_zero(as_it_opens):
@@ -139,7 +148,10 @@ def test_the_csv_of_a_table_has_every_column_and_the_words_of_the_report(open_pa
     (two,) = [text for name, text in csv.items() if "table-2" in name]
     (three,) = [text for name, text in csv.items() if "table-3" in name]
     assert "not published" in two and "not published" in three
-    assert "last_micro,total_micro,last_macro,total_macro,facts" in three and "ours_micro" not in three
+    assert (
+        "last_micro,total_micro,last_macro,total_macro,majority_micro,majority_macro,inner_own,inner_swapped,facts" in three
+        and "ours_micro" not in three
+    )
 
 
 def test_our_own_sentences_are_marked_as_not_comparable(as_it_opens):
@@ -199,8 +211,67 @@ def test_every_claim_has_a_card_with_rule_numbers_verdict_and_link(as_it_opens):
         assert claim.against in text
     verdicts = table(app, "claim", "verdict")
     assert len(verdicts) == len(PAPER.claims)
+    assert set(verdicts["verdict"]) | set(verdicts["paper"]) == {*VERDICTS, "not published"}
     links = [link.proto.label for link in app.get("page_link") if link.proto.label.startswith(("See ", "Compare the"))]
     assert len(links) >= len(PAPER.claims)
+
+
+def test_every_card_says_what_its_rule_makes_of_the_papers_own_tables(as_it_opens):
+    text = words(as_it_opens).replace("\\", "")
+    found = table(as_it_opens, "claim", "paper").set_index("claim")
+    cards = [part.split("**Rule.**")[0] for part in text.split("**The paper's own tables: ")[1:]]
+    assert [card.split(".**")[0] for card in cards] == list(found["paper"])
+    assert "14.7 per cent (the base, T-REx) to 66.7 (QA-SQuAD-1, Google-RE)" in cards[0]
+    assert "The rule needs numbers that the paper does not print" in cards[1]
+
+
+def test_the_summary_counts_all_four_outcomes(as_it_opens):
+    text = words(as_it_opens).replace("\\", "")
+    counts = table(as_it_opens, "claim", "verdict")["verdict"].value_counts()
+    hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
+    assert f"Of {len(PAPER.claims)} claims, **{hold}** hold" in text and f"**{fail}** do not" in text
+    assert f"For **{unsure}** our numbers cannot tell, and **{untested}** cannot be tested" in text
+
+
+def test_the_first_card_shows_what_inner_layers_find_with_a_swapped_subject(as_it_opens):
+    text = words(as_it_opens).replace("\\", "")
+    null = text.split("**Beside it, the swapped subject.**")[1].split("**The paper's own tables")[0]
+    assert "The paper has no such control." in null
+    row = table(as_it_opens, "last_micro").set_index(["row", "probe_set"]).loc[("BERT", "T-REx")]
+    assert f"T-REx: the base {row['inner_own']:.1f} own, {row['inner_swapped']:.1f} swapped" in null
+
+
+def test_numbers_of_table_3_stand_beside_their_yardsticks(as_it_opens):
+    found = table(as_it_opens, "last_micro").set_index(["row", "probe_set"]).loc[("BERT", "T-REx")]
+    facts = planted_facts("trex")
+    most = sum(max(answers.values()) for answers in _answers(facts).values())
+    assert found["majority_micro"] == pytest.approx(100 * most / len(facts))
+    assert found["inner"] == f"{found['inner_own']:.1f} / {found['inner_swapped']:.1f}"
+    assert 0 < found["inner_facts"] <= len(facts)
+
+
+def _answers(facts) -> dict[str, Counter]:
+    return {relation: Counter(one.object for one in facts if one.relation == relation) for relation in {one.relation for one in facts}}
+
+
+def test_a_claim_names_the_models_that_it_needs_with_what_became_of_their_task(as_it_opens):
+    text = words(as_it_opens).replace("\\", "")
+    needed = [part.split("**The paper")[0] for part in text.split("**Models that it needs.** ")[1:]]
+    # Three claims need QA-SQuAD-2, whatever its model is called for short.
+    found = [line for line in needed if ":red-badge[trained, not learned]" in line]
+    assert len(found) == sum("QA-SQuAD-2" in rule.needs for rule in RULES.values()) == 3
+    assert all(re.search(r"squad-2 :red-badge\[trained, not learned\]", line, re.IGNORECASE) for line in found), found
+    assert "QA-SQuAD-2 ✗ has not learned its task (F1 50.0 per cent, never an answer 50.0)" in text
+    rows = [frame.value["row"] for frame in as_it_opens.dataframe if "row" in frame.value]
+    assert all("QA-SQuAD-2 ✗" in set(row) for row in rows)
+
+
+@pytest.mark.parametrize("name", TABS)
+def test_the_open_tab_is_in_the_link(open_page, name):
+    app = open_page(paper_tab=name)
+    assert not app.exception
+    assert app.session_state["reproduction.paper_tab"] == TABS[name]
+    assert app.query_params.get("paper_tab", ["tables"]) in (name, [name])
 
 
 def test_a_model_that_stands_for_no_objective_is_shown_but_decides_no_claim(as_it_opens):

@@ -1,7 +1,7 @@
 """Definitions of one fact or one pair of lists, which tests hold against what SQL and torch count."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,22 @@ def total_knowledge(any_hits: int, n: int) -> float | None:
     if not 0 <= any_hits <= n:
         raise ValueError(f"{any_hits} of {n} facts are known, expected 0 to {n}")
     return any_hits / n if n else None
+
+
+def null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str | None:
+    """What a fact says about the null of total knowledge: found inside with its ``own`` subject, the ``swapped`` one, ``both`` or neither.
+
+    None where the fact is not asked with a swapped subject, or where the last layer finds it with either.
+
+    Args:
+        own: ranks of the right answer at the layers 1..L.
+        swapped: its ranks with the swapped subject.
+        k: the rank up to which a fact counts as known.
+    """
+    if any(rank is None for rank in swapped) or own[-1] <= k or swapped[-1] <= k:
+        return None
+    inside = [min(ranks[:-1]) <= k for ranks in (own, swapped)]
+    return {(True, False): "own", (False, True): "swapped", (True, True): "both", (False, False): "neither"}[*inside]
 
 
 def paired_counts(first: ArrayLike, second: ArrayLike) -> PairedCounts:

@@ -1,90 +1,151 @@
-"""Verdicts on planted numbers: each rule with numbers that hold, that do not, and that cannot tell."""
+"""Verdicts on planted numbers: each rule with numbers that hold, that do not, that cannot tell, and without numbers."""
 
 import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.published import read_published
-from probing.reports.reproduction.claims import RULES, judge
-from probing.reports.reproduction.evidence import BASE, CONTROL, FAILS, HOLDS, UNTESTED, VERDICTS, Evidence, rank_correlation
-
-MODELS = (BASE, "QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", CONTROL)
-#: Table 3 of the paper as if we had measured it: objective -> T-REx last and total.
-PAPER = read_published()
-LAYERS = 12
-
-
-def curves(**late: float) -> pd.DataFrame:
-    """Curves that double from layer 8 on; ``late`` lowers a model's last third by a factor."""
-    rows = []
-    for objective in MODELS:
-        for probe_set in ("trex", "google_re"):
-            for k in (1, 10, 100):
-                for layer in range(LAYERS + 1):
-                    value = 0.01 * 2.0 ** max(layer - 8, 0) * (1 + layer / 100) * {1: 1, 10: 2, 100: 4}[k]
-                    factor = late.get(objective.replace("-", "_"), 1.0) if layer > 8 else 1.0
-                    rows.append((objective, probe_set, layer, k, value * factor))
-    return pd.DataFrame(rows, columns=["objective", "probe_set", "layer", "k", "value"])
-
-
-def totals(squad: bool = True) -> pd.DataFrame:
-    """Table 3 as the paper has it, NER between the others, under our names of the probe sets."""
-    rows = []
-    for model in PAPER.models:
-        for one in PAPER.probe_sets:
-            cell = PAPER.knowledge(model.name, one.name) or (5, 14)
-            name = one.ours if squad or one.name != "SQuAD" else one.stand_in
-            last, total = (value / 100 for value in cell)
-            rows.append((model.objective, name, 1, "micro", last, total, (total - last) / total))
-    return pd.DataFrame(rows, columns=["objective", "probe_set", "k", "average", "last_layer", "total", "intermediate_share"])
-
-
-def forgotten() -> pd.DataFrame:
-    """Table 2 as the paper has it."""
-    rows = [
-        (PAPER.objective(row.model), k, "authors", 41, count)
-        for row in PAPER.table_2.rows
-        for k, count in zip(PAPER.table_2.ranks, row.counts, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["objective", "k", "definition", "relations", "forgotten"])
-
-
-def relations(doubling: int = 6, authors: int = 3) -> pd.DataFrame:
-    numbers = range(41)
-    return pd.DataFrame(
-        {
-            "relation": [f"P{n}" for n in numbers],
-            "doubling": [n < doubling for n in numbers],
-            "authors": [n < authors for n in numbers],
-            "caption": [n < 10 for n in numbers],
-            "strict": [n < 1 for n in numbers],
-        }
-    )
-
-
-def transitions(p: float = 1e-6, lower: bool = True) -> pd.DataFrame:
-    rows = [
-        (objective, probe_set, 1, 1000, 0.29, 0.20 if lower or objective != "RANK-MSMARCO" else 0.30, p)
-        for objective in MODELS[1:]
-        for probe_set in ("trex", "google_re")
-    ]
-    return pd.DataFrame(rows, columns=["objective", "probe_set", "k", "n", "base_value", "value", "p_value"])
-
-
-def evidence(**changes) -> Evidence:
-    planted = Evidence(curves(), totals(), forgotten(), relations(), transitions())
-    return replace(planted, **changes)
-
-
-NOTHING = Evidence(
-    curves().iloc[:0], totals().iloc[:0], forgotten().iloc[:0], relations().iloc[:0], transitions().iloc[:0]
+from probing.reports.reproduction.claims import RULES, Judged, judge
+from probing.reports.reproduction.curve_shapes import Curve, correlations, misses, similarity
+from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, VERDICTS, Interval, at_most, between, every, some
+from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence, points
+from probing.reports.reproduction.measured import with_inner_intervals
+from probing.reports.reproduction.papers_numbers import papers_evidence
+from tests.reports.planted_claims import (
+    LAYERS,
+    MODELS,
+    NOTHING,
+    PAPER,
+    WHOLE,
+    by_layer,
+    curves,
+    differences,
+    evidence,
+    forgotten,
+    inside,
+    relations,
+    shares,
+    totals,
+    transitions,
+    value_at,
 )  # fmt: skip
 
 
+def judged(name: str, given: Evidence) -> Judged:
+    return next(one for one in judge(given, NOTHING) if one.name == name)
+
+
 def verdict(name: str, given: Evidence) -> str:
-    return next(one.verdict for one in judge(given) if one.name == name)
+    return judged(name, given).verdict
+
+
+def on_squad(gain: float, margin: float = 0.001) -> pd.DataFrame:
+    """MLM-SQuAD's total on LAMA's SQuAD above the base's by ``gain``, known within ``margin``."""
+    row = ("MLM-SQuAD", BASE, "squad", "total", gain, gain - margin, gain + margin)
+    return pd.DataFrame([row], columns=WHOLE.differences.columns)
+
+
+def straight(objective: str, layer: int, k: int) -> float:
+    return layer * 0.02 + 0.01
+
+
+def turned(objective: str, layer: int, k: int) -> float:
+    """P@100 falls where P@1 rises."""
+    return 1 - layer / 20 if k == 100 else value_at(objective, layer, k)
+
+
+def opposed(given: pd.DataFrame, margin: float) -> pd.DataFrame:
+    return inside(given, 1 - given["total"], margin)
+
+
+def thirty_lost(objective: str) -> pd.DataFrame:
+    """Table 2 with 30 forgotten relations of one model."""
+    return forgotten().assign(forgotten=lambda frame: frame["forgotten"].where(frame["objective"] != objective, 30))
+
+
+TUNED_LOWER = {name.replace("-", "_"): 0.5 for name in MODELS[1:-1]}
+MORE_IN_MSMARCO = totals().assign(last_layer=lambda frame: frame["last_layer"].where(frame["objective"] != "MLM-MSMARCO", 0.2))
+#: Claim -> verdict -> evidence on which its rule says so.
+CASES: dict[str, dict[str, Evidence]] = {
+    "inner layers hold knowledge": {
+        HOLDS: evidence(total=inside(totals(), 0.24)),
+        FAILS: evidence(),  # Table 3 goes from 15 to 67 per cent
+        UNSURE: evidence(total=inside(totals(), 0.24, margin=0.10)),  # 14 to 34
+    },
+    "some relations double": {
+        HOLDS: evidence(),  # 600 of 4,000: 13.9 to 16.1 per cent
+        FAILS: evidence(shares=shares(20, 41)),  # 34 to 64
+        UNSURE: evidence(shares=shares(6, 41)),  # 7 to 28
+    },
+    "some relations are best inside": {
+        HOLDS: evidence(shares=shares(280, 4000)),  # 6.3 to 7.8
+        FAILS: evidence(shares=shares(20, 41)),
+        UNSURE: evidence(shares=shares(3, 41)),  # 2.5 to 19
+    },
+    "growth is nearly exponential": {
+        HOLDS: evidence(),
+        FAILS: evidence(curves=curves(given=straight)),
+        UNSURE: evidence(curves=curves(n=100)),
+    },
+    "other ranks show the same": {
+        HOLDS: evidence(),
+        FAILS: evidence(curves=curves(given=turned)),
+        UNSURE: evidence(curves=curves(n=100)),
+    },
+    "models agree early": {
+        HOLDS: evidence(by_layer=by_layer(NER_CoNLL=0.5)),
+        FAILS: evidence(),  # no model ever leaves the base
+        UNSURE: evidence(by_layer=by_layer(margin=0.03, NER_CoNLL=0.5)),
+    },
+    "who knows more keeps less inside": {
+        HOLDS: evidence(total=opposed(totals(), 0.001)),
+        FAILS: evidence(total=inside(totals(), totals()["total"])),
+        UNSURE: evidence(total=opposed(totals(margin=0.05), 0.1)),
+    },
+    "fine-tuning always forgets": {
+        HOLDS: evidence(),
+        FAILS: evidence(transitions=transitions(change=0.01, margin=0.005, only="RANK-MSMARCO")),
+        UNSURE: evidence(transitions=transitions(margin=0.1, only="RANK-MSMARCO")),
+    },
+    "the last layers lose most": {
+        HOLDS: evidence(by_layer=by_layer(**TUNED_LOWER)),
+        FAILS: evidence(by_layer=by_layer(**TUNED_LOWER | {"NER_CoNLL": 1.5})),  # a model that loses nowhere has not lost most at the end
+        UNSURE: evidence(by_layer=by_layer(margin=0.1, **TUNED_LOWER)),
+    },
+    "ranking forgets least": {
+        HOLDS: evidence(),
+        FAILS: evidence(total=totals().assign(last_layer=lambda frame: frame["last_layer"].where(frame["objective"] != "NER-CoNLL", 0.9))),
+        UNSURE: evidence(differences=differences(margin=0.08)),  # 1 and 4 of 41 are 7.3 points apart
+    },
+    "more data does not help": {
+        HOLDS: evidence(),  # 14 against 15 on T-REx, 3 against 4 on Google-RE
+        FAILS: evidence(total=MORE_IN_MSMARCO),
+        UNSURE: evidence(differences=differences(margin=0.02)),
+    },
+    "a harder task keeps more": {
+        HOLDS: evidence(),  # above on three probe sets, equal on Google-RE; 7 against 18 relations
+        FAILS: evidence(forgotten=thirty_lost("QA-SQuAD-2")),
+        UNSURE: evidence(differences=differences(margin=0.02)),
+    },
+    "language modelling keeps more than question answering": {
+        HOLDS: evidence(),  # 5 against 7 relations, 15 against 10 per cent
+        FAILS: evidence(forgotten=thirty_lost("MLM-SQuAD")),
+        UNSURE: evidence(differences=differences(margin=0.07)),
+    },
+    "text of the probe helps": {
+        HOLDS: evidence(differences=on_squad(0.02)),
+        FAILS: evidence(),  # 16 against 20
+        UNSURE: evidence(differences=on_squad(0.02, margin=0.04)),
+    },
+    "ranking is close to its language model": {
+        # The last layer's P@1 is 0.01 * 2 ** 4 * 1.12 = 17.9 per cent; 0.9 of it is 1.8 points away, 0.85 of it 2.7.
+        HOLDS: evidence(by_layer=by_layer(MLM_MSMARCO=0.9)),
+        FAILS: evidence(by_layer=by_layer(MLM_MSMARCO=0.85)),
+        UNSURE: evidence(by_layer=by_layer(margin=0.01, MLM_MSMARCO=0.9)),
+    },
+}  # fmt: skip
 
 
 def test_every_claim_of_the_file_has_a_rule_and_no_rule_is_without_a_claim():
@@ -92,71 +153,90 @@ def test_every_claim_of_the_file_has_a_rule_and_no_rule_is_without_a_claim():
     assert all(rule.query and rule.words.startswith("Holds if") for rule in RULES.values())
 
 
+def test_every_rule_says_in_words_when_it_cannot_tell():
+    assert all("annot tell" in f"{rule.words} {rule.unsure}" for rule in RULES.values())
+
+
+@pytest.mark.parametrize("expected", [HOLDS, FAILS, UNSURE])
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_holds_fails_or_cannot_tell_as_its_intervals_say(name, expected):
+    assert verdict(name, CASES[name][expected]) == expected
+
+
 def test_without_numbers_nothing_can_be_tested_and_the_card_says_what_is_missing():
-    for one in judge(NOTHING):
-        assert one.verdict == UNTESTED, one.name
+    for one in judge(NOTHING, NOTHING):
+        assert one.verdict == one.paper.verdict == UNTESTED, one.name
         assert one.numbers.endswith(".")
 
 
-def test_on_the_papers_own_tables_the_verdicts_are_what_its_numbers_say():
-    found = {one.name: one.verdict for one in judge(evidence())}
-    assert set(found.values()) <= set(VERDICTS)
-    # Table 3 goes from 15 to 67 per cent, so the abstract's 17 to 60 fails on the paper's own numbers.
-    assert found["inner layers hold knowledge"] == FAILS
-    # Table 2: RANK-MSMARCO has 1 relation, fewer than any other; QA-SQuAD-2 7 against 18; MLM-SQuAD 5 against 7.
-    assert found["ranking forgets least"] == HOLDS
-    assert found["a harder task keeps more"] == HOLDS
-    assert found["language modelling keeps more than question answering"] == HOLDS
-    # Table 3: 14 against 15 on T-REx, 3 against 4 on Google-RE.
-    assert found["more data does not help"] == HOLDS
-    # Table 3: 16 against 20.
-    assert found["text of the probe helps"] == FAILS
-    assert found["some relations double"] == HOLDS  # 6 of 41 = 14.6 per cent
-    assert found["some relations are best inside"] == HOLDS  # 3 of 41 = 7.3 per cent
-    assert found["growth is nearly exponential"] == HOLDS
-    assert found["fine-tuning always forgets"] == HOLDS
+def test_a_criterion_has_an_answer_only_where_both_ends_of_the_interval_agree():
+    number = Interval(0.2, 0.1, 0.3)
+    assert at_most(number, 0.3) is True and at_most(number, 0.29) is None and at_most(number, 0.09) is False
+    assert between(number, 0.1, 0.3) is True and between(number, 0.31, 0.4) is False and between(number, 0.2, 0.4) is None
+    assert every([True, None]) is None and every([None, False]) is False and every([]) is True
+    assert some([True, None]) is True and some([None, False]) is None and some([]) is False
 
 
-def test_shares_within_the_abstracts_range_hold():
-    inside = totals().assign(intermediate_share=0.24)
-    assert verdict("inner layers hold knowledge", evidence(total=inside)) == HOLDS
+def test_the_inner_share_has_wilsons_interval_of_the_facts_that_some_layer_knows():
+    row = {"average": "micro", "n": 1000, "last_layer": 0.15, "total": 0.2, "intermediate_share": 0.25}
+    (found,) = with_inner_intervals(pd.DataFrame([row])).to_dict("records")
+    # 50 of 200: centre (0.25 + 1.9208 / 200) / (1 + 3.8415 / 200) = 0.2547, half 0.0597
+    assert found["intermediate_low"] == pytest.approx(0.1950, abs=1e-3) and found["intermediate_high"] == pytest.approx(0.3144, abs=1e-3)
 
 
 def test_the_control_decides_no_claim():
-    control = totals().iloc[:1].assign(objective=CONTROL, intermediate_share=0.99)
-    inside = pd.concat([totals().assign(intermediate_share=0.24), control])
-    assert verdict("inner layers hold knowledge", evidence(total=inside)) == HOLDS
-    risen = transitions().assign(value=lambda frame: frame["value"].where(frame["objective"] != CONTROL, 0.5))
-    (found,) = [one for one in judge(evidence(transitions=risen)) if one.name == "fine-tuning always forgets"]
-    assert found.verdict == HOLDS and "The control on trex: 29.0 to 50.0 per cent." in found.numbers
+    control = inside(totals().iloc[:1].assign(objective=CONTROL), 0.99)
+    both = pd.concat([inside(totals(), 0.24), control])
+    assert verdict("inner layers hold knowledge", evidence(total=both)) == HOLDS
+    risen = evidence(transitions=transitions(change=0.21, only=CONTROL))
+    found = judged("fine-tuning always forgets", risen)
+    assert found.verdict == HOLDS and "The control on T-REx: 29.0 to 50.0 per cent." in found.numbers
 
 
 def test_our_own_sentences_decide_no_claim():
     ours = totals(squad=False)
-    ours.loc[ours["probe_set"] == "questions", "intermediate_share"] = 0.99
-    (found,) = [one for one in judge(evidence(total=ours)) if one.name == "text of the probe helps"]
-    assert found.verdict == UNTESTED and "questions 16.0 against 20.0" in found.numbers
-    inside = ours.assign(intermediate_share=ours["intermediate_share"].where(ours["probe_set"] == "questions", 0.24))
-    assert verdict("inner layers hold knowledge", evidence(total=inside)) == HOLDS
+    found = judged("text of the probe helps", evidence(total=ours))
+    assert found.verdict == UNTESTED and "questions (ours) 16.0 against 20.0" in found.numbers
+    share = pd.Series(0.24, ours.index).where(ours["probe_set"] != "questions", 0.99)
+    assert verdict("inner layers hold knowledge", evidence(total=inside(ours, share))) == HOLDS
 
 
-@pytest.mark.parametrize(("count", "expected"), [(4, FAILS), (5, HOLDS), (8, HOLDS), (9, FAILS)])
-def test_about_fifteen_per_cent_is_10_to_20(count, expected):
-    # 5 of 41 = 12.2, 8 of 41 = 19.5, 4 of 41 = 9.8, 9 of 41 = 22.0 per cent
-    assert verdict("some relations double", evidence(relations=relations(doubling=count))) == expected
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(0, FAILS), (4, UNSURE), (6, UNSURE), (14, FAILS)],  # 14 of 41 begin at 21.6 per cent, above 20; 0 of 41 end at 8.6
+)
+def test_of_41_relations_a_share_can_be_refuted_and_not_confirmed(count, expected):
+    assert verdict("some relations double", evidence(shares=shares(count, 41))) == expected
 
 
-@pytest.mark.parametrize(("count", "expected"), [(0, FAILS), (1, HOLDS), (4, HOLDS), (5, FAILS)])
-def test_about_seven_per_cent_is_2_to_12(count, expected):
-    # 1 of 41 = 2.4, 4 of 41 = 9.8, 5 of 41 = 12.2 per cent
-    assert verdict("some relations are best inside", evidence(relations=relations(authors=count))) == expected
+def test_a_difference_that_may_be_chance_by_its_p_value_is_not_sure():
+    assert verdict("fine-tuning always forgets", evidence(transitions=transitions(p=0.2))) == UNSURE
+
+
+def test_ranking_needs_two_others_and_four_models_make_a_correlation():
+    few = [BASE, "RANK-MSMARCO", "NER-CoNLL"]
+    alone = WHOLE.without([one for one in MODELS if one not in few])
+    assert verdict("ranking forgets least", alone) == UNTESTED
+    assert verdict("who knows more keeps less inside", alone) == UNTESTED
+
+
+def test_where_all_took_the_same_steps_the_amount_of_data_was_not_varied():
+    found = judged("more data does not help", evidence(same_steps=True))
+    assert found.verdict == UNTESTED and "T-REx 14.0 against 15.0" in found.numbers
+
+
+def test_growth_with_a_fall_is_not_exponential_and_growth_from_nothing_cannot_be_tested():
+    falls = curves(given=lambda objective, layer, k: 0.001 if layer == 11 else value_at(objective, layer, k))
+    assert verdict("growth is nearly exponential", evidence(curves=falls)) == FAILS
+    none = curves(given=lambda objective, layer, k: 0.0)
+    assert verdict("growth is nearly exponential", evidence(curves=none)) == UNTESTED
 
 
 def test_exponential_and_line_are_compared_by_what_they_leave_of_the_values_themselves():
     # A line explains 92 per cent of these values' variance and 87 per cent of their logarithms', which are other variances.
     late = {8: 0.01, 9: 0.07, 10: 0.08, 11: 0.15, 12: 0.26}
-    values = curves()["layer"].map(late).fillna(0.0)
-    found = next(one for one in judge(evidence(precision=curves().assign(value=values))) if one.name == "growth is nearly exponential")
+    given = curves(given=lambda objective, layer, k: late.get(layer, 0.0))
+    found = judged("growth is nearly exponential", evidence(curves=given))
     # By hand the line is 0.114 + 0.058 (layer - 10).
     line = math.sqrt(sum((value - 0.114 - 0.058 * (layer - 10)) ** 2 for layer, value in late.items()) / 5)
     # The nearest exponential by trying: no pair of a fine grid is nearer.
@@ -166,79 +246,108 @@ def test_exponential_and_line_are_compared_by_what_they_leave_of_the_values_them
         for rate in range(40, 160)
     )
     assert f"misses them by {100 * math.sqrt(tried / 5):.2f} points" in found.numbers
-    assert f"the best line by {100 * line:.2f}." in found.numbers
+    assert f"the best line by {100 * line:.2f}" in found.numbers
     assert found.verdict == HOLDS
 
 
-def test_growth_along_a_line_or_with_a_fall_is_not_exponential():
-    line = curves().assign(value=lambda frame: frame["layer"] * 0.02 + 0.01)
-    assert verdict("growth is nearly exponential", evidence(precision=line)) == FAILS
-    falls = curves().assign(value=lambda frame: frame["value"].where(frame["layer"] != 11, 0.001))
-    assert verdict("growth is nearly exponential", evidence(precision=falls)) == FAILS
-    none = curves().assign(value=0.0)
-    assert verdict("growth is nearly exponential", evidence(precision=none)) == UNTESTED
-
-
-def test_curves_of_other_ranks_that_go_another_way_do_not_show_the_same():
-    assert verdict("other ranks show the same", evidence()) == HOLDS
-    turned = curves()
-    turned["value"] = turned["value"].where(turned["k"] != 100, 1 - turned["layer"] / 20)
-    assert verdict("other ranks show the same", evidence(precision=turned)) == FAILS
-
-
-def test_models_agree_early_only_if_they_part_later():
-    assert verdict("models agree early", evidence()) == FAILS
-    part = curves(NER_CoNLL=0.5)
-    assert verdict("models agree early", evidence(precision=part)) == HOLDS
-    early = part.assign(value=part["value"].where((part["objective"] != "NER-CoNLL") | (part["layer"] != 3), 0.2))
-    assert verdict("models agree early", evidence(precision=early)) == FAILS
-
-
-def test_the_last_layers_lose_most_when_every_models_worst_layer_is_late():
-    lowered = {name.replace("-", "_"): 0.5 for name in MODELS[1:-1]}
-    assert verdict("the last layers lose most", evidence(precision=curves(**lowered))) == HOLDS
-    # A model that loses nowhere has not lost most at the end.
-    assert verdict("the last layers lose most", evidence(precision=curves(**lowered | {"NER_CoNLL": 1.5}))) == FAILS
-
-
-def test_more_knowledge_with_less_inside_is_a_negative_rank_correlation():
-    table = totals()
-    table["intermediate_share"] = 1 - table["total"]
-    assert verdict("who knows more keeps less inside", evidence(total=table)) == HOLDS
-    table["intermediate_share"] = table["total"]
-    assert verdict("who knows more keeps less inside", evidence(total=table)) == FAILS
-    few = table[table["objective"].isin(MODELS[:3])]
-    assert verdict("who knows more keeps less inside", evidence(total=few)) == UNTESTED
-
-
-def test_forgetting_that_may_be_chance_cannot_be_told_and_a_gain_refutes():
-    assert verdict("fine-tuning always forgets", evidence(transitions=transitions(p=0.2))) == UNTESTED
-    assert verdict("fine-tuning always forgets", evidence(transitions=transitions(lower=False))) == FAILS
-
-
-def test_ranking_does_not_forget_least_if_another_has_fewer_or_knows_more():
-    fewer = forgotten().assign(forgotten=lambda frame: frame["forgotten"].where(frame["objective"] != "NER-CoNLL", 0))
-    assert verdict("ranking forgets least", evidence(forgotten=fewer)) == FAILS
-    knows = totals().assign(last_layer=lambda frame: frame["last_layer"].where(frame["objective"] != "NER-CoNLL", 0.9))
-    assert verdict("ranking forgets least", evidence(total=knows.assign(total=1.0))) == FAILS
-    alone = totals()[totals()["objective"].isin([BASE, "RANK-MSMARCO", "NER-CoNLL"])]
-    assert verdict("ranking forgets least", evidence(total=alone)) == UNTESTED
-
-
-def test_where_all_took_the_same_steps_the_amount_of_data_was_not_varied():
-    (found,) = [one for one in judge(evidence(same_steps=True)) if one.name == "more data does not help"]
-    assert found.verdict == UNTESTED and "trex 14.0 against 15.0" in found.numbers
-
-
-def test_ranking_is_close_within_two_points_at_every_layer():
-    # The last layer's P@1 is 0.01 * 2 ** 4 * 1.12 = 17.9 per cent; 0.9 of it is 1.8 points away, 0.85 of it 2.7.
-    assert verdict("ranking is close to its language model", evidence(precision=curves(MLM_MSMARCO=0.9))) == HOLDS
-    assert verdict("ranking is close to its language model", evidence(precision=curves(MLM_MSMARCO=0.85))) == FAILS
+def test_the_search_finds_the_exponential_that_was_planted():
+    layers = np.arange(5)
+    planted = np.array([0.03 * np.exp(rate * layers) for rate in (-2.0, 0.1, 0.7, 3.0)])
+    _, exponential = misses(planted)
+    assert exponential == pytest.approx(0, abs=1e-4)
 
 
 def test_rank_correlation_is_spearmans():
     from scipy.stats import spearmanr
 
-    first, second = pd.Series([1, 2, 2, 5, 4]), pd.Series([3, 1, 4, 9, 9])
-    assert rank_correlation(first, second) == pytest.approx(spearmanr(first, second).statistic)
-    assert rank_correlation(first, pd.Series([1] * 5)) is None
+    first, second = np.array([[1, 2, 2, 5, 4]]), np.array([[3, 1, 4, 9, 9]])
+    assert correlations(first, second) == pytest.approx(spearmanr(first[0], second[0]).statistic)
+    assert np.isnan(correlations(first, np.ones((1, 5)))).all()
+    flat = Curve(np.arange(3), np.ones(3), np.ones((4, 3)))
+    assert similarity(flat, flat) is None
+
+
+SCORE = {"QA-SQuAD-2": "F1 50.5 per cent, never an answer 50.5"}
+
+
+@pytest.mark.parametrize(("said", "words"), [("not learned", "has not learned its task"), ("cannot tell", "may not have learned its task")])
+def test_a_claim_about_a_model_that_did_not_learn_its_task_cannot_be_tested(said, words):
+    given = replace(WHOLE, learned={"QA-SQuAD-2": said}, scores=SCORE)
+    for name, rule in RULES.items():
+        found = judged(name, given)
+        if "QA-SQuAD-2" in rule.needs:
+            assert found.verdict == UNTESTED, name
+            assert f"QA-SQuAD-2 {words} (F1 50.5 per cent, never an answer 50.5)." in found.numbers
+            assert "Its numbers all the same" in found.numbers
+        elif rule.every:
+            assert f"Left out: QA-SQuAD-2 {words}" in found.numbers
+        else:
+            assert "QA-SQuAD-2" not in found.numbers
+
+
+def test_a_model_that_did_not_learn_is_left_out_where_every_model_is_judged():
+    # Only QA-SQuAD-2 is above its base.
+    risen = evidence(transitions=transitions(change=0.2, only="QA-SQuAD-2"))
+    assert verdict("fine-tuning always forgets", risen) == FAILS
+    assert verdict("fine-tuning always forgets", replace(risen, learned={"QA-SQuAD-2": "not learned"})) == HOLDS
+    nobody = replace(risen, learned=dict.fromkeys(MODELS[1:-1], "not learned"))
+    found = judged("fine-tuning always forgets", nobody)
+    assert found.verdict == UNTESTED and "No fine-tuned model is left" in found.numbers
+
+
+def test_models_that_learned_or_have_no_stored_score_are_judged():
+    given = replace(WHOLE, learned=dict.fromkeys(MODELS[1:-1], "no score stored") | {"QA-SQuAD-1": "learned", CONTROL: "control"})
+    assert [one.verdict for one in judge(given, NOTHING)] == [one.verdict for one in judge(WHOLE, NOTHING)]
+
+
+def test_the_first_claims_null_says_how_much_of_the_inner_gain_the_subject_explains():
+    measured = totals().assign(inner_n=1000, inner_own=40, inner_swapped=30)
+    found = judged("inner layers hold knowledge", evidence(total=measured))
+    assert "T-REx: the base 4.0 own, 3.0 swapped (25 per cent); QA-SQuAD-1 4.0 own" in found.null
+    assert "The paper has no such control." in found.null
+    assert "inner_swapped" in found.table
+    assert "no such control" in judged("inner layers hold knowledge", WHOLE).null
+    assert not judged("some relations double", WHOLE).null
+
+
+def test_the_papers_own_tables_go_through_the_same_rules():
+    found = {one.name: one.paper for one in judge(NOTHING, papers_evidence(PAPER))}
+    verdicts = {name: one.verdict for name, one in found.items()}
+    assert set(verdicts.values()) == set(VERDICTS)
+    # Table 3, QA-SQuAD-1 on SQuAD: 5 of 15. At the nearest 5.5 of 14.5 the inner share is 62.1 per cent, above 60.
+    assert verdicts["inner layers hold knowledge"] == FAILS
+    assert "14.7 per cent (the base, T-REx) to 66.7" in found["inner layers hold knowledge"].numbers
+    # Ranks of the totals on SQuAD 20, 15, 13, 16, 20, 12 and of the inner shares 35, 67, 54, 62.5, 50, 42: -0.20.
+    assert verdicts["who knows more keeps less inside"] == FAILS
+    assert "SQuAD -0.20 (" in found["who knows more keeps less inside"].numbers
+    # MLM-SQuAD has 16 in all on SQuAD, the base 20.
+    assert verdicts["text of the probe helps"] == FAILS
+    assert "SQuAD 16.0 against 20.0, -4.0 (-5.0 to -3.0) points" in found["text of the probe helps"].numbers
+    # RANK-MSMARCO 23 and MLM-MSMARCO 14 at the last layer on T-REx.
+    assert verdicts["ranking is close to its language model"] == FAILS
+    assert "9.0 (8.0 to 10.0) points at layer 12 on T-REx" in found["ranking is close to its language model"].numbers
+    # Table 2: RANK-MSMARCO has 1 relation, fewer than any other; MLM-SQuAD 5 against 7.
+    assert verdicts["ranking forgets least"] == HOLDS
+    assert verdicts["language modelling keeps more than question answering"] == HOLDS
+    # 7 and 8 round to one share where both are 7.5: above on T-REx surely, on ConceptNet and SQuAD perhaps, on Google-RE perhaps.
+    assert verdicts["a harder task keeps more"] == UNSURE
+    # 3 of 42 is printed as 0.07, so 6.5 to 7.5 per cent.
+    assert verdicts["some relations are best inside"] == HOLDS
+    unpublished = {name for name, one in verdicts.items() if one == UNTESTED}
+    assert unpublished == {
+        "some relations double", "growth is nearly exponential", "other ranks show the same", "models agree early",
+        "the last layers lose most",
+    }  # fmt: skip
+
+
+def test_on_layers_that_are_not_published_a_claim_can_fail_and_not_hold():
+    close = PAPER.model_copy(
+        update={"table_3": tuple(row.model_copy(update={"cells": {"T-REx": (23, 29)}}) for row in PAPER.table_3)}
+    )  # fmt: skip
+    (found,) = [one.paper for one in judge(NOTHING, papers_evidence(close)) if one.name == "ranking is close to its language model"]
+    assert found.verdict == UNSURE and f"Of {LAYERS} layers of probe sets {LAYERS - 1} are not known." in found.numbers
+
+
+def test_a_share_that_is_nothing_has_no_minus():
+    assert points(-1e-17) == "0.0"
+    assert len(relations()) == 41

@@ -165,7 +165,11 @@ def test_doubling_and_the_facts_by_exposure_are_counted_from_the_rows(store: tup
             facts = raw.by_relation(row["run_id"])[row["relation"]]
             hits = [sum(ranks[layer] == 1 for ranks in facts) for layer in range(len(facts[0]))]
             assert row["doubling"] == (max(hits[1:-1]) > 0 and hits[-1] >= 2 * max(hits[1:-1]))
-            assert row["n"] == len(facts) == sum(row[name] for name in ("stated", "evidence", "unseen", "held_out", "unknown"))
+            assert (
+                row["n"]
+                == len(facts)
+                == sum(row[name] for name in ("stated", "evidence", "unseen", "held_out_in_part", "held_out", "unknown"))
+            )
 
 
 def test_transitions_and_fates_are_those_of_each_fact(store: tuple[Database, Raw]):

@@ -12,6 +12,7 @@ from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, identities, pairs
+from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
@@ -153,7 +154,7 @@ def test_weight_drift_and_tasks_are_read_beside_the_runs(tmp_path: Path):
         found = forgetting_queries.weight_drift(db, ["nesia-mini-qa", "nesia-mini"])
         assert found[["layer", "drift", "parameters"]].to_numpy().tolist() == [[0, 0, 10], [1, 0.25, 11], [2, 0.5, 12], [3, 0.75, 13]]
         assert forgetting_queries.weight_drift(db, []).empty
-        found = forgetting_queries.tasks(db, ["nesia-mini-qa"])
+        found = run_queries.tasks(db, ["nesia-mini-qa"])
         assert list(found["metric"]) == ["F1", "exact match"]
         assert list(found["value"]) == [0.5, 0.25]
         assert found["chance"].isna().tolist() == [False, True]

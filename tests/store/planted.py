@@ -65,7 +65,7 @@ class PlantedRun:
 
     ``facts`` takes the place of the probe set's own, ``top`` gives the id of the token that is put first where the right answer is
     not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; ``older`` runs
-    do not say who lends for the swapped subject, as up to version 0.2.
+    do not say who lends for the swapped subject, as up to version 0.2; without ``swapped`` nobody lends, as in compact runs.
     """
 
     model: str = "nesia-mini"
@@ -83,6 +83,7 @@ class PlantedRun:
     last_only: bool = False
     made: tuple[tuple[str, str], ...] = ()
     older: bool = False
+    swapped: bool = True
 
     @property
     def asked(self) -> list[Fact]:
@@ -150,7 +151,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
                     "layer": layer,
                     "gold_rank": rank,
                     "answer_rank": 1 + (rank - 1) % 3,
-                    "other_rank": rank + 5 * (number % 3) if run.probe_set == "trex" else None,
+                    "other_rank": rank + 5 * (number % 3) if run.probe_set == "trex" and run.swapped else None,
                     "gold_logp": -0.25 - 0.25 * rank,
                     "top_ids": top[:10],
                     "top_logp": logps,

@@ -1,5 +1,7 @@
 """Searching, leafing and one fact, against the planted rows."""
 
+import hashlib
+import random
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,14 +9,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from probing.core.facts.fact import Fact, fill
+from probing.core.knowledge.swapped import lenders, lenders_up_to_version_0_2
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
-from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts
+from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts, null_examples
 from probing.store.parquet import write_table
+from tests.reference.knowledge import null_kind
 from tests.store.planted import (
     SEVERAL,
     TOKENS,
+    PlantedRun,
     plant_runs,
     plant_store,
     planted_exposure,
@@ -206,3 +212,33 @@ def test_an_empty_store_has_no_facts(tmp_path: Path):
         assert neighbours(db, "nothing", "nothing") == (None, None)
         assert notable_facts(db, "nothing").empty
         assert fact_predictions(db, "nothing", ["nothing"]).empty
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("k", [1, 10])
+def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_prompt_that_was_borrowed(tmp_path: Path, k: int, older: bool):
+    answers, template = ("paris", "berlin", "rome"), "[X] was born in [Y] ."
+    subjects = [f"Person {n}" if n % 7 else f"{answers[n % 3]} {n}" for n in range(300)]
+    facts = tuple(Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects))
+    run = PlantedRun(facts=facts, layers=5, older=older)
+    draw = random.Random(1)
+    rows = [row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")} for row in prediction_rows(run)]
+    plant_runs(tmp_path / "runs", [run])
+    write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
+    build_database([tmp_path / "runs"], tmp_path / "database")
+    numbers = (lenders_up_to_version_0_2 if older else lenders)(facts)
+    borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, numbers, strict=True) if lender is not None}
+    kinds: dict[str | None, list[str]] = {}
+    for one in facts:
+        own, swapped = ([row[name] for row in rows if row["fact_id"] == one.fact_id][1:] for name in ("gold_rank", "other_rank"))
+        measured = one.fact_id in borrowed and borrowed[one.fact_id].object != one.object
+        if not one.answer_in_subject:
+            kinds.setdefault(null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
+    with open_database(tmp_path / "database") as database:
+        found = null_examples(database, run.run_id, k)
+        assert null_examples(database, "nothing").empty
+    assert list(found["kind"]) == ["own", "swapped", "both"]
+    for got in found.itertuples():
+        assert got.fact_id == min(kinds[got.kind], key=lambda one: hashlib.md5(one.encode()).hexdigest())
+        assert null_kind(got.own_ranks, got.swapped_ranks, k) == got.kind
+        assert got.swapped_prompt == borrowed[got.fact_id].prompt and got.label == "place of birth"

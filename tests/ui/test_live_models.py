@@ -99,6 +99,7 @@ def test_a_load_that_fails_lets_the_next_one_try():
 
 def test_a_hub_model_is_marked_unless_it_was_fetched_before(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     entry = next(entry for entry in read_registry().models if entry.name == "roberta-base")
     fetched: set[str] = set()
     monkeypatch.setattr(
@@ -110,6 +111,19 @@ def test_a_hub_model_is_marked_unless_it_was_fetched_before(tmp_path, monkeypatc
     fetched.add((entry.source, "model.safetensors"))
     assert choices()["roberta-base"].here and choices()["roberta-base"].label == "roberta-base (hub)"
     assert choices()["nesia-mini"].here
+
+
+def test_models_on_this_machine_come_first_and_offline_the_others_are_marked_unavailable(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    last = [entry for entry in read_registry().models if not entry.shipped and not entry.base][-1]
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda source, *_, **__: "there" if source == last.source else None)
+    for offline, words in ((True, "unavailable offline"), (False, "not on this machine")):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        offered = list(choices().values())
+        here = [choice.here for choice in offered]
+        assert here == sorted(here, reverse=True) and False in here
+        assert last.name in [choice.name for choice in offered if choice.here]
+        assert {choice.where for choice in offered if not choice.here} == {words}
 
 
 def test_a_models_base_is_known_from_the_registry_or_its_folder(tmp_path):

@@ -19,32 +19,34 @@ SHARED = RunChoice(
     exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="lens", probe_set="trex", live_model="m",
 )  # fmt: skip
 CHOSEN = {
-    "home": HomeSelection(),
-    "layer_curves": CurvesSelection(metric="mrr", panels=True),
+    "home": HomeSelection(example=3, sentence="Paris is in [MASK].", home_minus="swapped"),
+    "layer_curves": CurvesSelection(metric="mrr", panels=True, minus="swapped", point_run="abc", point_layer=0),
     "facts": FactsSelection(
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
         order="best rank", sheet=4, fact="abc", versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"),
     ),
-    "relations": RelationsSelection(row_order="name", against_base=True, relations=("P36", "P19"), definition="strict"),
-    "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True),
+    "relations": RelationsSelection(
+        row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",
+    ),
+    "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped"),
     "live": LiveSelection(
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
         behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
     ),
-    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", figure=4),
+    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4),
     "methods": MethodsSelection(),
 }  # fmt: skip
-#: The fields in links of version 0.2.
+#: The fields in links: those of version 0.2, and after them what came later.
 LINKED = {
-    "home": "models heads probe_sets average exposures in_subject k",
-    "layer_curves": "models heads probe_sets average exposures in_subject metric panels",
+    "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
+    "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
     "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order sheet "
     "fact versus part part_k fact_models",
-    "relations": "model head probe_set k row_order against_base relations definition exposures in_subject",
-    "compare": "tuned versus_model head probe_set k never exposures in_subject",
+    "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
+    "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
     "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
     "other_name replaced live_base",
-    "reproduction": "family family_head figure",
+    "reproduction": "family family_head paper_tab figure",
     "methods": "",
 }
 

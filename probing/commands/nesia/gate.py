@@ -19,6 +19,9 @@ def gate(
     last = max(found.layers)
     for condition in found.conditions:
         typer.echo(f"- {'holds' if condition.holds else 'does not hold'}: {condition.name}: {condition.measured}")
+    typer.echo("\nP@1 at the last layer, standardised to the relations of the held-out facts:")
+    for contrast in found.contrasts:
+        typer.echo(f"- {contrast}")
     evidence = f"{len(found.layers[last])} relations with evidence"
     typer.echo(f"\nMacro shares in per cent, {head} heads, {evidence}, runs {', '.join(found.run_ids)}:\n")
     typer.echo(

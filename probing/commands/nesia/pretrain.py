@@ -25,6 +25,9 @@ def pretrain(
     vocabulary: Annotated[int, typer.Option(help="Vocabulary size.")] = 12_000,
     seed: Annotated[int, typer.Option(help="Seed of weights, masks and order.")] = 1,
     work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run goes on from there.")] = Path("cache/pretrain"),
+    exposure_only: Annotated[
+        bool, typer.Option("--exposure-only", help="Only write the facts' exposures of the model in --out again.")
+    ] = False,
 ) -> None:
     """Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."""
     from probing.models.pretraining.train import PretrainRecipe
@@ -32,4 +35,4 @@ def pretrain(
 
     recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
     request = workflow.PretrainRequest(lama, wikitext, out, recipe, stage.value, start, vocabulary, work)
-    workflow.pretrain(request, typer.echo)
+    (workflow.record_exposure if exposure_only else workflow.pretrain)(request, typer.echo)

@@ -4,7 +4,7 @@ One fact a line, and nothing else is needed::
 
     {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
-A CSV file has the same four columns, named in its first line. Further columns are ignored.
+A CSV file has the same four columns, named in its first line. Further columns are ignored. A gap may be written ``<mask>`` or ``___`` too.
 """
 
 import csv
@@ -16,6 +16,7 @@ from pathlib import Path
 from probing.core.errors import FactsError
 from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets, parse_json_lines
+from probing.core.questions import with_masks
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 SUFFIXES = (".jsonl", ".csv")
@@ -117,7 +118,8 @@ def _fact(row: dict, where: str, probe_set: str) -> Fact:
         if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
             raise FactsError(f"{where}: {column!r} is {value!r}, half a character; expected valid Unicode")
         cells[column] = value.strip()
-    return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], cells["prompt"], cells["prompt"])
+    prompt = with_masks(cells["prompt"])
+    return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], prompt, prompt)
 
 
 def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict]]:

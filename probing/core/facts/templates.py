@@ -76,7 +76,8 @@ def shipped_relations() -> dict[str, Relation]:
 def read_lama_relations(path: Path) -> dict[str, Relation]:
     """Reads a LAMA folder's own ``relations.jsonl``; its templates form the template set ``lama``.
 
-    LAMA writes a space before the full stop; it is taken out, as LAMA's own code leaves that to the tokenizer.
+    LAMA writes a space before the full stop; it is taken out. BERT's tokenizers read both alike, but RoBERTa's reads another token, so
+    that its ranks are not those of LAMA's own prompts (docs/facts.md).
 
     Raises:
         FactsError: naming file and line, if a line is no JSON object with ``relation`` and ``template``.

@@ -1,7 +1,6 @@
 """From which layer on a relation is known: the first layer that reaches half of what the last one knows."""
 
-from collections.abc import Mapping, Sequence
-from statistics import median
+from collections.abc import Mapping
 
 
 def onset(by_layer: Mapping[int, float], last: int) -> int | None:
@@ -18,8 +17,3 @@ def onset(by_layer: Mapping[int, float], last: int) -> int | None:
     if not known > 0:
         return None
     return min((layer for layer, value in by_layer.items() if layer >= 1 and value >= known / 2), default=None)
-
-
-def half_of_them_by(onsets: Sequence[int]) -> int:
-    """The layer by which half of these relations have reached their onset."""
-    return int(median(onsets))

@@ -5,7 +5,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from probing.core.errors import FactsError
@@ -17,7 +17,7 @@ MAX_WORDS = 64
 MAX_SENTENCES_A_FACT = 4
 HELD_OUT_SHARE = 0.02
 STATED_SHARE = 0.5
-EXPOSURES = ("stated", "evidence", "unseen", "held out")
+EXPOSURES = ("stated", "evidence", "unseen", "held out in part", "held out")
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,14 @@ class Sentence:
         text: the sentence as the tokenizer gets it.
         answers: surface forms of the objects it is evidence for; may be masked whole.
         source: ``wikitext``, ``evidence`` or ``stated``.
+        pairs: as from ``pair``, of the facts that LAMA gives it as evidence for; the sentence may name them in another form
+            ("Schliemann" for "Heinrich Schliemann").
     """
 
     text: str
     answers: tuple[str, ...]
     source: str
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def fact_key(fact: Fact) -> str:
@@ -76,7 +79,7 @@ def trex_evidence(folder: Path) -> Iterator[Sentence]:
                 texts.setdefault(evidence["masked_sentence"].replace(MASK, surface), surface)
             short = [(text, surface) for text, surface in texts.items() if len(text.split()) <= MAX_WORDS]
             for text, surface in short[:MAX_SENTENCES_A_FACT]:
-                yield Sentence(text, (surface,), "evidence")
+                yield Sentence(text, (surface,), "evidence", _row_pairs(row))
 
 
 def google_re_evidence(folder: Path) -> Iterator[Sentence]:
@@ -86,7 +89,7 @@ def google_re_evidence(folder: Path) -> Iterator[Sentence]:
             for evidence in row.get("evidences", ()):
                 for text in evidence.get("considered_sentences", ()):
                     if len(text.split()) <= MAX_WORDS:
-                        yield Sentence(text, (row["obj_label"],), "evidence")
+                        yield Sentence(text, (row["obj_label"],), "evidence", _row_pairs(row))
 
 
 def stated_facts(facts: Iterable[Fact], relations: dict[str, Relation], held_out: set[tuple[str, str]]) -> Iterator[tuple[Fact, Sentence]]:
@@ -105,20 +108,26 @@ def pair(fact: Fact) -> tuple[str, str]:
     return _words(fact.subject), _words(fact.object)
 
 
+def _row_pairs(row: dict) -> tuple[tuple[str, str], ...]:
+    """The pair of a LAMA row's own fact; none where the row names no subject or object."""
+    subject, answer = _words(str(row.get("sub_label") or "")), _words(str(row.get("obj_label") or ""))
+    return ((subject, answer),) if subject and answer else ()
+
+
 def held_out_pairs(facts: Iterable[Fact]) -> set[tuple[str, str]]:
-    """Pairs of the two per cent of facts, chosen by hash, that no training sentence may contain."""
+    """Pairs of the two per cent of facts, chosen by hash, that no training sentence may contain or be evidence for."""
     return {pair(fact) for fact in facts if share_of("held out", fact_key(fact)) < HELD_OUT_SHARE}
 
 
 def merge(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Distinct sentences in first-seen order; one that is evidence for several facts keeps all answers."""
+    """Distinct sentences in first-seen order; one that is evidence for several facts keeps all answers and pairs."""
     found: dict[str, Sentence] = {}
     for sentence in sentences:
-        known = found.get(sentence.text)
-        if known is None:
-            found[sentence.text] = sentence
-        elif set(sentence.answers) - set(known.answers):
-            found[sentence.text] = Sentence(known.text, tuple(dict.fromkeys(known.answers + sentence.answers)), known.source)
+        known = found.setdefault(sentence.text, sentence)
+        answers = tuple(dict.fromkeys(known.answers + sentence.answers))
+        pairs = tuple(dict.fromkeys(known.pairs + sentence.pairs))
+        if (answers, pairs) != (known.answers, known.pairs):
+            found[sentence.text] = replace(known, answers=answers, pairs=pairs)
     return list(found.values())
 
 
@@ -161,17 +170,28 @@ class PairIndex:
         return [n for n in sorted(found) if f" {subject} " in self.texts[n] and f" {answer} " in self.texts[n]]
 
 
-def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
-    """The sentences that contain no held-out pair."""
+def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]], *, own_evidence: bool = True) -> list[Sentence]:
+    """The sentences that give no held-out pair away.
+
+    Args:
+        sentences: all sentences.
+        pairs: as from ``held_out_pairs``.
+        own_evidence: also drop what LAMA gives as evidence for a held-out pair, in whatever form the sentence names it; False
+            drops only the sentences that contain both words, as for models up to version 0.2.
+    """
     index = PairIndex([sentence.text for sentence in sentences])
     dropped = {number for subject, answer in pairs for number in index.sentences(subject, answer)}
+    if own_evidence:
+        dropped |= {number for number, sentence in enumerate(sentences) if not pairs.isdisjoint(sentence.pairs)}
     return [sentence for number, sentence in enumerate(sentences) if number not in dropped]
 
 
 def exposures(facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]) -> dict[str, str]:
-    """How each fact stands to the training text: stated, evidence, held out or unseen.
+    """How each fact stands to the training text: stated, evidence, unseen, held out in part or held out.
 
-    ``evidence`` means that some training sentence contains subject and object, which need not state the fact.
+    ``evidence`` means that some training sentence contains subject and object, which need not state the fact. ``unseen`` means that
+    none does; one may still name them in another form. ``held out in part`` means that no sentence contains both, but that
+    LAMA's own evidence for the fact, in another form, is among the sentences.
 
     Args:
         facts: the facts to classify.
@@ -183,11 +203,12 @@ def exposures(facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[
         ``fact_key`` -> one of ``EXPOSURES``.
     """
     index = PairIndex([sentence.text for sentence in sentences])
+    known = {given for sentence in sentences for given in sentence.pairs}
     result = {}
     for fact in facts:
         key = fact_key(fact)
         if pair(fact) in held_out:
-            result[key] = "held out"
+            result[key] = "held out in part" if pair(fact) in known else "held out"
         elif key in stated:
             result[key] = "stated"
         else:

@@ -1,10 +1,9 @@
 """Is a model trained here an instrument? Four conditions on its last layer, printed whatever they say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from probing.core.stats.intervals import Estimate, RelationCounts, macro, micro
-from probing.core.stats.paired import newcombe
+from probing.core.stats.intervals import Estimate, RelationCounts, macro, standardised_difference
 
 MIN_SUBJECT_POINTS = 0.05
 MIN_P_AT_10 = 0.30
@@ -44,12 +43,70 @@ def p_at(counts: Sequence[LayerCounts], field: str) -> Estimate:
     return macro([RelationCounts(c.relation, getattr(c, size), getattr(c, field)) for c in counts])
 
 
-def difference(seen: Estimate, unseen: Estimate) -> tuple[float, float, float]:
-    """Difference of two independent shares with Newcombe's interval (1998, method 10: from the two Wilson intervals)."""
-    if seen.value is None or unseen.value is None:
-        raise ValueError("a difference needs facts on both sides")
-    assert seen.low is not None and seen.high is not None and unseen.low is not None and unseen.high is not None
-    return newcombe((seen.value, seen.low, seen.high), (unseen.value, unseen.low, unseen.high))
+@dataclass(frozen=True)
+class Contrast:
+    """P@1 of facts of some exposure minus that of held-out facts, standardised by relation to the mix of the held-out ones.
+
+    Attributes:
+        exposure: of the first facts.
+        held: which held-out facts these are, in words.
+        value, low, high: the difference and its 95 % interval; None where no relation has facts of both kinds.
+        n: facts of the exposure.
+        n_held: held-out facts.
+    """
+
+    exposure: str
+    held: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_held: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low is not None and self.low > 0
+
+    def __str__(self) -> str:
+        if self.value is None or self.low is None or self.high is None:
+            return f"{self.exposure} minus {self.held}: no relation has facts of both kinds"
+        interval = f"95 % interval {100 * self.low:.1f} to {100 * self.high:.1f}"
+        verdict = "" if self.shown else ": not shown"
+        return (
+            f"{self.exposure} minus {self.held}: {100 * self.value:.1f} points, {interval}{verdict} "
+            f"({self.n:,} {self.exposure}, {self.n_held:,} {self.held})"
+        )
+
+
+def contrast(exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCounts], name: str = "held out") -> Contrast:
+    """How much more is known of facts of an exposure than of held-out ones, which are called ``name``."""
+    first, second = ([RelationCounts(c.relation, c.n, c.hits_1) for c in side] for side in (seen, held))
+    value, low, high = standardised_difference(first, second) or (None, None, None)
+    n, n_held = (sum(c.n for c in side) for side in (seen, held))
+    return Contrast(exposure, name, value, low, high, n, n_held)
+
+
+def contrasts(by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Contrast]:
+    """Stated and evidence against the facts held out; where some were held out in part only, also against both kinds together.
+
+    Who is stated is chosen by hash, so that difference is what stating a fact did. Who has evidence is not chosen: such facts may
+    differ from the others in more than that.
+    """
+    whole, in_part = by_exposure.get("held out", ()), by_exposure.get("held out in part", ())
+    held = {"held out": whole, **({"held out whole or in part": added(whole, in_part)} if in_part else {})}
+    return [contrast(name, by_exposure.get(name, ()), side, called) for called, side in held.items() for name in ("stated", "evidence")]
+
+
+def added(first: Sequence[LayerCounts], second: Sequence[LayerCounts]) -> list[LayerCounts]:
+    """Counts of the facts of both, by relation."""
+    numbers = ("n", "hits_1", "hits_10", "answer_hits", "majority_hits", "other_n", "other_1")
+    sums: dict[str, LayerCounts] = {}
+    for counts in (*first, *second):
+        known = sums.get(counts.relation)
+        more = {name: getattr(counts, name) + (getattr(known, name) if known else 0) for name in numbers}
+        sums[counts.relation] = replace(counts, **more)
+    return list(sums.values())
 
 
 def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Condition]:
@@ -57,19 +114,15 @@ def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[L
 
     Args:
         last: last layer, all facts, relations with evidence.
-        by_exposure: the same by exposure; ``held out`` must be among them for the last condition.
+        by_exposure: the same by exposure; the last condition needs ``stated`` and ``held out``, both chosen by hash.
     """
     own, other, ten = p_at(last, "hits_1"), p_at(last, "other_1"), p_at(last, "hits_10")
     own_value, ten_value = own.value or 0.0, ten.value or 0.0
     points = None if other.value is None else own_value - other.value
     above = sum(c.answer_hits > c.majority_hits for c in last)
 
-    def pooled(names: Sequence[str]) -> Estimate:
-        rows = [c for name in names for c in by_exposure.get(name, ())]
-        return micro([RelationCounts("all", sum(c.n for c in rows), sum(c.hits_1 for c in rows))])
-
-    seen, held = pooled(("stated", "evidence")), pooled(("held out",))
-    found = [
+    stated = contrast("stated", by_exposure.get("stated", ()), by_exposure.get("held out", ()))
+    return [
         Condition(
             "P@1 with the right subject minus P@1 with the swapped subject is at least 5 points",
             "the swapped subject is not measured"
@@ -83,15 +136,5 @@ def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[L
             f"{above} of {len(last)} relations",
             above >= MIN_RELATIONS,
         ),
+        Condition("P@1 of stated minus held-out facts is above 0, standardised by relation", str(stated), stated.shown),
     ]
-    if seen.value is None or held.value is None:
-        return [*found, Condition("seen minus held-out facts is above 0", "no held-out facts", False)]
-    value, low, high = difference(seen, held)
-    found.append(
-        Condition(
-            "P@1 of seen minus held-out facts is above 0",
-            f"{100 * value:.1f} points, 95 % interval {100 * low:.1f} to {100 * high:.1f} ({seen.n:,} seen, {held.n:,} held out)",
-            low > 0,
-        )
-    )
-    return found

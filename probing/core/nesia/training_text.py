@@ -19,7 +19,7 @@ class TrainingText:
     """Sentences of both stages and how every fact stands to them.
 
     Attributes:
-        text: natural sentences, held-out facts removed.
+        text: natural sentences without those that give a held-out fact away.
         stated: sentences that state half of the triples in training templates.
         exposure_of_text: ``fact_key`` -> exposure of a model trained on ``text`` only.
         exposure_of_all: the same for a model trained on ``text`` and ``stated``.
@@ -31,7 +31,9 @@ class TrainingText:
     exposure_of_all: dict[str, str]
 
 
-def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation]) -> TrainingText:
+def training_text(
+    lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation], *, own_evidence: bool = True
+) -> TrainingText:
     """Reads, holds out and states.
 
     Args:
@@ -39,10 +41,11 @@ def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: 
         wikitext: WikiText training text.
         facts: every fact whose exposure is wanted; those of relations with training templates may be held out or stated.
         relations: the project's relations.
+        own_evidence: as in ``hold_out``; False gives the text of models up to version 0.2.
     """
     learnable = [fact for fact in facts if fact.relation in relations and relations[fact.relation].training]
     held = held_out_pairs(learnable)
-    text = hold_out(read_corpus(lama, wikitext), held)
+    text = hold_out(read_corpus(lama, wikitext), held, own_evidence=own_evidence)
     stated = list(stated_facts(learnable, relations, held))
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)

@@ -14,6 +14,7 @@ from probing.core.facts.fact import MASK
 from probing.core.perturb.names import find_name
 from probing.core.perturb.negation import negate
 from probing.core.perturb.words import with_words, word_places
+from probing.core.questions import with_masks
 
 #: Behaviour -> what a reader sees.
 BEHAVIOURS = {
@@ -48,7 +49,7 @@ def misprimed(sentence: str, prime: str) -> Changed:
     prime = " ".join(prime.split()).strip(" ?.!")
     if not prime:
         return Changed(None, "type a word above to mislead it with")
-    if MASK.casefold() in prime.casefold():
+    if MASK in with_masks(prime):
         return Changed(None, "the word to mislead with holds a gap of its own")
     return Changed(f"{prime[0].upper()}{prime[1:]}? {sentence}", f"“{prime}” was put before the sentence")
 
@@ -107,7 +108,7 @@ def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
     other, name = " ".join(other.split()), name or find_name(sentence)
     if name is None:
         return Changed(None, "no name was found: names are known by their capital letters")
-    if not other or MASK in other:
+    if not other or MASK in with_masks(other):
         return Changed(None, "no other name was given")
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     if not pattern.search(sentence):

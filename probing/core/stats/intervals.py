@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special, stats
 
 #: Mean over relations, and over facts.
@@ -94,12 +95,46 @@ def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) ->
         return Estimate(None, None, None, 0, 0)
     if len(counts) == 1:
         return micro(counts)
+    mean = math.fsum(c.hits / c.n for c in counts) / len(counts)
+    low, high = _percentiles(macro_draws(counts, seed, draws))
+    return Estimate(mean, min(low, mean), max(high, mean), sum(c.n for c in counts), len(counts))
+
+
+def macro_draws(counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0, draws: int = 2000) -> NDArray[np.float64]:
+    """(draws,) means over relations of the shares that ``macro`` draws for its interval; there must be facts."""
+    counts = _with_facts(counts)
     n, hits = np.array([c.n for c in counts]), np.array([c.hits for c in counts])
-    mean = float((hits / n).mean())
-    weight, centre, shared = np.maximum(n - 1, 0.5), (hits + mean) / (n + 1), 0.5 / len(counts)
-    drawn = np.random.default_rng(seed).beta(weight * centre + shared, weight * (1 - centre) + shared, size=(draws, len(counts)))
-    low, high = _percentiles(drawn.mean(axis=1))
-    return Estimate(mean, min(low, mean), max(high, mean), int(n.sum()), len(counts))
+    return _drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1)
+
+
+def standardised_difference(
+    first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
+) -> tuple[float, float, float] | None:
+    """Share of the first facts minus share of the second, other facts, as if the first had the second's mix of relations.
+
+    Relations differ in how easy they are, so pooled facts of another mix differ whatever is known of them. Every relation
+    weighs as it does among the second facts; one without facts on both sides takes no part. The interval is of draws as in
+    ``macro``.
+
+    Args:
+        first, second: one entry a relation; no fact is in both.
+        seed: of the draws; equal counts and seeds give equal intervals.
+        draws: number of draws.
+
+    Returns:
+        Difference, lower and upper end; None where no relation has facts on both sides.
+    """
+    sides = [{c.relation: c for c in _with_facts(side)} for side in (first, second)]
+    shared = sorted(sides[0].keys() & sides[1].keys())
+    if not shared:
+        return None
+    (n, hits), (n_second, hits_second) = (
+        (np.array([side[name].n for name in shared]), np.array([side[name].hits for name in shared])) for side in sides
+    )
+    weights, random = n_second / n_second.sum(), np.random.default_rng(seed)
+    value = float((hits / n - hits_second / n_second) @ weights)
+    low, high = _percentiles((_drawn(n, hits, random, draws) - _drawn(n_second, hits_second, random, draws)) @ weights)
+    return value, min(low, value), max(high, value)
 
 
 def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
@@ -142,11 +177,25 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     hits, n = int(hits), int(n)
     if n < 1 or not 0 <= hits <= n:
         raise ValueError(f"got {hits} hits of {n} facts, expected 0 to n hits of at least one fact")
-    share = hits / n
+    low, high = wilson_mean(hits / n, n)
+    return 0.0 if hits == 0 else low, 1.0 if hits == n else high
+
+
+def wilson_mean(mean: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval for the mean of ``n`` > 0 values in [0, 1].
+
+    A share is such a mean. Values between 0 and 1 vary less than hits and misses with the same mean, whose variance is
+    mean * (1 - mean), so for them the interval is wider than need be, never narrower.
+
+    Raises:
+        ValueError: if the mean is not in [0, 1], or there are no values.
+    """
+    if n < 1 or not 0 <= mean <= 1:
+        raise ValueError(f"got a mean of {mean} over {n} values, expected 0 to 1 over at least one value")
     denominator = 2 * (n + _Z**2)
-    centre = (2 * n * share + _Z**2) / denominator
-    half = _Z / denominator * math.sqrt(4 * n * share * (1 - share) + _Z**2)
-    return 0.0 if hits == 0 else centre - half, 1.0 if hits == n else centre + half
+    centre = (2 * n * mean + _Z**2) / denominator
+    half = _Z / denominator * math.sqrt(4 * n * mean * (1 - mean) + _Z**2)
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:
@@ -162,6 +211,12 @@ def _sums(counts: RelationCounts) -> tuple[float, float]:
     if counts.sum_value is None or counts.sum_squared is None:
         raise ValueError(f"relation {counts.relation!r} has no sum_value or sum_squared, expected both for a mean")
     return counts.sum_value, counts.sum_squared
+
+
+def _drawn(n: np.ndarray, hits: np.ndarray, random: np.random.Generator, draws: int) -> np.ndarray:
+    """(draws, relations) shares of each relation, as ``macro`` says."""
+    weight, centre, shared = np.maximum(n - 1, 0.5), (hits + (hits / n).mean()) / (n + 1), 0.5 / len(n)
+    return random.beta(weight * centre + shared, weight * (1 - centre) + shared, size=(draws, len(n)))
 
 
 def _percentiles(means: np.ndarray) -> tuple[float, float]:

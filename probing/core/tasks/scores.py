@@ -34,6 +34,12 @@ def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -
     return 2 * right / (there + said) if there + said else 0.0
 
 
+def words_tagged_right(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
+    """Share of words with the right tag, O among them."""
+    right = sum(a == b for one, other in zip(gold, guessed, strict=True) for a, b in zip(one, other, strict=True))
+    return right / sum(len(tags) for tags in gold)
+
+
 def normal_answer(text: str) -> str:
     """Lower case, without punctuation, articles and doubled spaces (Rajpurkar et al. 2016)."""
     bare = "".join(c for c in text.lower() if c not in string.punctuation)

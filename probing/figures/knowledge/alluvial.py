@@ -24,16 +24,25 @@ class _Block:
     size: int
 
 
-def alluvial(counts: Mapping[str, int], *, base: str, model: str, colours: Mapping[str, str], never: bool = False) -> go.Figure:
+def alluvial(
+    counts: Mapping[str, int],
+    *,
+    base: str,
+    model: str,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    never: bool = False,
+) -> go.Figure:
     """Known and not known by the base -> kept, lost, gained, never -> fates of what was lost; heights are numbers of facts.
 
-    Every part carries its name, so that a click can open its facts.
+    Every part carries its name, so that a click can open its facts, and says of what its share is.
 
     Args:
         counts: ``kept, gained, lost, never, relocated, suppressed, displaced, erased``; the fates add up to lost.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
+        labels: model -> what a reader sees; a model without one has its own name.
         never: whether facts that neither knows are drawn; they often outnumber all others.
     """
     counts = {name: int(counts[name]) for name in (*_MIDDLE, *_FATES)}
@@ -57,14 +66,19 @@ def alluvial(counts: Mapping[str, int], *, base: str, model: str, colours: Mappi
     for block in right:
         _ribbon(figure, 1, used["lost"], block, theme.PART_COLOURS[block.name])
         used["lost"] += block.size
+    asked = sum(counts[name] for name in _MIDDLE)
     for block in left:
-        colour = colours.get(base, theme.NEUTRAL) if block.name == "known" else theme.NEUTRAL
-        _block(figure, block, colour, share_of=total, of="of those drawn", clickable=False)
+        colour, whole = (colours.get(base, theme.NEUTRAL), known) if block.name == "known" else (theme.NEUTRAL, asked - known)
+        share = percent(whole, asked)
+        of = f"{share} of all {asked:,}" if block.size == whole else f"{share}; {block.size:,} are drawn"
+        _block(figure, block, colour, n=whole, of=of, total=total, clickable=False)
     for block in centre:
-        whole, of = (known, "of what was known") if block.name in ("kept", "lost") else (total, "of those drawn")
-        _block(figure, block, theme.PART_COLOURS[block.name], share_of=whole, of=of)
+        whole, of = (known, "of known") if block.name in ("kept", "lost") else (asked - known, "of not known")
+        of = f"{percent(block.size, whole)} {of}"
+        _block(figure, block, theme.PART_COLOURS[block.name], n=block.size, of=of, total=total)
     for block in right:
-        _block(figure, block, theme.PART_COLOURS[block.name], share_of=counts["lost"], of="of what was lost")
+        of = f"{percent(block.size, counts['lost'])} of lost"
+        _block(figure, block, theme.PART_COLOURS[block.name], n=block.size, of=of, total=total)
     theme.apply(figure, height=_HEIGHT)
     low = min(block.top for block in [*left, *centre, *right])
     high = max(block.top + block.size for block in [*left, *centre, *right])
@@ -72,7 +86,8 @@ def alluvial(counts: Mapping[str, int], *, base: str, model: str, colours: Mappi
     figure.update_layout(hoverdistance=30, margin_t=56, showlegend=False)
     figure.update_xaxes(visible=False, range=[-0.06, 2.75])
     figure.update_yaxes(visible=False, range=[high + room, low - room])
-    for column, words in enumerate((theme.breakable(base), theme.breakable(model), "where the<br>lost went" if right else "")):
+    called = [theme.breakable((labels or {}).get(name, name)) for name in (base, model)]
+    for column, words in enumerate((*called, "what happened<br>to lost facts" if right else "")):
         if words:
             figure.add_annotation(
                 x=column,
@@ -123,19 +138,25 @@ def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: st
     )  # fmt: skip
 
 
-def _block(figure: go.Figure, block: _Block, colour: str, *, share_of: int, of: str, clickable: bool = True) -> None:
-    x, share = block.column, block.size / share_of * 100
+def percent(part: int, whole: int) -> str:
+    """ "24 %", as Plotly reads it; what is there is never written as nothing, nor a part as the whole."""
+    share = part / whole * 100 if whole else 0.0
+    return "&lt; 1 %" if 0 < share < 1 else "&gt; 99 %" if 99 < share < 100 else f"{share:.0f} %"
+
+
+def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, total: int, clickable: bool = True) -> None:
+    """A block, and its words: its facts and of what they are which share."""
+    x = block.column
     figure.add_scatter(
         x=[x, x + _WIDTH, x + _WIDTH, x], y=[block.top, block.top, block.top + block.size, block.top + block.size], fill="toself",
         fillcolor=colour, mode="lines", line={"width": 1, "color": colour}, hoverinfo="skip",
     )  # fmt: skip
-    words = f"<b>{block.name}</b>: {block.size:,} facts<br>{share:.1f} % {of}" + ("<br>click to see them" if clickable else "")
-    steps = max(int(block.size / max(share_of, 1) * 20), 1)
+    words = f"<b>{block.name}</b> {n:,}<br>{of}"
+    hover = words + ("<br>click to see them" if clickable else "")
+    steps = max(int(block.size / total * 20), 1)
     middle = block.top + (np.arange(steps) + 0.5) * block.size / steps
-    _handles(figure, [x + _WIDTH / 2] * steps, middle, block.name, words, clickable)
-    rounded = "&lt;1" if share < 1 else f"{share:.0f}"
+    _handles(figure, [x + _WIDTH / 2] * steps, middle, block.name, hover, clickable)
     figure.add_scatter(
-        x=[x + _LABEL], y=[block.top + block.size / 2], mode="text", text=[f"<b>{block.name}</b><br>{block.size:,} ({rounded} %)"],
-        textposition="middle right", textfont={"size": 11}, customdata=[[block.name]] if clickable else None,
-        hovertemplate=f"{words}<extra></extra>", cliponaxis=False,
+        x=[x + _LABEL], y=[block.top + block.size / 2], mode="text", text=[words], textposition="middle right", textfont={"size": 11},
+        customdata=[[block.name]] if clickable else None, hovertemplate=f"{hover}<extra></extra>", cliponaxis=False,
     )  # fmt: skip

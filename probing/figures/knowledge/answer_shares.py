@@ -12,7 +12,9 @@ from probing.figures import layer_axis, theme
 COLOURS = ("#228B5E", "#8CC63F", "#D9B84A", "#4C8BB0", "#8A8FBF", "#B7A6C9", "#A9B0B7")
 
 
-def answer_shares(shares: pd.DataFrame, *, kinds: Sequence[str], names: Mapping[str, str], models: Sequence[str]) -> go.Figure:
+def answer_shares(
+    shares: pd.DataFrame, *, kinds: Sequence[str], names: Mapping[str, str], models: Sequence[str], labels: Mapping[str, str] | None = None
+) -> go.Figure:
     """Stacked bars by layer, one panel a model.
 
     Args:
@@ -20,14 +22,16 @@ def answer_shares(shares: pd.DataFrame, *, kinds: Sequence[str], names: Mapping[
         kinds: from the bottom of the stack to its top.
         names: kind -> what a reader sees.
         models: panels from left to right.
+        labels: model -> what a reader sees; a model without one has its own name.
     """
     shares = shares[shares["model"].isin(list(models))]
     if shares.empty:
         return theme.empty("No first tokens are stored for these facts.")
     models = [model for model in dict.fromkeys(models) if model in set(shares["model"])]
+    called = {model: (labels or {}).get(model, model) for model in models}
     figure = make_subplots(
         rows=1, cols=len(models), shared_yaxes=True, horizontal_spacing=0.04,
-        subplot_titles=[theme.breakable(model) for model in models],
+        subplot_titles=[theme.breakable(called[model]) for model in models],
     )  # fmt: skip
     for column, model in enumerate(models, 1):
         for number, kind in enumerate(kinds):
@@ -36,7 +40,7 @@ def answer_shares(shares: pd.DataFrame, *, kinds: Sequence[str], names: Mapping[
             figure.add_bar(
                 x=mine["layer"], y=mine["share"] * 100, name=label, legendgroup=kind, showlegend=column == 1,
                 marker={"color": COLOURS[number % len(COLOURS)], "line": {"width": 0}}, customdata=mine["n"],
-                hovertemplate=f"<b>{theme.plain(model)}</b>, layer %{{x}}<br>{label}: %{{y:.1f}} %<br>%{{customdata:,}} facts"
+                hovertemplate=f"<b>{theme.plain(called[model])}</b>, layer %{{x}}<br>{label}: %{{y:.1f}} %<br>%{{customdata:,}} facts"
                 "<extra></extra>",
                 row=1, col=column,
             )  # fmt: skip

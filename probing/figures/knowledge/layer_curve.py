@@ -1,13 +1,15 @@
-"""A metric by layer: one line a run, with its interval and the baselines it must beat."""
+"""A metric by layer: one line a run, with its interval and the yardsticks beside it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.figures import layer_axis, theme
+from probing.figures import end_labels, layer_axis, theme, yardsticks
+from probing.figures.end_labels import EndLabel
 
 #: Height of a panel, and the room between two for ticks and title, in pixels.
 _PANEL, _GAP = 290, 62
@@ -18,7 +20,7 @@ class _Look:
     """How a run's line is told from the others, and where it is drawn.
 
     Attributes:
-        name: what the legend and the hover text call it.
+        name: what its end and the hover text call it, plain text.
         colour, dash, symbol: of the line and its markers.
         scale: what values are multiplied with; 100 draws them in per cent.
         where: row and column of the panel.
@@ -39,21 +41,25 @@ def layer_curve(
     unit: str,
     colours: Mapping[str, str],
     names: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """Lines of a metric over the layers.
+    """Lines of a metric over the layers, each with its name at its end; a legend has the names of more than ``end_labels.MOST``.
 
     Colour tells models apart; where there is only one model it tells probe sets apart, and with one of each, heads. The
-    marker's shape is the probe set, its filling the head. Dashed: majority answer; dotted: the swapped subject.
+    marker's shape is the probe set, its filling the head. Grey: majority answer and chance, one line for all runs that share it;
+    dotted in a run's colour: its swapped subject.
 
     Args:
         points: one row per run and layer: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the
-            baselines ``majority`` and ``swapped``, each empty where it is not defined.
+            yardsticks ``majority``, ``swapped`` and ``chance``, each empty where it is not defined; or what ``yardsticks.above`` makes
+            of them.
         title: what the vertical axis shows.
         unit: ``"share"`` is drawn in per cent; anything else as it is.
         colours: model -> colour, of all models in the store.
         names: probe set -> what a reader sees.
+        labels: model -> what a reader sees; a model without one has its own name.
         panels: one panel per probe set instead of one for all.
         controls: models trained further on what their base had read already; their lines are dashed.
     """
@@ -63,40 +69,56 @@ def layer_curve(
     sets = list(dict.fromkeys(points["probe_set"]))
     panels = panels and len(sets) > 1
     rows = len(sets) if panels else 1
+    lines = points["run_id"].nunique()
+    legend = lines > end_labels.MOST * rows
     # On a telephone the legend has a line for every series.
-    height = _PANEL * rows + 60 if panels else 460 + 14 * max(points["run_id"].nunique() - 3, 0)
+    height = _PANEL * rows + 60 if panels else 460 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
         rows=rows, cols=1, vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
         subplot_titles=[theme.plain(names.get(one, one)) for one in sets] if panels else None,
     )  # fmt: skip
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
-    for number, (_, line) in enumerate(points.groupby("run_id", sort=False)):
-        place = sets.index(line["probe_set"].iloc[0])
+    called = {
+        # A panel's title names its probe set.
+        row["run_id"]: series_name(row, points[points["probe_set"] == row["probe_set"]] if panels else points, names, labels)
+        for row in points.drop_duplicates("run_id").to_dict("records")
+    }
+    drawn: list[tuple[pd.DataFrame, _Look]] = []
+    for _, line in points.groupby("run_id", sort=False):
+        one = line.iloc[0]
+        place = sets.index(one["probe_set"])
         look = _Look(
-            theme.plain(series_name(line.iloc[0], points, names)), _colour(line, points, colours),
-            theme.line_dash(line["model"].iloc[0] in controls),
-            theme.head_symbol(place, line["head"].iloc[0]),
+            called[one["run_id"]], _colour(line, points, colours), theme.line_dash(one["model"] in controls),
+            theme.head_symbol(place, one["head"]),
             scale, {"row": place + 1 if panels else 1, "col": 1},
         )  # fmt: skip
-        _add_line(figure, line.sort_values("layer"), look, first=number == 0)
+        drawn.append((line.sort_values("layer"), look))
+        _add_line(figure, *drawn[-1], legend=legend)
+    ends = _yardsticks(figure, points, called, names, scale, sets if panels else [])
+    ends += _ends(drawn, room=end_labels.MOST * rows - len(ends), legend=legend)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)
-    if panels:
-        # Above the first panel's title; in a tab that was hidden when it was drawn the legend hangs 20 pixels lower.
-        figure.update_layout(legend_y=1 + 50 / (height - 150))
-        for row in range(1, rows):
+        if row < rows:
             figure.update_xaxes(title_text="", row=row, col=1)
-    figure.update_yaxes(title_text=theme.plain(title), rangemode="tozero", ticksuffix=" %" if unit == "share" else "")
-    return figure
+    figure.update_xaxes(range=[-0.5, last + 0.15])
+    if legend:
+        # Above the first panel's title; in a tab that was hidden when it was drawn the legend hangs 20 pixels lower.
+        figure.update_layout(legend_y=1 + 50 / (height - 150) if panels else 1.02)
+    percent = unit == "share" and not yardsticks.zero_of(points)
+    figure.update_yaxes(title_text=theme.plain(title), ticksuffix=" %" if percent else "")
+    parts = [points[points["probe_set"] == one] for one in sets] if panels else [points]
+    ranges = [yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts]
+    return end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20)
 
 
-def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str]) -> str:
+def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None) -> str:
     """What tells this line from the others: only the parts that differ among ``points``."""
-    parts = [str(row[column]) for column in ("model", "head", "probe_set") if points[column].nunique() > 1]
-    texts = {row["probe_set"]: names.get(row["probe_set"], row["probe_set"])}
-    return " · ".join(texts.get(part, part) for part in parts) or f"{row['model']} · {row['head']}"
+    shown = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": str(row["head"])}
+    shown["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
+    parts = [text for column, text in shown.items() if points[column].nunique() > 1]
+    return " · ".join(parts) or f"{shown['model']} · {shown['head']}"
 
 
 def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]) -> str:
@@ -108,10 +130,50 @@ def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]
     return colours.get(model, theme.NEUTRAL)
 
 
-def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, first: bool) -> None:
-    """One run: its interval, its baselines, whose looks the first run names in the legend, and its values."""
-    name, colour, scale, where = own.name, own.colour, own.scale, own.where
-    group = str(line["run_id"].iloc[0])
+def _yardsticks(
+    figure: go.Figure, points: pd.DataFrame, called: Mapping[str, str], names: Mapping[str, str], scale: int, panels: list[str]
+) -> list[EndLabel]:
+    """What does not depend on the model: a level each probe set, or the zero line."""
+    ends = []
+    for row, sets in enumerate([[one] for one in panels] or [list(dict.fromkeys(points["probe_set"]))], start=1):
+        here = points[points["probe_set"].isin(sets)]
+        ends += yardsticks.add_zero(figure, here, row=row)
+        # Several probe sets on one panel have levels of their own, named after them; within one set the runs that differ are named.
+        by_set = len(sets) > 1
+        lines = here.assign(line=here["probe_set"] if by_set and _alike(here) else here["run_id"])
+        ends += yardsticks.add_levels(figure, lines, by={**called, **names} if by_set or not _alike(here) else {}, scale=scale, row=row)
+    return ends
+
+
+def _alike(points: pd.DataFrame) -> bool:
+    """Whether the runs of each probe set share their levels."""
+    columns = [column for column in ("majority", "chance") if column in points]
+    return all(len(part[columns].round(9).drop_duplicates()) == 1 for _, part in points.groupby("probe_set"))
+
+
+def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, room: int, legend: bool) -> list[EndLabel]:
+    """The names of the runs' lines; one for all swapped subjects where there is no room for each."""
+    ends, lent = [], []
+    for line, look in drawn:
+        x, row = float(line["layer"].iloc[-1]), look.where["row"]
+        if not legend:
+            ends.append(EndLabel(x, float(line["value"].iloc[-1]) * look.scale, look.name, look.colour, row=row))
+        if "swapped" in line and pd.notna(line["swapped"].iloc[-1]):
+            at = float(line["swapped"].iloc[-1]) * look.scale
+            lent.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
+    if len(ends) + len(lent) <= room:
+        return ends + lent
+    for row in dict.fromkeys(one.row for one in lent):
+        mine = [one for one in lent if one.row == row]
+        x = max(one.x for one in mine)
+        ends.append(EndLabel(x, float(np.median([one.y for one in mine])), yardsticks.SWAPPED, strong=False, row=row))
+    return ends
+
+
+def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool) -> None:
+    """One run: its interval, its swapped subject and its values."""
+    name, colour, scale, where = theme.plain(own.name), own.colour, own.scale, own.where
+    group, zero = str(line["run_id"].iloc[0]), theme.plain(yardsticks.zero_of(line))
     common = {"x": line["layer"], "legendgroup": group}
     banded = line.dropna(subset=["low", "high"])
     figure.add_scatter(
@@ -119,30 +181,26 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, first: bool)
         fill="toself", fillcolor=theme.faint(colour, 0.16), line={"width": 0}, mode="lines", hoverinfo="skip",
         showlegend=False, legendgroup=group, name=f"{name}: 95 % interval", **where,
     )  # fmt: skip
-    for column, look, words in (("majority", "dash", "majority answer"), ("swapped", "dot", "swapped subject")):
-        if column in line and line[column].notna().any():
-            figure.add_scatter(
-                **common, y=line[column] * scale, mode="lines", line={"dash": look, "color": colour, "width": 1.5},
-                opacity=0.75, showlegend=False, name=f"{name}: {words}",
-                hovertemplate=f"{name}<br>{words}: %{{y:.2f}}<extra></extra>", **where,
-            )  # fmt: skip
-            if first:
-                figure.add_scatter(
-                    x=[None], y=[None], mode="lines", line={"dash": look, "color": theme.NEUTRAL, "width": 1.5},
-                    name=words, legendrank=2000, **where,
-                )  # fmt: skip
-    suffix = " %" if scale == 100 else ""
-    hover = [
-        f"<b>{name}</b><br>layer {int(row.layer)}{' (embeddings)' if row.layer == 0 else ''}: "
-        f"{row.value * scale:.{1 if scale == 100 else 3}f}{suffix}"
-        + (f"<br>95 % interval {row.low * scale:.1f} to {row.high * scale:.1f}{suffix}" if scale == 100 and pd.notna(row.low) else "")
-        + f"<br>{int(row.n):,} facts"
-        for row in line.itertuples()
-    ]
+    if "swapped" in line and line["swapped"].notna().any():
+        figure.add_scatter(
+            **common, y=line["swapped"] * scale, mode="lines", line={"dash": "dot", "color": colour, "width": 1.3},
+            opacity=0.8, showlegend=False, name=f"{name}: {yardsticks.SWAPPED}",
+            hovertemplate=f"{name}<br>{yardsticks.SWAPPED}: %{{y:.2f}}<extra></extra>", **where,
+        )  # fmt: skip
     figure.add_scatter(
-        **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name,
+        **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name, showlegend=legend,
         line={"color": colour, "width": 2.5, "dash": own.dash},
         marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
-        customdata=[[group, int(layer)] for layer in line["layer"]], hovertext=hover,
+        customdata=[[group, int(layer)] for layer in line["layer"]],
+        hovertext=[_hover(one, name, scale, zero) for one in line.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>", **where,
     )  # fmt: skip
+
+
+def _hover(row, name: str, scale: int, zero: str) -> str:
+    sign, suffix = ("+", f" points against the {zero}") if zero else ("", " %" if scale == 100 else "")
+    value = f"{row.value * scale:{sign}.{1 if scale == 100 else 3}f}{suffix}"
+    lines = [f"<b>{name}</b>", f"layer {int(row.layer)}{' (embeddings)' if row.layer == 0 else ''}: {value}"]
+    if scale == 100 and pd.notna(row.low):
+        lines.append(f"95 % interval {row.low * scale:{sign}.1f} to {row.high * scale:{sign}.1f}{'' if zero else suffix}")
+    return "<br>".join([*lines, f"{int(row.n):,} facts"])

@@ -6,65 +6,103 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.figures import layer_axis, theme
+from probing.figures import end_labels, layer_axis, theme, yardsticks
+from probing.figures.end_labels import EndLabel
 
 
 def paired_curve(
-    points: pd.DataFrame, *, k: int, base: str, model: str, colours: Mapping[str, str], controls: Collection[str] = ()
+    points: pd.DataFrame,
+    *,
+    k: int,
+    base: str,
+    model: str,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
 ) -> go.Figure:
-    """P@k of both by layer above, model minus base below; filled where the exact McNemar test has p <= 0.05.
+    """P@k of both by layer above, model minus base below; filled where the difference is sure.
+
+    Names stand at the ends of the lines. Grey: the majority answer; dotted in a model's colour: its swapped subject.
 
     Args:
         points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference, difference_low,
-            difference_high, p_value``, shares of the facts that both were asked.
+            difference_high, p_value``, shares of the facts that both were asked, and the yardsticks ``majority, base_swapped, swapped``
+            where they are defined; or what ``yardsticks.pair_above`` makes of them.
         k: the rank up to which a fact counts as known.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
+        labels: model -> what a reader sees; a model without one has its own name.
         controls: models trained further on what their base had read already; their lines are dashed.
     """
     points = points.dropna(subset=["value"]).sort_values("layer")
     if points.empty:
         return theme.empty("The two were asked no fact in common under these filters.")
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.62, 0.38], vertical_spacing=0.07)
-    ends = {base: ("base_value", "base_low", "base_high"), model: ("value", "low", "high")}
-    for name, (value, low, high) in ends.items():
-        colour, symbol = colours.get(name, theme.NEUTRAL), "circle-open" if name == base else "circle"
-        _band(figure, points, low, high, colour, row=1)
+    zero, last = yardsticks.zero_of(points), int(points["layer"].max())
+    ends = yardsticks.add_zero(figure, points, row=1) + yardsticks.add_levels(figure, points.assign(line=model), by={}, row=1)
+    for name, prefix in ((base, "base_"), (model, "")):
+        colour, shown = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
+        lent = f"{prefix}swapped"
+        if lent in points and points[lent].notna().any():
+            figure.add_scatter(
+                x=points["layer"], y=points[lent] * 100, mode="lines", line={"dash": "dot", "color": colour, "width": 1.3}, opacity=0.8,
+                showlegend=False, name=f"{theme.plain(shown)}: {yardsticks.SWAPPED}", row=1, col=1,
+                hovertemplate=f"{theme.plain(shown)}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
+            )  # fmt: skip
+            ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+        _band(figure, points, f"{prefix}low", f"{prefix}high", colour, row=1)
         figure.add_scatter(
-            x=points["layer"], y=points[value] * 100, mode="lines+markers", cliponaxis=False, name=theme.plain(name),
-            line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
-            marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+            x=points["layer"], y=points[f"{prefix}value"] * 100, mode="lines+markers", cliponaxis=False, name=theme.plain(shown),
+            showlegend=False, line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
+            marker={"symbol": "circle-open" if name == base else "circle", "size": 8, "color": colour,
+                    "line": {"width": 1.5, "color": colour}},
             customdata=[[name, int(layer)] for layer in points["layer"]],
-            hovertext=[
-                f"<b>{theme.plain(name)}</b><br>layer {one.layer:.0f}: {one[value] * 100:.1f} %<br>95 % interval {one[low] * 100:.1f} to "
-                f"{one[high] * 100:.1f} %<br>{one.n:,.0f} facts"
-                for _, one in points.iterrows()
-            ],
+            hovertext=[_hover(one, prefix, shown, zero) for one in points.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>", row=1, col=1,
         )  # fmt: skip
+        ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, shown, colour))
     colour = colours.get(model, theme.NEUTRAL)
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
-    sure = [colour if p <= 0.05 else "rgba(0,0,0,0)" for p in points["p_value"]]
+    sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(
         x=points["layer"], y=points["difference"] * 100, mode="lines+markers", cliponaxis=False, showlegend=False, name="difference",
         line={"color": colour, "width": 1.5},
         marker={"symbol": "diamond", "size": 9, "color": sure, "line": {"width": 1.5, "color": colour}},
         hovertext=[
-            f"layer {one.layer:.0f}: {one.difference * 100:+.1f} points<br>95 % interval {one.difference_low * 100:+.1f} to "
-            f"{one.difference_high * 100:+.1f}<br>McNemar p {p_words(one.p_value)}"
-            for _, one in points.iterrows()
+            f"layer {int(one.layer)}: {one.difference * 100:+.1f} points<br>95 % interval {one.difference_low * 100:+.1f} to "
+            f"{one.difference_high * 100:+.1f}" + (f"<br>McNemar p {p_words(one.p_value)}" if pd.notna(one.p_value) else "")
+            for one in points.itertuples()
         ],
         hovertemplate="%{hovertext}<extra></extra>", row=2, col=1,
     )  # fmt: skip
-    theme.apply(figure, height=560)
+    theme.apply(theme.clickable_last(figure), height=560)
     for row in (1, 2):
-        layer_axis.horizontal(figure, int(points["layer"].max()), row=row, col=1)
+        layer_axis.horizontal(figure, last, row=row, col=1)
+    figure.update_xaxes(range=[-0.5, last + 0.15])
     figure.update_xaxes(title_text="", showticklabels=False, row=1, col=1)
     figure.add_hline(y=0, line={"color": theme.NEUTRAL, "width": 1.2}, row=2, col=1)
-    figure.update_yaxes(title_text=f"P@{k}, micro", rangemode="tozero", ticksuffix=" %", row=1, col=1)
+    title = f"P@{k} minus<br>{zero}, points" if zero else f"P@{k}, micro"
+    figure.update_yaxes(title_text=title, ticksuffix="" if zero else " %", row=1, col=1)
     figure.update_yaxes(title_text="difference, points", row=2, col=1)
-    return figure
+    both = ("value", "low", "high", "base_value", "base_low", "base_high", "majority", "swapped", "base_swapped")
+    signed = points.assign(zero="difference")
+    ranges = [yardsticks.extent(points, both, 100), yardsticks.extent(signed, ("difference", "difference_low", "difference_high"), 100)]
+    return end_labels.write(figure, ends, ranges=ranges)
+
+
+def _sure(one) -> bool:
+    """Whether a difference is sure: by its test, and where there is none by its interval."""
+    return bool(one.p_value <= 0.05) if pd.notna(one.p_value) else one.difference_low > 0 or one.difference_high < 0
+
+
+def _hover(one: dict, prefix: str, shown: str, zero: str) -> str:
+    value, low, high = (one[f"{prefix}{name}"] * 100 for name in ("value", "low", "high"))
+    if zero:
+        words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
+    else:
+        words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
+    return f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one.get(f'{prefix}n', one['n'])):,} facts"
 
 
 def _band(figure: go.Figure, points: pd.DataFrame, low: str, high: str, colour: str, *, row: int) -> None:

@@ -3,7 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import layer_axis, theme
+from probing.figures import end_labels, layer_axis, theme, yardsticks
+from probing.figures.end_labels import EndLabel
 
 #: More lines than this cannot be told apart.
 MOST_LINES = 6
@@ -11,56 +12,67 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
 
 
 def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
-    """One line a relation with its 95 % band; dashed the majority answer, dotted the swapped subject.
+    """One line a relation with its 95 % band and its name at the end; grey its majority answer, dotted its swapped subject.
 
     Args:
-        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; baselines are empty where they are not
-            defined. Relations beyond ``MOST_LINES`` are not drawn.
+        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty where they are not
+            defined. Or what ``yardsticks.above`` makes of them. Relations beyond ``MOST_LINES`` are not drawn.
         k: the rank up to which a fact counts as known.
     """
-    points = points.dropna(subset=["value"])
+    points = points.dropna(subset=["value"]).reset_index(drop=True)
     if points.empty:
         return theme.empty("No relation is chosen, or no facts are left under these filters.")
     figure = go.Figure()
-    said: set[str] = set()
-    for number, relation in enumerate(list(dict.fromkeys(points["relation"]))[:MOST_LINES]):
-        _add_relation(figure, points[points["relation"] == relation].sort_values("layer"), number, said)
-    theme.apply(theme.clickable_last(figure), height=440)
-    layer_axis.horizontal(figure, int(points["layer"].max()))
-    figure.update_yaxes(title_text=f"P@{k}", rangemode="tozero", ticksuffix=" %")
-    return figure
+    points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MOST_LINES])].assign(line=points["relation"])
+    short = {relation: theme.shorten(str(label), 22) for relation, label in zip(points["relation"], points["label"], strict=True)}
+    ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=short)
+    lent: list[EndLabel] = []
+    for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
+        ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
+    ends += lent if len(ends) + len(lent) <= end_labels.MOST else lent[:1]
+    theme.apply(theme.clickable_last(figure), height=460)
+    last = int(points["layer"].max())
+    layer_axis.horizontal(figure, last)
+    figure.update_xaxes(range=[-0.5, last + 0.15])
+    zero = yardsticks.zero_of(points)
+    figure.update_yaxes(title_text=f"P@{k} minus {zero}, points" if zero else f"P@{k}", ticksuffix="" if zero else " %")
+    shown = yardsticks.extent(points, ("value", "low", "high", "majority", "swapped"), 100)
+    return end_labels.write(figure, ends, ranges=[shown])
 
 
-def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, said: set[str]) -> None:
+def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:
+    """Draws a relation; ``lent`` gets the name of its swapped subject's line."""
     colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
-    relation, n = str(line["relation"].iloc[0]), int(line["n"].max())
+    relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
+    zero = yardsticks.zero_of(line)
     figure.add_scatter(
         x=[*line["layer"], *line["layer"][::-1]], y=[*(line["high"] * 100), *(line["low"][::-1] * 100)], fill="toself",
         fillcolor=theme.faint(colour, 0.14), line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False, legendgroup=relation,
         name=f"{label}: 95 % interval",
     )  # fmt: skip
-    for column, dash, words in (("majority", "dash", "majority answer"), ("swapped", "dot", "swapped subject")):
-        if column not in line or line[column].isna().all():
-            continue
+    if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
-            x=line["layer"], y=line[column] * 100, mode="lines", line={"dash": dash, "color": colour, "width": 1.4}, opacity=0.8,
-            showlegend=False, legendgroup=relation, name=f"{label}: {words}",
-            hovertemplate=f"{label}<br>{words}: %{{y:.1f}} %<extra></extra>",
+            x=line["layer"], y=line["swapped"] * 100, mode="lines", line={"dash": "dot", "color": colour, "width": 1.3}, opacity=0.8,
+            showlegend=False, legendgroup=relation, name=f"{label}: {yardsticks.SWAPPED}",
+            hovertemplate=f"{label}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
         )  # fmt: skip
-        if words not in said:
-            said.add(words)
-            figure.add_scatter(
-                x=[None], y=[None], mode="lines", line={"dash": dash, "color": theme.NEUTRAL, "width": 1.5}, name=words, legendrank=2000
-            )
+        lent.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
     figure.add_scatter(
-        x=line["layer"], y=line["value"] * 100, mode="lines+markers", cliponaxis=False, name=f"{label} (n = {n:,})",
+        x=line["layer"], y=line["value"] * 100, mode="lines+markers", cliponaxis=False, name=f"{label} (n = {n:,})", showlegend=False,
         legendgroup=relation, line={"color": colour, "width": 2.5},
         marker={"symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)], "size": 8},
         customdata=[[relation, int(layer)] for layer in line["layer"]],
-        hovertext=[
-            f"<b>{label}</b><br>layer {int(one.layer)}: {one.value * 100:.1f} %<br>95 % interval {one.low * 100:.1f} to "
-            f"{one.high * 100:.1f} %<br>{int(one.n):,} facts"
-            for one in line.itertuples()
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertext=[_hover(one, label, zero) for one in line.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
+    # Its number stays on one line.
+    name = f"{theme.shorten(str(line['label'].iloc[0]), 26)} (n\u00a0=\u00a0{n:,})"
+    return EndLabel(end, float(line["value"].iloc[-1]) * 100, name, colour)
+
+
+def _hover(one, label: str, zero: str) -> str:
+    value, low, high = one.value * 100, one.low * 100, one.high * 100
+    if zero:
+        words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
+    else:
+        words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
+    return f"<b>{label}</b><br>layer {int(one.layer)}: {words}<br>{int(one.n):,} facts"

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from probing.core.knowledge.onset import onset
 from probing.figures import layer_axis, theme
+from probing.figures.yardsticks import MODES
 
 #: How rows can be ordered -> words for it.
 ORDERS = {
@@ -16,6 +17,8 @@ ORDERS = {
     "cardinality": "by cardinality",
     "name": "by name",
 }
+#: Stands beside the name of a relation whose last layer is not clearly above its majority answer.
+MARK = "○"
 _ROW = 19
 #: Nothing is as transparent as the page, so that the map is readable on light and on dark; steep at first, as most cells know little.
 _SHADES = [[0, theme.faint("#1F8ACB", 0.05)], [0.1, theme.faint("#1F8ACB", 0.3)], [0.45, theme.faint("#1F8ACB", 0.72)], [1, "#1F8ACB"]]
@@ -50,6 +53,18 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype({"onset": "Int64"})
 
 
+def not_above_majority(points: pd.DataFrame) -> list[str]:
+    """Relations, by name, whose value at the last layer is not above their majority answer by its 95 % interval.
+
+    Args:
+        points: ``relation, label, layer, above_majority_low``; empty where no majority answer is defined.
+    """
+    if "above_majority_low" not in points:
+        return []
+    last = points[points["layer"] == points["layer"].max()].sort_values(["label", "relation"])
+    return list(last.loc[last["above_majority_low"].notna() & (last["above_majority_low"] <= 0), "relation"])
+
+
 def ordered(points: pd.DataFrame, order: str) -> list[str]:
     """Relations from the top of the map to its bottom.
 
@@ -64,43 +79,54 @@ def ordered(points: pd.DataFrame, order: str) -> list[str]:
     return list(rows.sort_values([*keys, "label", "relation"], na_position="last")["relation"])
 
 
-def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "") -> go.Figure:
+def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "", mode: str = "value") -> go.Figure:
     """One row a relation, one column a layer, P@k as shade; every cell carries its relation and layer.
 
+    Differences are signed around 0: blue above, orange below. ``MARK`` stands beside relations as ``not_above_majority`` finds them.
+
     Args:
-        points: ``relation, label, cardinality, layer, n, value, low, high, majority`` and, with ``base``, ``base_value``; shares.
+        points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes what is above the
+            yardstick with its interval and, with ``base``, ``base_value``; shares.
         k: the rank up to which a fact counts as known.
-        order: a key of ``ORDERS``.
-        base: name of the model whose value is taken off; ``""`` for the values themselves.
+        order: a key of ``ORDERS``; rows are ordered by the values in every mode.
+        base: what a reader calls the model whose value is taken off; ``""`` for the values themselves.
+        mode: a key of ``yardsticks.MODES``: what else is taken off. ``base_value`` is less the same.
     """
-    points = points.dropna(subset=["value", "base_value"] if base else ["value"])
+    column = "value" if mode == "value" else f"above_{mode}"
+    points = points.dropna(subset=["value"])
     if points.empty:
         return theme.empty("No facts are left under these filters.")
+    if points[column].isna().all():
+        return theme.empty(f"No relation has a {MODES[mode]} under these filters.")
     rows = ordered(points, order)
-    shown = points.assign(shade=(points["value"] - points["base_value"] if base else points["value"]) * 100)
+    signed = bool(base) or mode != "value"
+    shown = points.assign(shade=(points[column] - points["base_value"] if base else points[column]) * 100)
     shades = shown.pivot(index="relation", columns="layer", values="shade").reindex(rows)
     most = max(float(shown["shade"].abs().max()), 1.0)
     place = {relation: number for number, relation in enumerate(rows)}
-    unit = "points" if base else "%"
+    title = f"P@{k}, %" if not signed else f"P@{k} minus {MODES[mode]}, points" if not base else "difference, points"
     figure = go.Figure()
     figure.add_heatmap(
         z=shades.values, x=list(shades.columns), y=list(range(len(rows))), xgap=2, ygap=2, hoverinfo="skip",
-        colorscale=_SIGNED if base else _SHADES, zmin=-most if base else 0, zmax=most,
-        colorbar={"title": {"text": f"{'difference' if base else f'P@{k}'}, {unit}", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        colorscale=_SIGNED if signed else _SHADES, zmin=-most if signed else 0, zmax=most,
+        colorbar={"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     # A heat map's cells cannot be clicked; points that are not seen can.
     figure.add_scatter(
         x=shown["layer"], y=shown["relation"].map(place), mode="markers", showlegend=False,
         marker={"symbol": "square", "size": _ROW - 4, "opacity": 0}, selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}}, customdata=[[one.relation, int(one.layer)] for one in shown.itertuples()],
-        hovertext=[_hover(one, base) for one in shown.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
+        hovertext=[_hover(one, base, mode) for one in shown.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
     theme.apply(figure, height=110 + _ROW * max(len(rows), 4))
     figure.update_layout(hoverdistance=80)
     layer_axis.horizontal(figure, int(points["layer"].max()))
     first = points.drop_duplicates("relation").set_index("relation").loc[rows]
+    marked = set(not_above_majority(points))
     names = [
-        (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "") + theme.shorten(str(one.label), 26)
+        (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "")
+        + theme.shorten(str(one.label), 26)
+        + (f" {MARK}" if one.Index in marked else "")
         for one in first.itertuples()
     ]
     figure.update_yaxes(
@@ -110,15 +136,23 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
     return figure
 
 
-def _hover(one, base: str) -> str:
+def _hover(one, base: str, mode: str) -> str:
     kind = f", {one.cardinality}" if one.cardinality else ""
     lines = [
         f"<b>{theme.plain(one.label)}</b> ({theme.plain(one.relation)}{kind})",
         f"layer {int(one.layer)}{' (embeddings)' if one.layer == 0 else ''}: {one.value * 100:.1f} %",
         f"95 % interval {one.low * 100:.1f} to {one.high * 100:.1f} %",
     ]
-    if base:
+    if base and mode == "value":
         lines.append(f"{theme.plain(base)}: {one.base_value * 100:.1f} %, difference {one.shade:+.1f} points")
+    elif base:
+        lines.append(f"{one.base_value * 100:+.1f} points against its {MODES[mode]} in {theme.plain(base)}, difference {one.shade:+.1f}")
     if pd.notna(one.majority):
         lines.append(f"majority answer: {one.majority * 100:.1f} %")
+    if pd.notna(getattr(one, "swapped", None)):
+        matched = f", own subject on the same facts {one.matched * 100:.1f} %" if pd.notna(getattr(one, "matched", None)) else ""
+        lines.append(f"swapped subject: {one.swapped * 100:.1f} %{matched}")
+    if mode != "value":
+        above = [getattr(one, f"above_{mode}{end}") * 100 for end in ("", "_low", "_high")]
+        lines.append(f"against the {MODES[mode]}: {above[0]:+.1f} points ({above[1]:+.1f} to {above[2]:+.1f})")
     return "<br>".join([*lines, f"{int(one.n):,} facts"])

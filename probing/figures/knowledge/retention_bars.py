@@ -9,7 +9,14 @@ import plotly.graph_objects as go
 from probing.figures import theme
 
 
-def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, str], controls: Collection[str] = ()) -> go.Figure:
+def retention_bars(
+    transitions: pd.DataFrame,
+    *,
+    k: int,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+) -> go.Figure:
     """One bar a model, in per cent of the facts its base knows: lost to the left, kept and then gained to the right.
 
     The right end is what the model knows now; 100 % is what its base knew. The model that lost most stands on top, controls
@@ -19,6 +26,7 @@ def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, s
         transitions: one row per model: ``model, base, kept, gained, lost, n``; the control among them.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
+        labels: model -> what a reader sees; a model without one has its own name.
         controls: models trained further on what their base had read already.
     """
     rows = transitions[transitions["kept"] + transitions["lost"] > 0].copy()
@@ -28,7 +36,8 @@ def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, s
     rows["control"] = rows["model"].isin(list(controls))
     rows["lost_share"] = rows["lost"] / rows["known"]
     rows = rows.sort_values(["control", "lost_share", "model"], ascending=[True, False, True])
-    names = [theme.breakable(model) for model in rows["model"]]
+    called = {model: (labels or {}).get(model, model) for model in (*rows["model"], *rows["base"])}
+    names = [theme.breakable(called[model]) for model in rows["model"]]
     marks = [colours.get(model, theme.NEUTRAL) for model in rows["model"]]
     shares = {part: rows[part] / rows["known"] * 100 for part in ("kept", "gained", "lost")}
     looks: dict[str, dict[str, Any]] = {
@@ -50,7 +59,7 @@ def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, s
         if "pattern" in look:
             swatch["pattern"] = _hatch(look["pattern"]["shape"], theme.NEUTRAL)
         figure.add_bar(y=[None], x=[None], orientation="h", marker=swatch, name=part)
-        _add_handles(figure, rows, part, starts[part], shares[part])
+        _add_handles(figure, rows, part, (starts[part], shares[part]), called)
     theme.apply(figure, height=130 + 44 * len(rows))
     figure.update_layout(barmode="relative", bargap=0.3, legend_traceorder="normal", hoverdistance=24)
     figure.add_vline(x=100, line={"color": theme.NEUTRAL, "width": 1.2, "dash": "dash"})
@@ -63,10 +72,10 @@ def retention_bars(transitions: pd.DataFrame, *, k: int, colours: Mapping[str, s
     return figure
 
 
-def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, starts: pd.Series, shares: pd.Series) -> None:
+def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, places: tuple[pd.Series, pd.Series], called: Mapping[str, str]) -> None:
     """Points that are not seen but can be clicked, which bars cannot."""
     x, y, behind, words = [], [], [], []
-    for number, (one, start, share) in enumerate(zip(rows.itertuples(), starts, shares, strict=True)):
+    for number, (one, start, share) in enumerate(zip(rows.itertuples(), *places, strict=True)):
         if not share:
             continue
         steps = int(share // 5) + 1
@@ -74,8 +83,8 @@ def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, starts: pd.Se
         y += [number] * steps
         behind += [[one.model, part]] * steps
         words += [
-            f"<b>{theme.plain(one.model)}</b><br>{part}: {getattr(one, part):,} facts, {share:.1f} % of the {one.known:,} that "
-            f"{theme.plain(one.base)} knows<br>click to see them"
+            f"<b>{theme.plain(called[one.model])}</b><br>{part}: {getattr(one, part):,} facts, {share:.1f} % of the {one.known:,} that "
+            f"{theme.plain(called[one.base])} knows<br>click to see them"
         ] * steps
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(

@@ -1,66 +1,170 @@
-"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia)."""
+"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia), with what guessing gives as marks."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from probing.figures import theme
 
+#: Column -> name in the legend and symbol. One look for all models: a mark is a property of the facts, not of a model's bar.
+MARKS = {
+    "majority": ("majority answer", "diamond"),
+    "swapped_last": ("last layer, swapped subject", "circle"),
+    "inner_null": ("inner layers, swapped subject", "triangle-right"),
+    "seed_union": ("union over re-trained heads of the last layer", "line-ns"),
+}
 
-def total_bars(totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], names: Mapping[str, str]) -> go.Figure:
+
+def total_bars(
+    totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> go.Figure:
     """One bar a run: solid what the last layer knows, hatched what only some inner layer knows.
 
     Args:
-        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; and
-            ``seeds, seed_union`` where heads were re-trained: what the union of that many heads of the last layer knows.
+        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; what
+            guessing gives, where it is measured: ``majority``, ``swapped_last`` and ``matched_last``, ``inner_own``, ``inner_swapped`` and
+            ``inner_n``; and ``seeds, seed_union``: what the union of that many re-trained heads of the last layer knows.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
         names: probe set -> what a reader sees.
+        labels: model -> what a reader sees; the model itself where it is not in it.
     """
     totals = totals.dropna(subset=["last", "total"])
     if totals.empty:
         return theme.empty("No facts are left under these filters.")
-    several = [column for column in ("model", "head") if totals[column].nunique() > 1]
-    labels = [
-        "<br>".join([theme.plain(names.get(row["probe_set"], row["probe_set"])), *(theme.plain(row[column]) for column in several)])
-        for _, row in totals.iterrows()
-    ]
+    bars = _bar_names(totals, names, labels or {})
     bar_colours = [colours.get(model, theme.NEUTRAL) for model in totals["model"]]
     last, total = totals["last"] * 100, totals["total"] * 100
     figure = go.Figure()
     figure.add_bar(
-        y=labels, x=last, orientation="h", name="known at the last layer", marker={"color": bar_colours},
+        y=bars, x=last, orientation="h", name="known at the last layer", marker={"color": bar_colours},
         text=[f"{value:.1f}" for value in last], textposition="inside", insidetextanchor="start", textangle=0,
         insidetextfont={"color": [theme.ink_on(colour) for colour in bar_colours]},
         hovertemplate="%{y}<br>last layer: %{x:.1f} %<extra></extra>",
     )  # fmt: skip
     figure.add_bar(
-        y=labels, x=total - last, orientation="h", name="known only at inner layers",
+        y=bars, x=total - last, orientation="h", name="known only at inner layers",
         marker={
             "color": [theme.faint(colour, 0.35) for colour in bar_colours],
             "pattern": {"shape": "/", "fgcolor": bar_colours, "size": 6, "solidity": 0.25},
         },
-        error_x={
-            "type": "data", "symmetric": False, "array": totals["total_high"] * 100 - total,
-            "arrayminus": total - totals["total_low"] * 100, "thickness": 1.2, "width": 3, "color": theme.NEUTRAL,
-        },
+        error_x=_whiskers(totals["total_low"] * 100, total, totals["total_high"] * 100),
         hovertemplate=[
-            f"{label}<br>total: {row.total * 100:.1f} %<br>only at inner layers: {(row.total - row.last) * 100:.1f} % of the facts"
+            f"{bar}<br>total: {row.total * 100:.1f} %<br>only at inner layers: {(row.total - row.last) * 100:.1f} % of the facts"
             + (f"<br>= {row.intermediate * 100:.0f} % of all that is known" if pd.notna(row.intermediate) else "")
             + "<extra></extra>"
-            for label, row in zip(labels, totals.itertuples(), strict=True)
+            for bar, row in zip(bars, totals.itertuples(), strict=True)
         ],
     )  # fmt: skip
-    if "seed_union" in totals and totals["seed_union"].notna().any():
-        figure.add_scatter(
-            x=totals["seed_union"] * 100, y=labels, mode="markers", name="union over re-trained heads of the last layer",
-            marker={"symbol": "line-ns", "size": 20, "line": {"width": 2.5, "color": theme.NEUTRAL}},
-            hovertemplate=[f"{label}<br>union of {row.seeds} heads of the last layer: {row.seed_union * 100:.1f} %<extra></extra>"
-                           for label, row in zip(labels, totals.itertuples(), strict=True)],
-        )  # fmt: skip
-    theme.apply(figure, height=110 + len(totals) * (44 + 12 * len(several)))
-    figure.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
-    figure.update_xaxes(title_text=f"facts with rank ≤ {k}, per cent", ticksuffix=" %", rangemode="tozero")
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    _add_marks(figure, with_null(totals), bars)
+    _lay_out(figure, totals, f"facts with rank ≤ {k}, per cent")
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(rangemode="tozero")
     return figure
+
+
+def above_bars(
+    points: pd.DataFrame, *, baseline: str, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> go.Figure:
+    """One bar a run: what its last layer knows less what guessing gives, in points; a run without the baseline has none.
+
+    Args:
+        points: one row per run: ``model, head, probe_set, above, above_low, above_high``, shares in [0, 1].
+        baseline: what is taken away, in words.
+        colours, names, labels: as in ``total_bars``.
+    """
+    points = points.dropna(subset=["above"])
+    if points.empty:
+        return theme.empty(f"For these runs no {baseline} is measured.")
+    bars = _bar_names(points, names, labels or {})
+    above = points["above"] * 100
+    figure = go.Figure()
+    figure.add_bar(
+        y=bars, x=above, orientation="h", marker={"color": [colours.get(model, theme.NEUTRAL) for model in points["model"]]},
+        error_x=_whiskers(points["above_low"] * 100, above, points["above_high"] * 100), showlegend=False,
+        hovertemplate=[
+            f"{bar}<br>{row.above * 100:+.1f} points above the {baseline}<br>95 % interval {row.above_low * 100:+.1f} to "
+            f"{row.above_high * 100:+.1f}<extra></extra>"
+            for bar, row in zip(bars, points.itertuples(), strict=True)
+        ],
+    )  # fmt: skip
+    _lay_out(figure, points, f"last layer minus {baseline}, points")
+    figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
+    figure.update_xaxes(ticksuffix="")
+    return figure
+
+
+def with_null(totals: pd.DataFrame) -> pd.DataFrame:
+    """The totals with ``inner_null``: where the total would end if inner layers found the right word as often as with a swapped subject.
+
+    That is the gain over the last layer, scaled by what a swapped subject finds per fact that the own subject finds.
+    """
+    if "inner_own" not in totals:
+        return totals
+    own = pd.to_numeric(totals["inner_own"]).astype("float64")
+    swapped = pd.to_numeric(totals["inner_swapped"]).astype("float64")
+    return totals.assign(inner_null=totals["last"] + (totals["total"] - totals["last"]) * (swapped / own).where(own > 0))
+
+
+def _bar_names(rows: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
+    """What tells the bars apart: probe set, and model and head where there are several."""
+    several = [column for column in ("model", "head") if rows[column].nunique() > 1]
+    said = {"model": labels, "head": {}}
+    return [
+        "<br>".join(
+            [
+                theme.plain(names.get(row["probe_set"], row["probe_set"])),
+                *(theme.plain(said[column].get(row[column], row[column])) for column in several),
+            ]
+        )
+        for _, row in rows.iterrows()
+    ]
+
+
+def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None:
+    for column, (name, symbol) in MARKS.items():
+        if column not in totals or totals[column].isna().all():
+            continue
+        thin = symbol.startswith("line")
+        look: dict[str, Any] = {"size": 20, "line": {"width": 2.5, "color": theme.NEUTRAL}}
+        if not thin:
+            # White with a dark edge: seen on every model's colour, on a light and on a dark page.
+            look = {"size": 10, "color": "#FFFFFF", "line": {"width": 1.6, "color": theme.INK}}
+        figure.add_scatter(
+            x=totals[column] * 100, y=bars, mode="markers", name=name, marker={"symbol": symbol, **look},
+            hovertemplate=[f"{bar}<br>{_said(column, row)}<extra></extra>" for bar, (_, row) in zip(bars, totals.iterrows(), strict=True)],
+        )  # fmt: skip
+
+
+def _said(column: str, row: pd.Series) -> str:
+    """What hovering over a mark says."""
+    if column == "majority":
+        return f"always the relation's commonest answer: {_share(row['majority'])}"
+    if column == "swapped_last":
+        with_it, own = _share(row["swapped_last"]), _share(row["matched_last"])
+        return f"last layer, of the facts with a swapped subject:<br>{with_it} with it, {own} with their own"
+    if column == "inner_null":
+        own, swapped, n = (f"{row[name]:,}" for name in ("inner_own", "inner_swapped", "inner_n"))
+        return f"of {n} facts that the last layer misses, inner layers find<br>{own} with their own subject, {swapped} with a swapped one"
+    return f"union of {row['seeds']} heads of the last layer: {_share(row['seed_union'])}"
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:.1f} %"
+
+
+def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, Any]:
+    return {
+        "type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 3,
+        "color": theme.NEUTRAL,
+    }  # fmt: skip
+
+
+def _lay_out(figure: go.Figure, rows: pd.DataFrame, title: str) -> None:
+    several = sum(rows[column].nunique() > 1 for column in ("model", "head"))
+    theme.apply(figure, height=110 + len(rows) * (44 + 12 * several))
+    figure.update_layout(bargap=0.35, legend_traceorder="normal")
+    figure.update_xaxes(title_text=title, ticksuffix=" %")
+    figure.update_yaxes(autorange="reversed", showgrid=False)

@@ -8,12 +8,15 @@ import plotly.graph_objects as go
 from probing.figures import layer_axis, theme
 
 
-def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str], controls: Collection[str] = ()) -> go.Figure:
+def weight_lines(
+    drift: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
+) -> go.Figure:
     """Relative change of the weights by layer, one line a model.
 
     Args:
         drift: ``model, layer, drift``; layer 0 is the embeddings.
         colours: model -> colour.
+        labels: model -> what a reader sees; a model without one has its own name.
         controls: models trained further on what their base had read already; their lines are dashed.
     """
     if drift.empty:
@@ -21,7 +24,8 @@ def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str], controls: C
     figure = go.Figure()
     order = [model for model in colours if model in set(drift["model"])]
     for number, model in enumerate(order):
-        line, colour, name = drift[drift["model"] == model].sort_values("layer"), colours[model], theme.plain(model)
+        line, colour = drift[drift["model"] == model].sort_values("layer"), colours[model]
+        name = theme.plain((labels or {}).get(model, model))
         figure.add_scatter(
             x=line["layer"], y=line["drift"] * 100, name=name, mode="lines+markers", cliponaxis=False,
             line={"color": colour, "width": 2.2, "dash": theme.line_dash(model in controls)},
@@ -34,13 +38,14 @@ def weight_lines(drift: pd.DataFrame, *, colours: Mapping[str, str], controls: C
     return figure
 
 
-def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, str]) -> go.Figure:
+def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, str], labels: Mapping[str, str] | None = None) -> go.Figure:
     """Mean drift of the transformer layers against the share of the base's facts that were lost, one point a model.
 
     Args:
         points: ``model, drift, lost_share``, shares.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
+        labels: model -> what a reader sees; a model without one has its own name.
     """
     points = points.dropna(subset=["drift", "lost_share"])
     if points.empty:
@@ -48,7 +53,7 @@ def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, st
     figure = go.Figure()
     order = [model for model in colours if model in set(points["model"])]
     for number, model in enumerate(order):
-        one, name = points[points["model"] == model].iloc[0], theme.plain(model)
+        one, name = points[points["model"] == model].iloc[0], theme.plain((labels or {}).get(model, model))
         figure.add_scatter(
             x=[one["drift"] * 100], y=[one["lost_share"] * 100], name=name, mode="markers", showlegend=False, cliponaxis=False,
             marker={"size": 13, "color": colours[model], "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},

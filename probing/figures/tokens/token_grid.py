@@ -1,17 +1,43 @@
 """Every layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade."""
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-#: Probability -> tint; steep at first, as most tokens have a few per cent. Each set has an ink that is readable on all of its
-#: tints, so that a grid stays readable where a visitor switches between light and dark and it is not drawn anew.
-_TINTS = ((0, "#DFE8EE"), (0.02, "#D3E2ED"), (0.1, "#BBD9EC"), (0.3, "#93C6E6"), (1, "#4AA3D9"))
-_DARK_TINTS = ((0, "#1C2833"), (0.02, "#1D2F3D"), (0.1, "#1D3A50"), (0.3, "#1D4F72"), (1, "#1C6A9C"))
-INK, DARK_INK, _FRAME = "#14212B", "#E4EAF0", "#D55E00"
+#: The smallest probability that has a tint of its own; below it all have the first.
+LEAST = 0.001
+#: Tints at equal steps of the logarithm of the probability, from ``LEAST`` to 1. Their lightness (CIE L*) changes by equal steps, so the
+#: scale is read as well without hue. A cell's ink goes with its tint, so that a grid stays readable where a visitor switches between
+#: light and dark and it is not drawn again.
+_TINTS = ("#EDF3F7", "#B5D6EC", "#82B7DF", "#5298D0", "#3378B5", "#215996", "#0B3C78")
+_DARK_TINTS = ("#18222B", "#1D3C59", "#225783", "#2C75AD", "#5193C8", "#77B3DE", "#9BD3F5")
+_FRAME = "#D55E00"
+#: Pixels around the cells before the stamp is added.
+_AROUND = 116
+#: Pixels of a row: a word and its probability, and two such lines of nine layers fit a telephone.
+ROW = 34
+#: Letters of a word that fit a column of five on a telephone, and those that do in small letters.
+_FITS, _FITS_SMALL = 9, 12
+
+
+def step(probability: float) -> float:
+    """Where a probability lies on the scale, from 0 (``LEAST`` or less) to 1."""
+    return 1 - math.log10(max(probability, LEAST)) / math.log10(LEAST)
+
+
+def tint(probability: float, *, dark: bool = False) -> str:
+    """The colour of a cell, as Plotly mixes it from the two tints beside it."""
+    tints = _DARK_TINTS if dark else _TINTS
+    place = step(min(probability, 1)) * (len(tints) - 1)
+    low, high = list(pairwise(tints))[min(int(place), len(tints) - 2)]
+    share = place - min(int(place), len(tints) - 2)
+    parts = [(int(low[at : at + 2], 16), int(high[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(first + share * (second - first)):02X}" for first, second in parts)
 
 
 def token_grid(
@@ -33,32 +59,31 @@ def token_grid(
     if tokens.empty:
         return theme.empty("No tokens are stored for this fact.")
     last = int(tokens["layer"].max())
-    shade = tokens.pivot(index="layer", columns="place", values="probability")
+    shade = tokens.assign(step=tokens["probability"].map(step)).pivot(index="layer", columns="place", values="step")
     figure = go.Figure()
     figure.add_heatmap(
         z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
-        colorscale=[list(tint) for tint in (_DARK_TINTS if dark else _TINTS)],
-        # Every cell says its probability, and a telephone needs the room.
-        showscale=False,
+        colorscale=list(_DARK_TINTS if dark else _TINTS), colorbar=_legend(last + 1, below=bool(names)),
     )  # fmt: skip
     figure.add_scatter(
         x=tokens["place"], y=tokens["layer"], mode="text", showlegend=False,
         text=[
-            f"{_lines(one.token)}<br><span style='font-size:10px'>{percent(one.probability)}</span>"
+            f"{_word(one.token)}<br><span style='font-size:10px'>{percent(one.probability)}</span>"
             for one in tokens.itertuples()
         ],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
-        hovertemplate=f"{'' if rows else 'layer '}%{{y}}, {'' if names else 'place '}%{{x}}<br><b>%{{customdata[0]}}</b><br>"
+        hovertemplate=f"{'' if rows else 'layer '}%{{y}}{'' if names else ', rank %{x}'}<br><b>%{{customdata[0]}}</b><br>"
         "probability %{customdata[1]:.4f}<extra></extra>",
-        textfont={"size": 12, "color": DARK_INK if dark else INK}, cliponaxis=False,
+        textfont={"size": 12, "color": [theme.ink_on(tint(probability, dark=dark)) for probability in tokens["probability"]]},
+        cliponaxis=False,
     )  # fmt: skip
     for one in tokens[tokens["framed"]].itertuples() if "framed" in tokens else ():
         figure.add_shape(
             type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
             line={"color": _FRAME, "width": 2.5}, layer="above",
         )  # fmt: skip
-    # Room for the axis and the stamp, for names above, and a cell's two lines and its probability.
-    theme.apply(figure, height=116 + (40 if names else 0) + 46 * (last + 1))
+    # Room for the axis, the stamp and the legend, and for names above.
+    theme.apply(figure, height=_AROUND + (40 if names else 0) + ROW * (last + 1))
     if rows:
         figure.update_yaxes(
             tickvals=list(range(len(rows))), ticktext=[theme.breakable(row) for row in rows], range=[len(rows) - 0.5, -0.5], showgrid=False
@@ -66,7 +91,7 @@ def token_grid(
     else:
         layer_axis.vertical(figure, last)
     figure.update_xaxes(
-        title_text="" if names else "place in the list" if rows else "place in the layer's list",
+        title_text="" if names else "rank",
         dtick=1,
         range=[0.5, columns + 0.5],
         showgrid=False,
@@ -76,13 +101,27 @@ def token_grid(
     return figure
 
 
-def _lines(token: str, width: int = 10) -> str:
-    """A token on one line or, if it is long, on two: a column on a telephone holds ten letters."""
-    if len(token) <= width:
+def _legend(rows: int, *, below: bool) -> dict:
+    """The colour bar: above the cells, in the line of the figure's button, or below them where names are above."""
+    pixel = 1 / (ROW * rows)
+    where = {"y": -22 * pixel, "yanchor": "top"} if below else {"y": 1 + 4 * pixel, "yanchor": "bottom"}
+    return {
+        "orientation": "h", "x": 0, "xanchor": "left", "xpad": 0, "ypad": 0, "thickness": 8, "len": 230, "lenmode": "pixels",
+        "outlinewidth": 0, "tickvals": [step(probability) for probability in (LEAST, 0.01, 0.1, 1)],
+        "ticktext": ["≤0.1 %", "1 %", "10 %", "100 %"], "tickfont": {"size": 10}, "ticks": "", "ticklabelposition": "outside bottom",
+        **where,
+    }  # fmt: skip
+
+
+def _word(token: str) -> str:
+    """A token on one line, in small letters or cut where it is long; the hover has it whole."""
+    if len(token) <= _FITS:
         return theme.plain(token)
-    return f"{theme.plain(token[: width - 1])}-<br>{theme.plain(theme.shorten(token[width - 1 :], width))}"
+    return f"<span style='font-size:10px'>{theme.plain(theme.shorten(token, _FITS_SMALL))}</span>"
 
 
 def percent(probability: float) -> str:
     """A probability for a small cell."""
-    return "<1 %" if probability < 0.01 else f"{probability * 100:.0f} %"
+    if probability < LEAST:
+        return "<0.1 %"
+    return f"{probability * 100:.1f} %" if probability < 0.01 else f"{probability * 100:.0f} %"

@@ -1,4 +1,4 @@
-"""Scores a fine-tuned model on its own task, beside what chance reaches."""
+"""Scores a fine-tuned model on its own task, beside its baselines and what it is compared with."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,18 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.tasks.conll import TaggedSentence
+from probing.core.tasks.learned import BEFORE, BM25, COMMONEST_TOKEN, NO_ANSWER, NO_ENTITY, RANDOM_ORDER, RANDOM_SPAN
 from probing.core.tasks.msmarco import RankedList
-from probing.core.tasks.scores import answer_exact, answer_f1, entity_f1, ndcg, random_order, random_span, reciprocal_rank
+from probing.core.tasks.scores import (
+    answer_exact,
+    answer_f1,
+    entity_f1,
+    ndcg,
+    random_order,
+    random_span,
+    reciprocal_rank,
+    words_tagged_right,
+)
 from probing.core.tasks.squad import Question
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
@@ -22,7 +32,10 @@ _TOKENS = 8_000
 
 @dataclass(frozen=True)
 class Score:
-    """A task metric beside a chance level; ``n`` counts what was scored (sentences, questions, queries, tokens)."""
+    """A task metric beside one other value, its baseline or a comparison, which ``chance_name`` names.
+
+    ``n`` counts what was scored (sentences, questions, queries, tokens). ``core.tasks.learned`` says which value has to be beaten.
+    """
 
     metric: str
     value: float
@@ -51,12 +64,11 @@ def score_tags(
             for word, tag in enumerate(first):
                 guessed[rows[n].origin][word] = tags[tag]
     gold = [s.tags for s in sentences]
-    right = sum(a == b for one, other in zip(gold, guessed, strict=True) for a, b in zip(one, other, strict=True))
     words = sum(len(s.words) for s in sentences)
     none = sum(tag == "O" for s in sentences for tag in s.tags)
     return [
-        Score("entity F1", entity_f1(gold, guessed), 0.0, "O for every word", len(sentences)),
-        Score("words tagged right", right / words, none / words, "O for every word", words),
+        Score("entity F1", entity_f1(gold, guessed), 0.0, NO_ENTITY, len(sentences)),
+        Score("words tagged right", words_tagged_right(gold, guessed), none / words, NO_ENTITY, words),
     ]
 
 
@@ -103,9 +115,9 @@ def score_spans(
         got["chance exact match"].append(answer_exact(chance, answers))
         got["never"].append(float(not answers))
     mean = {name: float(np.mean(values)) for name, values in got.items()}
-    scores = [Score(name, mean[name], mean[f"chance {name}"], "random span", len(questions)) for name in ("F1", "exact match")]
+    scores = [Score(name, mean[name], mean[f"chance {name}"], RANDOM_SPAN, len(questions)) for name in ("F1", "exact match")]
     if impossible:
-        scores += [Score(name, mean[name], mean["never"], "never an answer", len(questions)) for name in ("F1", "exact match")]
+        scores += [Score(name, mean[name], mean["never"], NO_ANSWER, len(questions)) for name in ("F1", "exact match")]
     return scores
 
 
@@ -137,7 +149,7 @@ def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, li
     return [
         Score(metric, mean[metric], mean[f"{chance} {metric}"], name, n)
         for metric in ("nDCG@10", "MRR@10")
-        for chance, name in (("random", "random order"), ("BM25", "BM25's order"))
+        for chance, name in (("random", RANDOM_ORDER), ("BM25", BM25))
     ]
 
 
@@ -166,6 +178,6 @@ def score_masked(
     """Accuracy at masked tokens of held-out text, beside the most frequent token's share and beside the base's accuracy."""
     value, most, n = masked_accuracy(model, tokenizer, rows, share)
     return [
-        Score("masked accuracy", value, most, "most frequent token", n),
-        Score("masked accuracy", value, masked_accuracy(before, tokenizer, rows, share)[0], "before fine-tuning", n),
+        Score("masked accuracy", value, most, COMMONEST_TOKEN, n),
+        Score("masked accuracy", value, masked_accuracy(before, tokenizer, rows, share)[0], BEFORE, n),
     ]

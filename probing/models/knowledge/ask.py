@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
-from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
+from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord, with_masks
 from probing.core.token_text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
@@ -56,7 +56,18 @@ class LayerAnswer:
 
 @dataclass(frozen=True)
 class Answer:
-    """Every layer's answer to one prompt; seconds from typed text to answer."""
+    """Every layer's answer to one prompt.
+
+    Attributes:
+        model, head, device: who answered, and where.
+        seconds: from typed text to answer.
+        prompt: the sentence, its gaps written ``[MASK]``.
+        pieces: its word pieces.
+        mask_position: of the gap among them.
+        layers: 0 is the embeddings.
+        of_best: (layers,) probabilities of the last layer's best token.
+        vocabulary: how many tokens share each layer's probabilities.
+    """
 
     model: str
     head: str
@@ -66,6 +77,8 @@ class Answer:
     pieces: tuple[str, ...]
     mask_position: int
     layers: tuple[LayerAnswer, ...]
+    of_best: tuple[float, ...]
+    vocabulary: int
 
 
 class LiveModel:
@@ -123,7 +136,7 @@ class LiveModel:
         """Every layer's best tokens at the mask.
 
         Args:
-            prompt: text with ``[MASK]`` (or the model's own mask token).
+            prompt: text with a gap, written as ``with_masks`` reads it or as the model's own mask token.
             top: how many tokens a layer.
             watch: words whose rank and probability are wanted; each must be one token.
             mask_index: which of several masks to read, from 0; the others stay masks.
@@ -143,7 +156,7 @@ class LiveModel:
         at = self._position(row, mask_index)
         followed = [(word, self.watched_id(word, prompt, mask_index or 0)) for word in watch]
         logp = read(row, at) if read else self._log_probabilities(row, at, check)
-        return self._answer(prompt, row, at, logp, top, followed, started)
+        return self._answer(self._common_mask(prompt), row, at, logp, top, followed, started)
 
     def fill_left_to_right(
         self, prompt: str, top: int = 10, watch: Sequence[str] = (), check: Callable[[], None] | None = None
@@ -221,7 +234,9 @@ class LiveModel:
         )
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
         seconds = time.perf_counter() - started
-        return Answer(self.encoder.name, self.kind, str(self.encoder.device), seconds, prompt, pieces, at, layers)
+        of_best = tuple(logp[:, best[-1, 0]].exp().tolist())
+        device = str(self.encoder.device)
+        return Answer(self.encoder.name, self.kind, device, seconds, prompt, pieces, at, layers, of_best, logp.shape[1])
 
     def _text(self, token_id: int) -> str:
         if token_id not in self._shown:
@@ -229,11 +244,11 @@ class LiveModel:
         return self._shown[token_id]
 
     def _common_mask(self, prompt: str) -> str:
-        return prompt.replace(self.encoder.tokenizer.mask_token, MASK)
+        return with_masks(prompt.replace(self.encoder.tokenizer.mask_token, MASK))
 
     def _row(self, prompt: str) -> list[int]:
         if not prompt.strip():
-            raise NoMask(f"the prompt is empty; type a sentence with one {MASK}")
+            raise NoMask(f"the prompt is empty; type a sentence with a gap, written {MASK} or ___")
         _refuse_no_character(prompt, "the prompt")
         row = tokenize([self._common_mask(prompt)], self.encoder)[0]
         if len(row) > self.encoder.max_pieces:
@@ -244,10 +259,8 @@ class LiveModel:
 
     def _position(self, row: list[int], mask_index: int | None) -> int:
         masks = tuple(i for i, token in enumerate(row) if token == self.encoder.tokenizer.mask_token_id)
-        if not masks and "[mask]" in str(self.encoder.tokenizer.decode(row)).replace(" ", "").lower():
-            raise NoMask(f"the gap must be written in capitals: {MASK}")
         if not masks:
-            raise NoMask(f"the prompt has no {MASK}; put one where the answer belongs, as in 'Paris is the capital of {MASK}.'")
+            raise NoMask(f"the prompt has no {MASK}; put it, or ___, where the answer belongs, as in 'Paris is the capital of {MASK}.'")
         if mask_index is None:
             if len(masks) > 1:
                 raise SeveralMasks(f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks)

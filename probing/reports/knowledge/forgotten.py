@@ -7,13 +7,14 @@ import pandas as pd
 from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
 from probing.core.knowledge.shares import hits_of
 from probing.core.metrics import RANKS
+from probing.core.nesia.corpus import EXPOSURES
 from probing.core.stats.paired import PairedCounts
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import against_last, relation_exposures
 
-_EXPOSURES = {"stated": "stated", "evidence": "evidence", "unseen": "unseen", "held out": "held_out", "unknown": "unknown"}
+_EXPOSURES = {name: name.replace(" ", "_") for name in (*EXPOSURES, "unknown")}
 _NUMBERS = ("last", "best_inner", "drop", "p_authors", "p_strict")
 COLUMNS = (*IDENTITY, "k", "definition", "relations", "forgotten", "share", "names")
 RELATION_COLUMNS = (
@@ -62,7 +63,7 @@ def relation_forgetting(
     Returns:
         run_id, model, head, probe_set, relation, label, cardinality, n, last, best_inner, best_layer, drop (best inner minus last),
         caption, authors, strict, p_authors, p_strict (smallest adjusted p-value of the layers above the last), family_size, doubling
-        (of P@1, whatever k is), stated, evidence, unseen, held_out, unknown (numbers of facts).
+        (of P@1, whatever k is), stated, evidence, unseen, held_out_in_part, held_out, unknown (numbers of facts).
     """
     runs = list(identities(db, run_ids).itertuples(index=False))
     ids = [run.run_id for run in runs]

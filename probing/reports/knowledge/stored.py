@@ -14,6 +14,7 @@ from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
+from probing.reports.learned import scores
 from probing.reports.runs import choose, pairs, stored_templates
 from probing.store.database import Database
 
@@ -25,6 +26,7 @@ class What(StrEnum):
     total = "total"
     forgotten = "forgotten"
     transitions = "transitions"
+    tasks = "tasks"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class ReportChoice:
     """A report and what it is about.
 
     Attributes:
-        what: precision (by layer), total, forgotten (relations) or transitions (base to fine-tuned).
+        what: precision (by layer), total, forgotten (relations), transitions (base to fine-tuned) or tasks (did they learn theirs?).
         models, heads, probe_sets: names to keep; None keeps all, but of forgotten relations those of T-REx. For transitions
             ``models`` are the fine-tuned ones.
         ks, averages, definitions: what to report, as far as the report knows it.
@@ -59,6 +61,8 @@ def report(db: Database, choice: ReportChoice) -> pd.DataFrame:
     if choice.what is What.transitions:
         found = pairs(choose(db, None, choice.heads, choice.sets, templates=choice.templates))
         return transitions(db, found[found["model"].isin(list(choice.models))] if choice.models else found, choice.ks)
+    if choice.what is What.tasks:
+        return scores(db, tuple(choice.models) if choice.models else None)
     ids = list(choose(db, choice.models, choice.heads, choice.sets, templates=choice.templates)["run_id"])
     if choice.what is What.precision:
         return pd.concat([precision(db, ids, choice.ks, one) for one in choice.averages], ignore_index=True)

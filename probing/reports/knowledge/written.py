@@ -21,11 +21,16 @@ KEYS = {
         "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "relocated", "suppressed",
         "displaced", "erased",
     ),
+    "tasks": ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict"),
 }  # fmt: skip
 #: Report -> the keys in JSON and first columns of CSV where they are more.
 _OBJECTS = {
     "precision": (
         "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
+    ),
+    "tasks": (
+        "model", "base", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
+        "verdict",
     ),
 }  # fmt: skip
 #: Further columns of CSV; ``other`` is what ``swapped`` was called up to version 0.2.
@@ -64,7 +69,7 @@ def written(table: pd.DataFrame, what: What, form: Form) -> str:
     Raises:
         OptionError: if JSON's objects would not say their probe set.
     """
-    several = "probe_set" not in KEYS[what] and table["probe_set"].nunique() > 1
+    several = "probe_set" in table and "probe_set" not in KEYS[what] and table["probe_set"].nunique() > 1
     columns = _OBJECTS.get(what, KEYS[what]) if form in ("json", "csv") else KEYS[what]
     if form == "json":
         if several:
@@ -73,7 +78,7 @@ def written(table: pd.DataFrame, what: What, form: Form) -> str:
         return json.dumps(objects, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     if what == "precision":
         table = table.assign(other=table["swapped"])
-    shown = table[[*columns, *(_MORE[what] if form == "csv" else ("probe_set",) if several else ())]]
+    shown = table[[*columns, *(_MORE.get(what, ()) if form == "csv" else ("probe_set",) if several else ())]]
     if "names" in shown:
         shown = shown.assign(names=[" ".join(names) for names in shown["names"]])
     if form == "csv":

@@ -1,10 +1,26 @@
 """Rules for the claims on what fine-tuning does; ``probing.reports.reproduction.claims`` gives each its words."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from probing.core.stats.paired import benjamini_hochberg
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED, Evidence, Finding, points
+from probing.reports.reproduction.decisions import (
+    UNTESTED,
+    Answer,
+    Interval,
+    at_least,
+    at_most,
+    between,
+    every,
+    less,
+    more,
+    opposite,
+    some,
+    verdict,
+)  # fmt: skip
+from probing.reports.reproduction.evidence import BASE, Evidence, Finding, beside_majority, intervals, points, ranged, set_named
 
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02
@@ -14,30 +30,44 @@ FIGURE_4 = ("QA-SQuAD-2", "RANK-MSMARCO", "NER-CoNLL")
 
 def early_agreement(evidence: Evidence) -> Finding:
     """Do Figure 4's models stay with the base in the first half of the layers, and leave it later?"""
-    table = _differences(evidence, [one for one in FIGURE_4 if one in evidence.tuned])
+    table = _from_base(evidence, [one for one in FIGURE_4 if one in evidence.tuned])
     if table.empty:
         return Finding(UNTESTED, "The base and a model of Figure 4 were not both probed on T-REx.")
     half = int(table["layer"].max()) // 2
-    apart = table["difference"].abs()
-    early, late = apart[table["layer"] <= half].max(), apart[table["layer"] > half].max()
+    early, late = table[table["layer"] <= half], table[table["layer"] > half]
+    base = evidence.curves[evidence.curves["objective"].eq(BASE) & evidence.curves["k"].eq(1) & evidence.curves["layer"].between(1, half)]
+    reached = (base["hits"] / base["n"]).groupby(base["layer"]).mean().max()
     words = (
-        f"Largest difference from the base: {points(early)} points up to layer {half}, {points(late)} after it "
-        f"({', '.join(dict.fromkeys(table['objective']))}). The base itself reaches {points(evidence.curve(BASE).loc[1:half].max())} per "
-        "cent by then."
+        f"Largest difference from the base: {_widest(early)} up to layer {half}, {_widest(late)} after it "
+        f"({', '.join(dict.fromkeys(table['objective']))}). The base itself reaches {points(reached)} per cent by then"
+        f"{beside_majority(evidence)}."
     )
-    return Finding(HOLDS if early <= CLOSE < late else FAILS, words, table)
+    together, apart = every(map(_close, intervals(early))), some(opposite(_close(one)) for one in intervals(late))
+    return Finding(verdict(every([together, apart])), words, table)
 
 
 def last_layers_lose(evidence: Evidence) -> Finding:
     """Is each model's greatest loss against the base in the last third of the layers?"""
-    table = _differences(evidence, evidence.tuned)
+    table = _from_base(evidence, evidence.tuned)
     if table.empty:
         return Finding(UNTESTED, "The base and a fine-tuned model were not both probed on T-REx.")
     last = int(table["layer"].max())
-    worst = table.loc[table.groupby("objective", sort=False)["difference"].idxmin()].reset_index(drop=True)
-    late = (worst["layer"] > 2 * last / 3) & (worst["difference"] < 0)
-    words = "; ".join(f"{row.objective} layer {row.layer} ({points(row.difference)} points)" for row in worst.itertuples())
-    return Finding(HOLDS if late.all() else FAILS, f"Greatest loss on T-REx, of {last} layers: {words}.", worst)
+    worst = table.loc[table.groupby("objective", sort=False)["value"].idxmin()].reset_index(drop=True)
+    worst["late"] = [_late(table[table["objective"] == one], last) for one in worst["objective"]]
+    words = "; ".join(
+        f"{row.objective} layer {row.layer}, {ranged(number)} points" + {True: "", False: ", not late", None: ", may be earlier"}[row.late]
+        for row, number in zip(worst.itertuples(), intervals(worst), strict=True)
+    )
+    return Finding(verdict(every(worst["late"])), f"Greatest loss on T-REx, of {last} layers: {words}.", worst)
+
+
+def _late(mine: pd.DataFrame, last: int) -> Answer:
+    """Is this model's greatest loss one of the last third, and a loss at all? Intervals of layers must not overlap for an answer."""
+    third = mine["layer"] > 2 * last / 3
+    early, late = mine[~third], mine[third]
+    if late["high"].min() < min(0, early["low"].min()):
+        return True
+    return False if late["low"].min() >= 0 or early["high"].min() < late["low"].min() else None
 
 
 def always_forgets(evidence: Evidence) -> Finding:
@@ -47,122 +77,159 @@ def always_forgets(evidence: Evidence) -> Finding:
     control, table = table[table["objective"] == CONTROL], table[table["objective"] != CONTROL].reset_index(drop=True)
     if table.empty:
         return Finding(UNTESTED, "No fine-tuned model was probed on a probe set of the paper together with its base.")
-    table = table.assign(p_adjusted=benjamini_hochberg(table["p_value"]))
-    lower = table["value"] < table["base_value"]
-    sure = lower & (table["p_adjusted"] <= SIGNIFICANT)
-    words = f"{int(lower.sum())} of {len(table)} pairs lie below their base, {int(sure.sum())} of them with p <= 0.05."
-    if not lower.all():
-        row = table.loc[(table["value"] - table["base_value"]).idxmax()]
-        words += f" Highest against its base: {row['objective']} on {row['probe_set']}, {_step(row)}."
+    tested = table["p_value"].notna()
+    table["p_adjusted"] = float("nan")
+    table.loc[tested, "p_adjusted"] = benjamini_hochberg(table.loc[tested, "p_value"])
+    chance = table["p_adjusted"] > SIGNIFICANT
+    answers = [None if by_chance else less(one, 0) for one, by_chance in zip(_differences(table), chance, strict=True)]
+    lower = table["difference"] < 0
+    words = (
+        f"{int(lower.sum())} of {len(table)} pairs lie below their base, {answers.count(True)} of them surely; "
+        f"{answers.count(False)} are surely not below it."
+    )
+    row = table.loc[table["difference"].idxmax()]
+    words += f" Highest against its base: {row['objective']} on {set_named(row['probe_set'])}, {_step(row)}."
     for row in control.to_dict("records"):
-        words += f" The control on {row['probe_set']}: {_step(row)}."
-    return Finding(HOLDS if sure.all() else UNTESTED if lower.all() else FAILS, words, table)
+        words += f" The control on {set_named(row['probe_set'])}: {_step(row)}."
+    return Finding(verdict(every(answers)), words, table)
 
 
 def ranking_least(evidence: Evidence) -> Finding:
     """Has no other fine-tuned model fewer forgotten relations or more knowledge at the last layer than the ranking one?"""
-    table = _forgotten_and_known(evidence, evidence.tuned)
-    if "RANK-MSMARCO" not in set(table["objective"]) or len(table) < 3:
+    others = [one for one in evidence.tuned if one != "RANK-MSMARCO"]
+    fewer = _compared(evidence, "RANK-MSMARCO", others, "forgotten")
+    knows = _compared(evidence, "RANK-MSMARCO", others, "last_layer")
+    table = pd.concat([fewer, knows], ignore_index=True)
+    if len(fewer) < 2 or len(knows) < 2:
         return Finding(UNTESTED, "RANK-MSMARCO and at least two other fine-tuned models on T-REx are needed.", table)
-    mine, others = table[table["objective"] == "RANK-MSMARCO"].iloc[0], table[table["objective"] != "RANK-MSMARCO"]
-    least, most = (mine["forgotten"] <= others["forgotten"]).all(), (mine["last_layer"] >= others["last_layer"]).all()
-    return Finding(HOLDS if least and most else FAILS, _forgotten_words(table), table)
+    least, most = (at_most(one, 0) for one in intervals(fewer)), (at_least(one, 0) for one in intervals(knows))
+    words = f"{_forgotten_words(evidence, ['RANK-MSMARCO', *others])} RANK-MSMARCO minus the nearest other, in points: "
+    nearest = fewer.loc[[fewer["value"].idxmax()]], knows.loc[[knows["value"].idxmin()]]
+    words += ", ".join(
+        f"{ranged(intervals(row)[0])} of the {what} ({row['second'].iloc[0]})"
+        for row, what in zip(nearest, ("relations forgotten", "facts known"), strict=True)
+    )
+    return Finding(verdict(every([*least, *most])), f"{words}.", table)
 
 
 def more_data(evidence: Evidence) -> Finding:
     """Does the model that was tuned on the larger text keep no more than that of the smaller one?"""
-    table = _last_layers(evidence, "MLM-MSMARCO", "MLM-SQuAD", ("trex", "google_re"))
+    table = _on_sets(evidence, "MLM-MSMARCO", "MLM-SQuAD", ("trex", "google_re"))
     if table.empty:
         return Finding(UNTESTED, "MLM-MSMARCO and MLM-SQuAD were not both probed on T-REx or Google-RE.")
-    words = _versus(table, "MLM-MSMARCO", "MLM-SQuAD")
+    words = _versus(evidence, table)
     if evidence.same_steps:
         return Finding(UNTESTED, f"All models of this family took the same number of steps on texts cut to size. {words}", table)
-    return Finding(HOLDS if (table["first"] <= table["second"]).all() else FAILS, words, table)
+    return Finding(verdict(every(at_most(one, 0) for one in intervals(table))), words, table)
 
 
 def harder_task(evidence: Evidence) -> Finding:
     """Does the model of SQuAD 2.0 keep more than that of SQuAD 1.1?"""
-    table = _last_layers(evidence, "QA-SQuAD-2", "QA-SQuAD-1", evidence.sets)
-    harder, easier = evidence.forgotten_count("QA-SQuAD-2"), evidence.forgotten_count("QA-SQuAD-1")
-    if table.empty or harder is None or easier is None:
+    table = _on_sets(evidence, "QA-SQuAD-2", "QA-SQuAD-1", evidence.sets)
+    lost = evidence.difference("QA-SQuAD-2", "QA-SQuAD-1", "trex", "forgotten")
+    if table.empty or lost is None:
         return Finding(UNTESTED, "Both question-answering models on T-REx are needed.", table)
-    words = f"{_versus(table, 'QA-SQuAD-2', 'QA-SQuAD-1')} Forgotten T-REx relations: {harder} against {easier}."
-    more = int((table["first"] > table["second"]).sum()) > len(table) / 2
-    return Finding(HOLDS if more and harder < easier else FAILS, words, table)
+    answers = [more(one, 0) for one in intervals(table)]
+    sure, possible = answers.count(True), answers.count(True) + answers.count(None)
+    mostly = True if sure > len(table) / 2 else False if possible <= len(table) / 2 else None
+    counts = [evidence.forgotten_count(one) for one in ("QA-SQuAD-2", "QA-SQuAD-1")]
+    words = f"{_versus(evidence, table)} Forgotten T-REx relations: {counts[0]} against {counts[1]}, {ranged(lost)} points."
+    return Finding(verdict(every([mostly, less(lost, 0)])), words, table)
 
 
 def language_modelling(evidence: Evidence) -> Finding:
     """On SQuAD's text, does masked language modelling keep more than span prediction?"""
-    table = _forgotten_and_known(evidence, ["MLM-SQuAD", "QA-SQuAD-2"])
+    both = [_compared(evidence, "MLM-SQuAD", ["QA-SQuAD-2"], measure) for measure in ("forgotten", "last_layer")]
+    table = pd.concat(both, ignore_index=True)
     if len(table) < 2:
         return Finding(UNTESTED, "MLM-SQuAD and QA-SQuAD-2 were not both probed on T-REx.", table)
-    ours, theirs = table.iloc[0], table.iloc[1]
-    holds = ours["forgotten"] < theirs["forgotten"] and ours["last_layer"] > theirs["last_layer"]
-    return Finding(HOLDS if holds else FAILS, _forgotten_words(table), table)
+    lost, known = intervals(table)
+    words = f"{_forgotten_words(evidence, ['MLM-SQuAD', 'QA-SQuAD-2'])} Differences in points: {ranged(lost)} and {ranged(known)}."
+    return Finding(verdict(every([less(lost, 0), more(known, 0)])), words, table)
 
 
 def text_of_the_probe(evidence: Evidence) -> Finding:
     """Does tuning on SQuAD's text help on LAMA's SQuAD probe?"""
-    rows = []
-    for probe_set in ("squad", "questions"):
-        tuned, base = (evidence.knowledge(one, probe_set, "total") for one in ("MLM-SQuAD", BASE))
-        if tuned is not None and base is not None:
-            rows.append((probe_set, tuned, base))
-    table = pd.DataFrame(rows, columns=["probe_set", "first", "second"])
-    words = _versus(table, "MLM-SQuAD", "the base", "total knowledge")
-    if "squad" not in set(table["probe_set"]):
+    table = _on_sets(evidence, "MLM-SQuAD", BASE, ("squad", "questions"), "total")
+    words = _versus(evidence, table, "total knowledge")
+    asked = table[table["probe_set"] == "squad"]
+    if asked.empty:
         return Finding(UNTESTED, f"LAMA's SQuAD probe was not asked. {words}".strip(), table)
-    gain = table["first"].iloc[0] - table["second"].iloc[0]
-    return Finding(HOLDS if 0 < gain < 0.05 else FAILS, words, table)
+    (gain,) = intervals(asked)
+    return Finding(verdict(every([more(gain, 0), less(gain, 0.05)])), words, table)
 
 
 def ranking_like_language_model(evidence: Evidence) -> Finding:
     """Are the two models of MS MARCO close at every layer?"""
-    rows = []
-    for probe_set in evidence.sets:
-        apart = evidence.curve("RANK-MSMARCO", probe_set) - evidence.curve("MLM-MSMARCO", probe_set)
-        rows += [(probe_set, layer, value) for layer, value in apart.drop(0, errors="ignore").dropna().items()]
-    table = pd.DataFrame(rows, columns=["probe_set", "layer", "difference"])
+    found = [evidence.apart("RANK-MSMARCO", "MLM-MSMARCO", one).assign(probe_set=one) for one in evidence.sets]
+    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame()
     if table.empty:
         return Finding(UNTESTED, "RANK-MSMARCO and MLM-MSMARCO were not both probed on a probe set of the paper.")
-    row = table.loc[table["difference"].abs().idxmax()]
-    apart = f"{points(row['difference'])} points at layer {row['layer']} on {row['probe_set']}"
-    words = f"Largest difference, ranking minus language model: {apart}."
-    return Finding(HOLDS if table["difference"].abs().max() <= CLOSE else FAILS, words, table)
+    row = table.loc[[table["value"].abs().idxmax()]]
+    at = f"at layer {row['layer'].iloc[0]} on {set_named(row['probe_set'].iloc[0])}"
+    words = f"Largest difference, ranking minus language model: {ranged(intervals(row)[0])} points {at}."
+    unknown = table["value"].isna()
+    if unknown.any():
+        words += f" Of {len(table)} layers of probe sets {int(unknown.sum())} are not known."
+    return Finding(verdict(every(map(_close, intervals(table)))), words, table)
 
 
-def _differences(evidence: Evidence, objectives: list[str]) -> pd.DataFrame:
-    """Macro P@1 on T-REx minus the base's, by model and layer 1..L; models of another depth are left out."""
-    base = evidence.curve(BASE)
-    rows = []
-    for objective in objectives:
-        curve = evidence.curve(objective)
-        if len(curve) and curve.index.equals(base.index):
-            rows += [(objective, int(layer), float(value)) for layer, value in (curve - base).items() if layer >= 1]
-    return pd.DataFrame(rows, columns=["objective", "layer", "difference"])
+def _close(difference: Interval) -> Answer:
+    return between(difference, -CLOSE, CLOSE)
 
 
-def _last_layers(evidence: Evidence, first: str, second: str, probe_sets) -> pd.DataFrame:
-    """P@1 at the last layer of two models on the probe sets that both were asked."""
-    rows = [(name, evidence.knowledge(first, name, "last_layer"), evidence.knowledge(second, name, "last_layer")) for name in probe_sets]
-    return pd.DataFrame([row for row in rows if row[1] is not None and row[2] is not None], columns=["probe_set", "first", "second"])
+def _widest(table: pd.DataFrame) -> str:
+    return f"{ranged(intervals(table.loc[[table['value'].abs().idxmax()]])[0])} points"
 
 
-def _forgotten_and_known(evidence: Evidence, objectives: list[str]) -> pd.DataFrame:
-    rows = [(one, evidence.forgotten_count(one), evidence.knowledge(one, "trex", "last_layer")) for one in objectives]
+def _from_base(evidence: Evidence, objectives: Sequence[str]) -> pd.DataFrame:
+    """Macro P@1 on T-REx minus the base's, by model and layer 1..L: objective, layer, value, low, high."""
+    found = [evidence.apart(one, BASE).assign(objective=one) for one in objectives]
+    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["objective"])
+    return table[["objective", *(name for name in table.columns if name != "objective")]]
+
+
+def _differences(table: pd.DataFrame) -> list[Interval]:
+    return intervals(table, ["difference", "low", "high"])
+
+
+def _compared(evidence: Evidence, first: str, others: Sequence[str], measure: str) -> pd.DataFrame:
+    """A model against others on T-REx: first, second, measure, value, low, high."""
+    found = [(first, one, measure, evidence.difference(first, one, "trex", measure)) for one in others]
     return pd.DataFrame(
-        [row for row in rows if row[1] is not None and row[2] is not None], columns=["objective", "forgotten", "last_layer"]
+        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],
+        columns=["first", "second", "measure", "value", "low", "high"],
     )
 
 
-def _forgotten_words(table: pd.DataFrame) -> str:
-    cells = (f"{row.objective} {row.forgotten} ({points(row.last_layer)})" for row in table.itertuples())
+def _on_sets(evidence: Evidence, first: str, second: str, probe_sets: Sequence[str], measure: str = "last_layer") -> pd.DataFrame:
+    """A model against another on the probe sets that both were asked: first, second, probe_set, value, low, high."""
+    found = [(first, second, name, evidence.difference(first, second, name, measure)) for name in probe_sets]
+    return pd.DataFrame(
+        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],
+        columns=["first", "second", "probe_set", "value", "low", "high"],
+    )
+
+
+def _forgotten_words(evidence: Evidence, objectives: Sequence[str]) -> str:
+    cells = [
+        f"{one} {'–' if evidence.forgotten_count(one) is None else evidence.forgotten_count(one)} "
+        f"({points(evidence.knowledge(one, 'trex', 'last_layer'))})"
+        for one in objectives
+    ]
     return f"Forgotten T-REx relations, and P@1 at the last layer in per cent: {', '.join(cells)}."
 
 
-def _versus(table: pd.DataFrame, first: str, second: str, what: str = "P@1 at the last layer") -> str:
-    cells = (f"{row.probe_set} {points(row.first)} against {points(row.second)}" for row in table.itertuples())
-    return f"{first} against {second}, {what} in per cent: {', '.join(cells)}." if len(table) else ""
+def _versus(evidence: Evidence, table: pd.DataFrame, what: str = "P@1 at the last layer") -> str:
+    if table.empty:
+        return ""
+    column = "total" if what == "total knowledge" else "last_layer"
+    first, second = table["first"].iloc[0], table["second"].iloc[0]
+    cells = []
+    for row, number in zip(table.itertuples(), intervals(table), strict=True):
+        sides = [points(evidence.knowledge(one, str(row.probe_set), column)) for one in (first, second)]
+        cells.append(f"{set_named(row.probe_set)} {sides[0]} against {sides[1]}, {ranged(number)} points")
+    return f"{first} against {'the base' if second == BASE else second}, {what} in per cent: {'; '.join(cells)}."
 
 
 def _step(row) -> str:

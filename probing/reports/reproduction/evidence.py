@@ -1,17 +1,22 @@
-"""What a claim is judged on: the report frames of one family under one kind of head."""
+"""What a claim is judged on: numbers with intervals, of one family under one kind of head or of the paper's own tables."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.tasks.objectives import CONTROL
+from probing.reports.reproduction.decisions import Interval
 
 BASE = "pre-training"
 #: Probe sets whose facts come from the same sources as the paper's; our own sentences decide no claim.
 COMPARABLE = ("google_re", "trex", "conceptnet", "squad")
-HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested"
-VERDICTS = (HOLDS, FAILS, UNTESTED)
+#: What ``Evidence.learned`` says of a model that cannot stand for its task. A model without a stored score is judged: nothing is known
+#: against it.
+UNLEARNED = ("not learned", "cannot tell")
+_ENDS = ["value", "low", "high"]
 
 
 @dataclass(frozen=True)
@@ -19,58 +24,90 @@ class Finding:
     """What a rule made of the numbers.
 
     Attributes:
-        verdict: one of ``VERDICTS``.
-        numbers: our numbers in a sentence.
+        verdict: one of ``decisions.VERDICTS``.
+        numbers: the numbers in a sentence.
         table: the rows that were judged.
+        null: what guessing gives in the place of these numbers, in a sentence; empty where a rule has no such control.
     """
 
     verdict: str
     numbers: str
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
+    null: str = ""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Frames of ``probing.reports`` for one family, each with the column ``objective``; the base's is ``BASE``.
+    """Frames whose models are named by objective; the base's is ``BASE``. What is not known has no row.
 
     Attributes:
-        precision: macro P@k by layer: ``objective, probe_set, layer, k, value``.
-        total: ``objective, probe_set, k, average, last_layer, total, intermediate_share``.
-        forgotten: T-REx by model: ``objective, k, definition, relations, forgotten``.
+        curves: right answers by T-REx relation and layer: ``objective, relation, layer, k, n, hits`` (with rank <= k).
+        total: ``objective, probe_set, k, average, last_layer, total, total_low, total_high, intermediate_share, intermediate_low,
+            intermediate_high``, and where swapped subjects are measured ``inner_own, inner_swapped, inner_n, inner_p``.
+        forgotten: T-REx relations by model: ``objective, k, definition, relations, forgotten``.
         relations: the base's T-REx relations at k = 1: ``relation, doubling, caption, authors, strict``.
-        transitions: from the base: ``objective, probe_set, k, n, base_value, value, p_value``.
+        shares: of the base's T-REx relations: ``measure`` (doubling, authors), ``count, relations, value, low, high``.
+        transitions: from the base: ``objective, probe_set, k, n, base_value, value, difference, low, high, p_value``.
+        differences: two models at P@1: ``first, second, probe_set, measure`` (last_layer, total, forgotten), ``value, low, high``,
+            the first's share minus the second's.
+        by_layer: two models' macro P@1: ``first, second, probe_set, layer, value, low, high``, likewise.
         same_steps: whether all models of the family took the same number of fine-tuning steps.
+        learned: objective -> whether its model has learned its task: ``learned``, ``not learned``, ``cannot tell`` or ``no score stored``;
+            an objective that is not in it counts as learned.
+        scores: objective -> its task score in words.
     """
 
-    precision: pd.DataFrame
+    curves: pd.DataFrame
     total: pd.DataFrame
     forgotten: pd.DataFrame
     relations: pd.DataFrame
+    shares: pd.DataFrame
     transitions: pd.DataFrame
+    differences: pd.DataFrame
+    by_layer: pd.DataFrame
     same_steps: bool = False
+    learned: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tuned(self) -> list[str]:
-        """Objectives of the fine-tuned models that were probed, the control not among them."""
-        return [one for one in dict.fromkeys(self.total["objective"]) if one not in (BASE, CONTROL)]
+        """Objectives of the fine-tuned models that there are numbers for, the control not among them."""
+        there = pd.concat([self.total["objective"], self.forgotten["objective"]])
+        return [one for one in dict.fromkeys(there) if one not in (BASE, CONTROL)]
+
+    @property
+    def unlearned(self) -> list[str]:
+        """Of these, the ones whose models are not shown to have learned their task."""
+        return [one for one in self.tuned if self.learned.get(one) in UNLEARNED]
 
     @property
     def sets(self) -> list[str]:
         """The comparable probe sets that there are numbers for."""
         return [one for one in COMPARABLE if one in set(self.total["probe_set"])]
 
-    def curve(self, objective: str, probe_set: str = "trex", k: int = 1) -> pd.Series:
-        """Macro P@k by layer 0..L; empty where it was not probed."""
-        mine = self.precision
-        mine = mine[(mine["objective"] == objective) & (mine["probe_set"] == probe_set) & (mine["k"] == k)]
-        return mine.set_index("layer")["value"].astype("float64").sort_index()
+    def without(self, objectives: Collection[str]) -> "Evidence":
+        """The same without some models."""
+        names = ("curves", "total", "forgotten", "transitions")
+        kept = {name: _without(getattr(self, name), ["objective"], objectives) for name in names}
+        kept |= {name: _without(getattr(self, name), ["first", "second"], objectives) for name in ("differences", "by_layer")}
+        return replace(self, **kept)
 
-    def knowledge(self, objective: str, probe_set: str, column: str, average: str = "micro", k: int = 1) -> float | None:
-        """A share of ``total``, None where it was not probed or has no value."""
-        mine = self.total
-        mine = mine[(mine["objective"] == objective) & (mine["probe_set"] == probe_set) & (mine["k"] == k) & (mine["average"] == average)]
-        value = mine[column].iloc[0] if len(mine) else None
+    def knowledge(self, objective: str, probe_set: str, column: str) -> float | None:
+        """A share of ``total`` at P@1 over facts, None where it was not probed or has no value."""
+        value = self._cells.get((objective, probe_set), {}).get(column)
         return None if value is None or pd.isna(value) else float(value)
+
+    def known(self, objective: str, probe_set: str, column: str) -> Interval | None:
+        """``total`` or ``intermediate`` of a model at P@1 over facts, with its interval; None where there is none."""
+        value = {"total": "total", "intermediate": "intermediate_share"}[column]
+        ends = [self.knowledge(objective, probe_set, name) for name in (value, f"{column}_low", f"{column}_high")]
+        return None if None in ends else Interval(*ends)  # type: ignore[arg-type]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], dict]:
+        """(objective, probe set) -> the row of ``total`` at P@1 over facts."""
+        rows = self.total[self.total["k"].eq(1) & self.total["average"].eq("micro")].to_dict("records")
+        return {(row["objective"], row["probe_set"]): row for row in reversed(rows)}
 
     def forgotten_count(self, objective: str, k: int = 1, definition: str = "authors") -> int | None:
         """T-REx relations forgotten in the last layer, None where it was not probed."""
@@ -78,20 +115,52 @@ class Evidence:
         mine = mine[(mine["objective"] == objective) & (mine["k"] == k) & (mine["definition"] == definition)]
         return int(mine["forgotten"].iloc[0]) if len(mine) else None
 
+    def difference(self, first: str, second: str, probe_set: str, measure: str) -> Interval | None:
+        """The first model's share minus the second's; None where it is not known."""
+        mine = self.differences
+        mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["measure"] == measure)]
+        return intervals(mine)[0] if len(mine) else None
+
+    def apart(self, first: str, second: str, probe_set: str = "trex") -> pd.DataFrame:
+        """``layer, value, low, high`` of the first's macro P@1 minus the second's at layers 1..L; no rows where it is not known."""
+        mine = self.by_layer
+        mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["layer"] >= 1)]
+        return mine[["layer", *_ENDS]].sort_values("layer").reset_index(drop=True)
+
+
+def _without(frame: pd.DataFrame, columns: list[str], objectives: Collection[str]) -> pd.DataFrame:
+    return frame[~frame[columns].isin(list(objectives)).any(axis=1)]
+
+
+def intervals(frame: pd.DataFrame, columns: list[str] | None = None) -> list[Interval]:
+    """The rows of a frame as numbers with their ends."""
+    return [Interval(*map(float, row)) for row in frame[columns or _ENDS].itertuples(index=False)]
+
 
 def named(objective: str) -> str:
     """An objective as a sentence calls it."""
     return "the base" if objective == BASE else objective
 
 
+def set_named(probe_set: str) -> str:
+    """A probe set as a sentence calls it."""
+    return PROBE_SETS.get(probe_set, probe_set)
+
+
+def beside_majority(evidence: Evidence) -> str:
+    """What the majority answer gives of the base's T-REx facts, to follow a macro P@1; nothing where it is not known."""
+    table = evidence.total
+    if "majority" not in table:
+        return ""
+    row = table[table["objective"].eq(BASE) & table["probe_set"].eq("trex") & table["k"].eq(1) & table["average"].eq("macro")]
+    return "" if row["majority"].isna().all() else f"; the majority answer gives {points(row['majority'].iloc[0])}"
+
+
 def points(share: float | None) -> str:
     """A share in per cent with one place, or a dash."""
-    return "–" if share is None or pd.isna(share) else f"{100 * share:.1f}"
+    return "–" if share is None or pd.isna(share) else f"{round(100 * share, 1) + 0.0:.1f}"
 
 
-def rank_correlation(first: pd.Series, second: pd.Series) -> float | None:
-    """Spearman's correlation of two series in the same order; None where one of them is flat or has fewer than three values."""
-    one, other = np.asarray(pd.Series(first).rank()), np.asarray(pd.Series(second).rank())
-    if len(one) < 3 or one.std() == 0 or other.std() == 0:
-        return None
-    return float(np.corrcoef(one, other)[0, 1])
+def ranged(number: Interval) -> str:
+    """A share in per cent with its interval: "14.6 (6.9 to 28.4)"."""
+    return f"{points(number.value)} ({points(number.low)} to {points(number.high)})"

@@ -14,8 +14,17 @@ from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
+from probing.reports.learned import learned
 from probing.reports.reproduction.claims import Judged, judge
-from probing.reports.reproduction.evidence import BASE, Evidence
+from probing.reports.reproduction.evidence import BASE, Evidence, points
+from probing.reports.reproduction.measured import (
+    differences,
+    differences_by_layer,
+    relation_curves,
+    shares_of_relations,
+    with_inner_intervals,
+)  # fmt: skip
+from probing.reports.reproduction.papers_numbers import papers_evidence
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database
 from probing.store.run_queries import relations, totals
@@ -90,7 +99,7 @@ def families(runs: pd.DataFrame, registry: Registry, published: Published) -> tu
 
 @dataclass(frozen=True)
 class Gathered:
-    """Report frames of one family under one kind of head; each has the column ``objective``."""
+    """Report frames of one family under one kind of head, each with the column ``objective``, and what claims are judged on."""
 
     family: Family
     runs: pd.DataFrame
@@ -99,13 +108,7 @@ class Gathered:
     forgotten: pd.DataFrame
     relation_forgetting: pd.DataFrame
     transitions: pd.DataFrame
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the claims are judged on: models that stand for an objective of the paper, and the control."""
-        frames = (self.precision, self.total, self.forgotten, self.relation_forgetting, self.transitions)
-        by_layer, known, lost, relation, paired = (frame[frame["objective"].isin(list(self.family.members))] for frame in frames)
-        return Evidence(by_layer, known, lost, relation, paired, self.family.same_steps)
+    evidence: Evidence
 
 
 def gather(db: Database, family: Family, head: str) -> Gathered:
@@ -114,15 +117,40 @@ def gather(db: Database, family: Family, head: str) -> Gathered:
     ids = tuple(runs["run_id"])
     trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
     base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
-    return Gathered(
-        family,
-        _named(runs, family),
-        _named(precision(db, ids, ks=RANKS, average="macro"), family),
-        _named(total(db, ids, ks=(1,), averages=("macro", "micro")), family),
-        _named(forgotten(db, trex, ks=RANKS), family),
-        _named(relation_forgetting(db, base_trex, k=1), family),
-        _named(transitions(db, pairs(runs), ks=(1,)), family),
+    found = {
+        "precision": precision(db, ids, ks=RANKS, average="macro"),
+        "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
+        "forgotten": forgotten(db, trex, ks=RANKS),
+        "relation_forgetting": relation_forgetting(db, base_trex, k=1),
+        "transitions": transitions(db, pairs(runs), ks=(1,)),
+    }
+    frames = {name: _named(frame, family) for name, frame in {"runs": runs, **found}.items()}
+    return Gathered(family, **frames, evidence=_evidence(db, family, frames))
+
+
+def _evidence(db: Database, family: Family, frames: Mapping[str, pd.DataFrame]) -> Evidence:
+    """What the claims are judged on: models that stand for an objective of the paper, and the control."""
+    tasks = _named(learned(db, tuple(family.members.values())), family)
+    mine = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
+    return Evidence(
+        curves=relation_curves(db, mine["runs"]),
+        total=mine["total"],
+        forgotten=mine["forgotten"],
+        relations=mine["relation_forgetting"],
+        shares=shares_of_relations(mine["relation_forgetting"]),
+        transitions=mine["transitions"],
+        differences=differences(db, mine["runs"], mine["total"], mine["forgotten"]),
+        by_layer=differences_by_layer(db, mine["runs"]),
+        same_steps=family.same_steps,
+        learned=dict(zip(tasks["objective"], tasks["verdict"], strict=True)),
+        scores={row.objective: _score(row) for row in tasks.itertuples() if pd.notna(row.value)},
     )
+
+
+def _score(row) -> str:
+    """ "F1 10.8, random span 9.9"."""
+    beaten = f", {row.baseline_name} {points(row.baseline)}" if pd.notna(row.baseline) else ""
+    return f"{row.metric} {points(row.value)} per cent{beaten}"
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
@@ -220,8 +248,10 @@ def table_3(gathered: Gathered, published: Published) -> pd.DataFrame:
     """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
 
     Returns:
-        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro, facts, ours,
-        comparable, model``.
+        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro, majority_micro,
+        majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The yardsticks are per cent too: what
+        always giving a relation's most frequent answer gets right, and of the ``inner_facts`` that the last layer misses with the own
+        and with a swapped subject how many inner layers find with the one and with the other. The paper has no such control.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered.family):
@@ -231,17 +261,23 @@ def table_3(gathered: Gathered, published: Published) -> pd.DataFrame:
             shown = shown_set(one, runs)
             mine = gathered.total
             mine = mine[(mine["objective"] == objective) & (mine["probe_set"] == shown) & (mine["k"] == 1)].set_index("average")
-            values = [
-                100 * float(mine.at[average, column]) if average in mine.index and pd.notna(mine.at[average, column]) else None
-                for average in ("micro", "macro")
-                for column in ("last_layer", "total")
-            ]
-            facts = int(mine["n"].iloc[0]) if len(mine) else None
+            values = [_cell(mine, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")]
+            values += [_cell(mine, average, "majority") for average in ("micro", "macro")]
+            missed = _cell(mine, "micro", "inner_n", of=100)
+            values += [_cell(mine, "micro", column, of=missed) for column in ("inner_own", "inner_swapped")]
+            counts = [int(number) if number is not None else None for number in (_cell(mine, "micro", "n", of=100), missed)]
             words = f"{cell[0]:g} / {cell[1]:g}" if cell else NOT_PUBLISHED
-            rows.append((name or objective, one.name, words, *values, facts, shown, beside(one, runs), _model(gathered, objective)))
-    shares = ["last_micro", "total_micro", "last_macro", "total_macro"]
-    columns = ["row", "probe_set", "published", *shares, "facts", "ours", "comparable", "model"]
-    return pd.DataFrame(rows, columns=columns).astype({"facts": "Int64"} | dict.fromkeys(shares, "float64"))
+            rows.append((name or objective, one.name, words, *values, *counts, shown, beside(one, runs), _model(gathered, objective)))
+    shares = ["last_micro", "total_micro", "last_macro", "total_macro", "majority_micro", "majority_macro", "inner_own", "inner_swapped"]
+    numbers = ["facts", "inner_facts"]
+    table = pd.DataFrame(rows, columns=["row", "probe_set", "published", *shares, *numbers, "ours", "comparable", "model"])
+    return table.astype(dict.fromkeys(numbers, "Int64") | dict.fromkeys(shares, "float64"))
+
+
+def _cell(rows: pd.DataFrame, average: str, column: str, of: float | None = 1) -> float | None:
+    """A number of ``total`` in per cent of ``of``; None where it is empty, or there is nothing to take it of."""
+    value = rows.at[average, column] if average in rows.index else None
+    return None if value is None or pd.isna(value) or not of else 100 * float(value) / of
 
 
 @dataclass(frozen=True)
@@ -259,7 +295,7 @@ def lay_beside(db: Database, family: Family, head: str, published: Published) ->
     """Everything that the Reproduction page says of a family under one kind of head."""
     gathered = gather(db, family, head)
     tables = table_1(db, gathered, published), table_2(gathered, published), table_3(gathered, published)
-    return Reproduction(gathered, *tables, judge(gathered.evidence))
+    return Reproduction(gathered, *tables, judge(gathered.evidence, papers_evidence(published)))
 
 
 def _model(gathered: Gathered, objective: str) -> str:

@@ -218,11 +218,3 @@ def weight_drift(db: Database, models: Sequence[str]) -> pd.DataFrame:
     return db.query(
         "SELECT * FROM weight_drift WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, layer", {"models": list(models)}
     )
-
-
-def tasks(db: Database, models: Sequence[str]) -> pd.DataFrame:
-    """What models reach on their own task: model, base, objective, metric, value, chance, chance_name, n."""
-    return db.query(
-        "SELECT * FROM tasks WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, metric, chance_name",
-        {"models": list(models)},
-    )

@@ -4,8 +4,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.knowledge.swapped import lenders_up_to_version_0_2
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import whole_numbers
+from probing.store.knowledge.swapped_ranks import StoredFact, names_lenders
+
+#: Three sentences of this length fit beside each other, and each on a line of a telephone.
+_SHORT = 34
 
 
 def fact(db: Database, fact_id: str) -> pd.DataFrame:
@@ -110,3 +115,141 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
         {"run_id": run_id, "limit": int(limit)},
     )
     return whole_numbers(found)
+
+
+def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
+    """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does not.
+
+    Of each kind the first by the md5 of its id, so that nobody chose them; facts whose answer stands in their subject are passed over.
+
+    Args:
+        db: the database.
+        run_id: the run.
+        k: the rank up to which a fact counts as known.
+
+    Returns:
+        kind (found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``), fact_id, label, subject, object, prompt,
+        own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (the one that was borrowed), in the order own, swapped, both.
+        A kind without a fact has no row; a run that does not store swapped ranks has none at all.
+    """
+    found = db.query(
+        """
+        WITH missed AS (
+            SELECT k.fact_id, k.inner_rank <= $k AS own, k.swapped_inner_rank <= $k AS swapped FROM known k
+            WHERE k.run_id = $run_id AND NOT k.answer_in_subject AND k.last_rank > $k AND k.swapped_last_rank > $k
+        ), kinds AS (
+            SELECT fact_id, CASE WHEN own AND swapped THEN 'both' WHEN own THEN 'own' ELSE 'swapped' END AS kind
+            FROM missed WHERE own OR swapped
+        ), chosen AS (
+            SELECT kind, arg_min(fact_id, (md5(fact_id), fact_id)) AS fact_id FROM kinds GROUP BY kind
+        )
+        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label, any_value(f.subject) AS subject,
+            any_value(f.object) AS object, any_value(f.prompt) AS prompt,
+            list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks
+        FROM chosen c
+        JOIN facts f ON f.fact_id = c.fact_id
+        JOIN predictions p ON p.run_id = $run_id AND p.fact_id = c.fact_id AND p.layer >= 1
+        LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
+        GROUP BY c.kind, f.fact_id ORDER BY list_position(['own', 'swapped', 'both'], c.kind)
+        """,
+        {"run_id": run_id, "k": int(k)},
+    )
+    for name in ("own_ranks", "swapped_ranks"):
+        found[name] = [[int(rank) for rank in ranks] for ranks in found[name]]
+    return found.assign(swapped_prompt=_borrowed_prompts(db, run_id, list(found["fact_id"])))
+
+
+def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> list[str]:
+    """The prompt that each of a run's facts was asked with about the swapped subject."""
+    if not fact_ids:
+        return []
+    (config,) = db.query("SELECT config FROM runs WHERE run_id = $run_id", {"run_id": run_id})["config"]
+    if names_lenders(config):
+        lent = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id})
+        lender_of = dict(zip(lent["fact_id"], lent["lender_id"], strict=True))
+    else:
+        columns = ", ".join(f"coalesce(f.{name}, '')" for name in StoredFact._fields)
+        asked = db.query(
+            f"SELECT {columns} FROM known k JOIN facts f ON f.fact_id = k.fact_id WHERE k.run_id = $run_id", {"run_id": run_id}
+        )
+        facts = [StoredFact(*row) for row in asked.itertuples(index=False, name=None)]
+        lending = zip(facts, lenders_up_to_version_0_2(facts), strict=True)
+        lender_of = {one.fact_id: facts[lender].fact_id for one, lender in lending if lender is not None}
+    lenders = [lender_of[fact_id] for fact_id in fact_ids]
+    prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": lenders})
+    by_id = dict(zip(prompts["fact_id"], prompts["prompt"], strict=True))
+    return [by_id[lender] for lender in lenders]
+
+
+def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
+    """Facts whose layers tell a story, of different relations, the best example of each kind first.
+
+    ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that no guess
+    explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then come those that are
+    right from an inner layer of the upper half on without a break (``late``) or at two layers at least (``lost``), then short
+    sentences, then those of which the model is surest.
+
+    Args:
+        db: the database.
+        run_id: the run.
+        limit: how many of each kind.
+
+    Returns:
+        kind, place (from 1), fact_id.
+    """
+    return db.query(
+        f"""
+        WITH answers AS (
+            SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
+            FROM known k JOIN facts f ON f.fact_id = k.fact_id
+            WHERE k.run_id = $run_id GROUP BY k.relation, f.object
+        ), sure AS (
+            SELECT k.fact_id, k.relation, f.prompt, k.last_rank = 1 AS kept,
+                f.object <> a.object AS uncommon, bool_and(coalesce(p.other_rank > 1, false)) AS of_subject,
+                CASE WHEN k.last_rank = 1
+                    THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1 AND k.layers_known = r.layers - k.first_layer
+                    ELSE k.layers_known >= 2 END AS clear,
+                max(p.gold_logp) AS gold_logp
+            FROM known k
+            JOIN fact_runs r ON r.run_id = k.run_id
+            JOIN facts f ON f.fact_id = k.fact_id
+            JOIN answers a ON a.relation = k.relation AND a.place = 1
+            JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id
+            WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject
+                AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
+            GROUP BY ALL
+        ), best AS (
+            SELECT *, uncommon AND of_subject AS beyond, row_number() OVER (
+                PARTITION BY kept, relation
+                ORDER BY uncommon AND of_subject DESC, clear DESC, length(prompt) <= {_SHORT} DESC, gold_logp DESC, fact_id
+            ) AS of_relation FROM sure
+        ), placed AS (
+            SELECT kept, fact_id, row_number() OVER (
+                PARTITION BY kept ORDER BY of_relation, beyond DESC, clear DESC, length(prompt) <= {_SHORT} DESC, gold_logp DESC, fact_id
+            ) AS place FROM best
+        )
+        SELECT CASE WHEN kept THEN 'late' ELSE 'lost' END AS kind, CAST(place AS INTEGER) AS place, fact_id
+        FROM placed WHERE place <= $limit ORDER BY kind, place
+        """,
+        {"run_id": run_id, "limit": int(limit)},
+    )
+
+
+def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
+    """What a guess would say of a fact: the most frequent answer of its relation among the facts of the run.
+
+    Returns:
+        object, n (facts of the relation that have it), of (facts of the relation), answers (different ones); no row if the run was
+        not asked the fact.
+    """
+    return whole_numbers(
+        db.query(
+            """
+            SELECT f.object, count(*) AS n, CAST(sum(count(*)) OVER () AS BIGINT) AS of, count(*) OVER () AS answers
+            FROM known k JOIN facts f ON f.fact_id = k.fact_id
+            WHERE k.run_id = $run_id AND k.relation = (SELECT relation FROM known WHERE run_id = $run_id AND fact_id = $fact_id)
+            GROUP BY f.object ORDER BY count(*) DESC, f.object LIMIT 1
+            """,
+            {"run_id": run_id, "fact_id": fact_id},
+        )
+    )

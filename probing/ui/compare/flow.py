@@ -3,20 +3,22 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.knowledge.shares import hits_of
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
+from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
 from probing.ui.compare.model_pair import Pair, family_stamp, of_pair
 from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, selection
+from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 PARTS = {
     "kept": "both know it",
@@ -36,13 +38,14 @@ _FIRST = ("label", "kept", "lost", "gained", "base_value", "value", "difference"
 def draw_flow(view: View, pair: Pair) -> None:
     """Transitions and fates as a flow; every part opens its facts, by a click and by a link."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
-    st.markdown("### Kept, gained, lost")
+    view.contents.section("Kept, gained, lost")
     table = view.report(transitions, pair.frame, (k,))
     if table.empty or not int(table["n"].iloc[0]):
         st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
         return
     row = table.iloc[0]
-    _sentence(row, base, model, k)
+    called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
+    _sentence(row, called, k, _beside(view, pair))
     selection.bound(st.toggle, filled("Draw the {never:,} facts that neither knows", never=int(row["never"])), "never", view.page)
     here = of_pair(view, pair)
 
@@ -55,14 +58,15 @@ def draw_flow(view: View, pair: Pair) -> None:
         base=base,
         model=model,
         colours=view.colours,
+        labels=labels,
         never=selection.of(CompareSelection).never,
     )
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
-        caption="Heights are numbers of facts. What was lost has one of four fates: relocated (first at an inner layer of the model), "
-        "suppressed (still among the first 100 at its last layer), displaced (only at an inner layer), erased. Click a part to "
-        "open its facts.",
-        alt=f"Of what {base} knows {model} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
+        caption="Heights are numbers of facts; each share says of what. What was lost has one of four fates: relocated (first at an inner "
+        "layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an inner layer), erased. Click "
+        "a part to open its facts.",
+        alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
     )  # fmt: skip
     with st.container(horizontal=True, key="flow.links"):
@@ -80,16 +84,19 @@ def draw_flow(view: View, pair: Pair) -> None:
         )
 
 
-def _sentence(row: pd.Series, base: str, model: str, k: int) -> None:
+def _sentence(row: pd.Series, called: tuple[Markdown, Markdown], k: int, beside: Markdown) -> None:
+    base, model = called
     known = int(row["kept"] + row["lost"])
     loss = filled(", **{share:.0f} %**,", share=row["lost"] / known * 100) if known else ""
     st.markdown(
         filled(
-            "At the last layer {base} knows {facts} (rank ≤ {k}). {model} keeps **{kept:,}**, loses **{lost:,}**{loss} and "
-            "gains **{gained:,}**: a difference of {difference:+.1f} points ({low:+.1f} to {high:+.1f}; exact McNemar p {p}, "
-            "n = {n:,}).",
+            "At the last layer {base} knows {known:,} of the {n:,} facts that both were asked (rank ≤ {k}). "
+            "{model} keeps **{kept:,}**, loses **{lost:,}**{loss} and "
+            "gains **{gained:,}**: a difference of {difference:+.1f} points ({low:+.1f} to {high:+.1f}; exact McNemar p {p}). "
+            "{beside}",
+            beside=beside,
             base=base,
-            facts=count(known, "fact"),
+            known=known,
             k=k,
             model=model,
             kept=int(row["kept"]),
@@ -116,6 +123,36 @@ def _sentence(row: pd.Series, base: str, model: str, k: int) -> None:
         )
 
 
+def _beside(view: View, pair: Pair) -> Markdown:
+    """How many of the same facts the majority answer and the swapped subjects give; nothing where the last layers have no row together."""
+    layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
+    if layers.empty or pair.base["layers"] != pair.model["layers"]:
+        return Markdown("")
+    row = layers.iloc[-1]
+    words = []
+    if pd.notna(row["majority"]):
+        words.append(
+            filled("Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"])))
+        )
+    given = []
+    for prefix, model in (("base_", pair.base["model"]), ("", pair.model["model"])):
+        if pd.notna(row[f"{prefix}swapped"]):
+            n = int(row[f"{prefix}swapped_n"])
+            swapped, matched = (hits_of(row[f"{prefix}{name}"], n) for name in ("swapped", "matched"))
+            given.append(
+                filled(
+                    "{who} still gives {swapped:,} of the {n:,} facts that have one ({matched:,} about their own)",
+                    who=yardsticks.again(view, model),
+                    n=n,
+                    swapped=swapped,
+                    matched=matched,
+                )
+            )
+    if given:
+        words.append(filled("Asked about a swapped subject, {given}.", given=joined("; ", given)))
+    return joined(" ", words)
+
+
 def family(view: View, pair: Pair) -> pd.DataFrame:
     """Every fine-tuned model against its own base, with the pair's head and probe set."""
     runs = view.runs[(view.runs["head"] == pair.model["head"]) & (view.runs["probe_set"] == pair.model["probe_set"])]
@@ -127,15 +164,15 @@ def draw_family(view: View, pair: Pair) -> None:
     together, k = family(view, pair), view.chosen.k
     if together.empty:
         return
-    st.markdown("### Which model forgets most?")
+    view.contents.section("Which model forgets most?")
     table = view.report(transitions, together, (k,))
     here = of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        f"what the model knows now. {_of_controls(list(together['model']), view.controls)}Click to open the facts.",
+        f"what the model knows now. {_of_base(view, pair)}{_of_controls(list(together['model']), view.controls)}Click to open the facts.",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
@@ -152,7 +189,7 @@ def _by_relation(view: View, pair: Pair) -> None:
     shown = ["relation", "label", "n", "kept", "gained", "lost", "never", "base_value", "value", "difference", "low", "high", "p_value"]
     shown += ["relocated", "suppressed", "displaced", "erased"]
     number = st.column_config.NumberColumn
-    with st.expander(filled("{model}, relation by relation", model=pair.model["model"]), icon=":material/category:"):
+    with st.expander(filled("{model}, relation by relation", model=view.called(pair.model["model"])), icon=":material/category:"):
         st.caption(
             filled(
                 "{probe_set}; p-values are each on their own. Select a row to open the facts that were lost.",
@@ -171,12 +208,23 @@ def _by_relation(view: View, pair: Pair) -> None:
             column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
             column_config={
                 "label": st.column_config.TextColumn("relation", pinned=True), "relation": "id",
-                "base_value": number("base", format="percent", width=70, help=_last_layer(k, pair.base["model"])),
-                "value": number("model", format="percent", width=70, help=_last_layer(k, pair.model["model"])),
+                "base_value": number("base", format="percent", width=70, help=_last_layer(k, view.called(pair.base["model"]))),
+                "value": number("model", format="percent", width=70, help=_last_layer(k, view.called(pair.model["model"]))),
                 **{name: number(format="percent", width=85) for name in ("difference", "low", "high")},
                 "p_value": number("p", format="%.2g", width=80),
             },
         )  # fmt: skip
+
+
+def _of_base(view: View, pair: Pair) -> str:
+    """What the majority answer gives beside what the pair's base knows; nothing where it is not defined."""
+    layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
+    if layers.empty or pd.isna(layers["majority"].iloc[-1]):
+        return ""
+    row = layers.iloc[-1]
+    n, known, most = int(row["n"]), hits_of(row["base_value"], int(row["n"])), hits_of(row["majority"], int(row["n"]))
+    base = view.label(pair.base["model"])
+    return f"{base} knows {known:,} of {n:,} facts; always giving the relation's commonest answer would be right for {most:,}. "
 
 
 def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
@@ -189,5 +237,5 @@ def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
     return f"Control, on the base's own text: {words}; {use}. "
 
 
-def _last_layer(k: int, model: str) -> Markdown:
+def _last_layer(k: int, model: Markdown) -> Markdown:
     return filled("P@{k} of {model} at the last layer.", k=k, model=model)

@@ -10,14 +10,16 @@ from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.drift_and_loss import drift_and_loss
 from probing.reports.knowledge.early_exit import early_exit
 from probing.reports.knowledge.transitions import transitions
-from probing.store.knowledge.forgetting_queries import tasks as task_metrics
+from probing.reports.learned import scores as task_scores
 from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.ui.compare.flow import family
 from probing.ui.compare.model_pair import Pair, family_stamp
+from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import task_table
 
 
 def draw_answers(view: View, pair: Pair) -> None:
@@ -25,10 +27,12 @@ def draw_answers(view: View, pair: Pair) -> None:
     table = view.report(answer_drift, pair.run_ids)
     if table.empty:
         return
-    st.markdown("### What they answer instead")
+    view.contents.section("What they answer instead")
     blocks.figure(
-        drawing(answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"])), table=table,
-        stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
+        drawing(
+            answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"]),
+            labels=yardsticks.labels(view),
+        ), table=table, stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
         caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts.",
         alt="Share of each kind of first token by layer, for both models",
     )  # fmt: skip
@@ -38,22 +42,18 @@ def draw_weights(view: View, pair: Pair) -> None:
     """How far the weights moved, beside what was lost, and what was won for it: the task."""
     together = family(view, pair)
     models = tuple(together["model"]) or (pair.model["model"],)
-    drift, tasks = view.read(weight_drift, models), view.read(task_metrics, models)
+    drift, tasks = view.read(weight_drift, models), view.read(task_scores, models)
     if drift.empty and tasks.empty:
         return
-    st.markdown("### Weights and tasks")
+    view.contents.section("Weights and tasks")
     if len(drift):
         _weights(view, pair, drift, together)
     if len(tasks):
-        st.markdown("What the models were fine-tuned for, beside what guessing would give:")
-        blocks.table_with_download(
-            tasks, stamp=_stamp(view, pair, together, "task metrics"), name="tasks", height="content",
-            column_order=["model", "metric", "value", "chance", "chance_name", "n", "objective", "base"],
-            column_config={
-                "value": st.column_config.NumberColumn(format="%.3f"), "chance": st.column_config.NumberColumn(format="%.3f"),
-                "chance_name": "chance is", "model": st.column_config.TextColumn(pinned=True),
-            },
-        )  # fmt: skip
+        st.markdown(
+            "What the models were fine-tuned for: the task score with its 95 % interval, beside the baseline that it has to beat. Losses "
+            "of a model that did not learn its task say nothing of the task."
+        )
+        task_table(tasks, stamp=_stamp(view, pair, together, "task scores"), name="tasks")
 
 
 def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
@@ -65,7 +65,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     left, right = st.columns([3, 2])
     with left:
         blocks.figure(
-            drawing(weight_lines, drift, colours=view.colours, controls=view.controls), table=drift,
+            drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
             caption="How far each layer's weights moved, in per cent of their length in the base.",
@@ -77,7 +77,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     points = drift_and_loss(drift, lost)
     with right:
         blocks.figure(
-            drawing(drift_against_loss, points, k=k, colours=view.colours), table=points,
+            drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
             caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
             alt="Mean change of weights against share of facts lost, one point a model",
@@ -89,7 +89,7 @@ def draw_early_exit(view: View, pair: Pair) -> None:
     table = view.report(early_exit, pair.run_ids, view.chosen.k)
     if table.empty:
         return
-    st.markdown("### Leaving early")
+    view.contents.section("Leaving early")
     st.markdown(
         "If each relation were read at its best layer, how much would be known? The layer is chosen on one half of the facts and scored on "
         "the other. “Union” counts a fact that any layer knows: no reader could do that."
@@ -100,7 +100,8 @@ def draw_early_exit(view: View, pair: Pair) -> None:
     }
     shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
     blocks.table_with_download(
-        shown, stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
+        shown, shown=shown.assign(model=shown["model"].map(view.label)),
+        stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
         column_config={
             **percent, "n": st.column_config.NumberColumn("facts", help="Facts that were scored."),
             "p_value": st.column_config.NumberColumn("p", format="%.2g"), "model": st.column_config.TextColumn(pinned=True),

@@ -1,22 +1,25 @@
 """The compare page's two models: which they are, whether they can be compared, and their curves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
+from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences
-from probing.reports.knowledge.paired import paired_by_layer
+from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, selection
+from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import filled, joined
+from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Pair:
 
     def stamp(self, view: View, what: str, run_ids: tuple[str, ...] | None = None) -> Stamp:
         """What a figure on this page shows, with the word on comparability that goes into every file."""
-        both = f"{self.model['model']} against {self.base['model']}, {self.model['head']}, {set_name(self.model['probe_set'])}"
+        names = f"{view.label(self.model['model'])} against {view.label(self.base['model'])}"
+        both = f"{names}, {self.model['head']}, {set_name(self.model['probe_set'])}"
         return view.stamp(f"{what}, {both}, {view.filter_words()}; {badge(self.checks)}", run_ids or self.run_ids)
 
 
@@ -63,7 +67,7 @@ def family_stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> S
     runs, said = {row["run_id"]: row for row in wanted.to_dict("records")}, dict[str, list[str]]()
     for one in together.itertuples():
         checks = comparability(runs[one.base_run_id], runs[one.run_id])
-        said.setdefault(badge([check for check in checks if check.name != "control"]), []).append(one.model)
+        said.setdefault(badge([check for check in checks if check.name != "control"]), []).append(view.label(one.model))
     words = [text if len(said) == 1 else f"{', '.join(models)}: {text}" for text, models in said.items()]
     words += [f"control: {check.words}" for check in pair.checks if check.name == "control"]
     where = f"all models against their bases, {pair.model['head']}, {set_name(pair.model['probe_set'])}, {view.filter_words()}"
@@ -97,15 +101,21 @@ def choose(view: View) -> Pair | None:
     common = runs.merge(against[["head", "probe_set"]], on=["head", "probe_set"])
     first, second, third, fourth = st.columns([3, 3, 1.5, 2])
     with first:
-        selection.bound(st.selectbox, "Model", "tuned", view.page, value=model, options=models, resets={"versus_model": ""})
+        selection.bound(
+            st.selectbox, "Model", "tuned", view.page, value=model, options=models, resets={"versus_model": ""}, format_func=view.label
+        )
     with second:
         selection.bound(
             st.selectbox, "compared with", "versus_model", view.page, value=versus, options=others,
-            format_func=lambda name: f"{name} (its base)" if name == its_base else name,
+            format_func=lambda name: f"{view.label(name)} (its base)" if name == its_base else view.label(name),
         )  # fmt: skip
     if common.empty:
         st.info(
-            filled("{model} and {versus} were not probed with the same heads on the same facts.", model=model, versus=versus),
+            filled(
+                "{model} and {versus} were not probed with the same heads on the same facts.",
+                model=view.called(model),
+                versus=view.called(versus),
+            ),
             icon=":material/info:",
         )
         return None
@@ -148,7 +158,9 @@ def draw_badge(view: View, pair: Pair) -> None:
         table = differences(pair.base.to_dict(), pair.model.to_dict())
         if len(table):
             st.markdown("Settings that differ:")
-            shown = table.rename(columns={"name": "setting", "first": pair.base["model"], "second": pair.model["model"]}).astype(str)
+            shown = table.rename(
+                columns={"name": "setting", "first": view.label(pair.base["model"]), "second": view.label(pair.model["model"])}
+            ).astype(str)
             blocks.table_with_download(shown, stamp=pair.stamp(view, "configuration differences"), name="differences")
         else:
             st.markdown("No setting differs.")
@@ -157,34 +169,91 @@ def draw_badge(view: View, pair: Pair) -> None:
 def draw_curves(view: View, pair: Pair) -> None:
     """Both curves by layer and their paired difference."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
-    st.markdown("### Layer by layer")
-    table = view.report(paired_by_layer, *pair.run_ids, k)
+    view.contents.section("Layer by layer")
+    table = view.report(paired_with_yardsticks, *pair.run_ids, k)
     if table.empty:
         st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
         return
-    deepest = table.iloc[-1]
-    st.markdown(
-        filled(
-            "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts: a "
-            "difference of **{difference:+.1f} points** ({difference_low:+.1f} to {difference_high:+.1f}), McNemar p {p}.",
-            layer=int(deepest["layer"]),
-            model=model,
-            value=deepest["value"] * 100,
-            base=base,
-            base_value=deepest["base_value"] * 100,
-            n=int(deepest["n"]),
-            difference=deepest["difference"] * 100,
-            difference_low=deepest["difference_low"] * 100,
-            difference_high=deepest["difference_high"] * 100,
-            p=p_words(deepest["p_value"]),
-        )
+    deepest = table.iloc[-1].to_dict()
+    who = {"model": view.called(model), "base": view.called(base)}
+    again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
+    said = filled(
+        "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts: a "
+        "difference of **{difference:+.1f} points** ({low:+.1f} to {high:+.1f}), McNemar p {p}.",
+        **who, layer=int(deepest["layer"]), value=deepest["value"] * 100, base_value=deepest["base_value"] * 100, n=int(deepest["n"]),
+        difference=deepest["difference"] * 100, low=deepest["difference_low"] * 100, high=deepest["difference_high"] * 100,
+        p=p_words(deepest["p_value"]),
+    )  # fmt: skip
+    st.markdown(joined(" ", [said, beside_both(deepest, again)]))
+    mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
+    labels = yardsticks.labels(view)
+    drawn = drawing(
+        paired_curve, pair_above(table, mode), k=k, base=base, model=model, colours=view.colours, labels=labels, controls=view.controls
     )
+    minus = f" minus {MODES[mode]}" if MODES[mode] else ""
     blocks.figure(
-        drawing(paired_curve, table, k=k, base=base, model=model, colours=view.colours, controls=view.controls), table=table,
-        stamp=pair.stamp(view, f"P@{k}, micro"), name="paired-curves",
-        caption="Above: both models on the facts that both were asked. Below: the first minus the second, paired fact by fact. Bands are "
-        "95 % intervals (Wilson; Newcombe for the difference). Filled diamonds: exact McNemar p ≤ 0.05, each layer on its own. "
-        "Click a point to open its facts.",
-        alt=f"P@{k} by layer of {model} and {base}, and their difference",
+        drawn, table=table, stamp=pair.stamp(view, f"P@{k}{minus}, micro"), name="paired-curves",
+        caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
+        f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. Click a point to open "
+        "its facts.",
+        alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )  # fmt: skip
+
+
+def _undefined(table: pd.DataFrame, k: int) -> dict[str, str]:
+    """The modes that the pair does not have; both models need a swapped subject for their difference."""
+    both = table["above_swapped"].where(table["base_above_swapped"].notna())
+    return yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1)
+
+
+_BELOW = {
+    "value": "Below: the first minus the second, paired fact by fact.",
+    "majority": "Below: the first minus the second, paired fact by fact.",
+    "swapped": "Below: how much more the first gains from the subject than the second.",
+}
+_SURE = {
+    "value": "exact McNemar p ≤ 0.05, each layer on its own",
+    "majority": "exact McNemar p ≤ 0.05, each layer on its own",
+    "swapped": "the interval, which joins those above as of independent models, leaves 0 out",
+}
+
+
+def _above(row: Mapping[str, Any], mode: str) -> str:
+    """What the upper panel's yardsticks are."""
+    sides = [(int(row[f"{one}swapped_n"]), int(row["n"])) for one in ("", "base_") if pd.notna(row[f"{one}swapped"])]
+    of = " and ".join(f"{with_one:,} of {n:,} facts" for with_one, n in dict.fromkeys(sides))
+    if mode == "swapped":
+        return f"The zero line: the same model asked about a swapped subject. Only facts that have one count: {of}."
+    if mode == "majority":
+        return "The zero line: always giving the relation's most frequent answer."
+    majority = "Grey, dashed: always giving the relation's most frequent answer. " if pd.notna(row["majority"]) else ""
+    return majority + (f"Dotted: the swapped subject, on the {of} that have one." if of else "Swapped subject: not measured here.")
+
+
+def beside_both(row: Mapping[str, Any], called: Mapping[str, Markdown]) -> Markdown:
+    """What the majority answer and both models' swapped subjects give, as far as they are defined.
+
+    Args:
+        row: of ``paired_with_yardsticks``.
+        called: the two models, under ``model`` and ``base``.
+    """
+    words = []
+    if pd.notna(row["majority"]):
+        words.append(
+            filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
+        )
+    sides = [(prefix, who) for prefix, who in (("", called["model"]), ("base_", called["base"])) if pd.notna(row[f"{prefix}swapped"])]
+    if sides:
+        given = [
+            filled(
+                "{who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have one ({matched:.1f} % about their own)",
+                who=who,
+                swapped=row[f"{prefix}swapped"] * 100,
+                n=int(row[f"{prefix}swapped_n"]),
+                matched=row[f"{prefix}matched"] * 100,
+            )
+            for prefix, who in sides
+        ]
+        words.append(filled("Asked about a **swapped subject**, {given}.", given=joined("; ", given)))
+    return joined(" ", words)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from probing.ui.frame.selection import FILTERS, declared
+from probing.figures.yardsticks import MODES
+from probing.ui.frame.selection import FILTERS, declared, one_of
 
 
 @declared("compare", "head", "probe_set", "k", *FILTERS)
@@ -13,8 +14,10 @@ class CompareSelection:
     Attributes:
         tuned, versus_model: the two models that are compared.
         never: whether the flow draws the facts that neither of them knows.
+        pair_minus: the yardstick that is taken off both curves.
     """
 
     tuned: str = ""
     versus_model: str = ""
     never: bool = False
+    pair_minus: str = one_of(tuple(MODES))

@@ -5,22 +5,28 @@ import streamlit as st
 
 from probing.core.metrics import METRICS
 from probing.figures.knowledge.layer_curve import layer_curve, series_name
-from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer
+from probing.figures.yardsticks import MODES, above
+from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_CHANCE, WITH_MAJORITY, by_layer
 from probing.store.knowledge.fact_queries import count_facts
 from probing.ui.curves.selection import METRICS as SHOWN
 from probing.ui.curves.selection import CurvesSelection
-from probing.ui.frame import facts_link, selection
+from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import swapped_words
+from probing.ui.widgets.captions import above_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
-#: Columns of the curve's table.
-_POINTS = ["run_id", "model", "head", "probe_set", "layer", "value", "low", "high", "n", "relations", "majority", "swapped", "swapped_n"]
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
+#: Metric -> what a model does for a share of facts.
+_DOES = {
+    "p_at_1": "gives the right word for",
+    "p_at_10": "has the right word among its first 10 for",
+    "p_at_100": "has the right word among its first 100 for",
+    "answer_p_at_1": "ranks the right word first among its relation's answers for",
+}
 
 
 def controls(view: View) -> None:
@@ -37,69 +43,122 @@ def controls(view: View) -> None:
         selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
 
 
-def draw(view: View) -> pd.DataFrame:
-    """Draws the curves of the chosen runs; returns their points."""
-    chosen, own, runs = view.chosen, selection.of(CurvesSelection), view.overlaid
-    table = view.report(by_layer, tuple(runs["run_id"]), own.metric, chosen.average)[_POINTS]
-    metric = METRICS[own.metric]
+def points_of(view: View) -> pd.DataFrame:
+    """The chosen metric of the chosen runs by layer; no rows, with words, where no facts are left."""
+    own = selection.of(CurvesSelection)
+    table = view.report(by_layer, tuple(view.overlaid["run_id"]), own.metric, view.chosen.average)
     if table["value"].isna().all():
         st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
         return table.iloc[:0]
+    return table.drop(columns="seed")
+
+
+def headline(view: View, table: pd.DataFrame) -> None:
+    """What the first of the chosen models reaches at its last layer, beside its yardsticks."""
+    if not table.empty:
+        st.markdown(_headline(view, table))
+
+
+def _first_run(view: View, table: pd.DataFrame) -> str:
+    """The run that is first in the order of what was chosen."""
+    runs, chosen = table.drop_duplicates("run_id"), view.chosen
+    fields = (("probe_set", chosen.probe_sets), ("model", chosen.models), ("head", chosen.heads))
+    places = [tuple(order.index(row[field]) for field, order in fields) for row in runs.to_dict("records")]
+    return str(runs["run_id"].iloc[places.index(min(places))])
+
+
+def _headline(view: View, table: pd.DataFrame) -> Markdown:
+    first = table[table["run_id"] == _first_run(view, table)].sort_values("layer")
+    row, metric, who = first.iloc[-1], selection.of(CurvesSelection).metric, view.called(first["model"].iloc[0])
+    macro = view.chosen.average == "macro" and int(row["relations"]) > 1
+    mean = filled(", as a mean over its {relations}", relations=count(int(row["relations"]), "relation")) if macro else ""
+    head = filled(", read by the {head} head,", head=row["head"]) if table["head"].nunique() > 1 else ""
+    where = {"head": head, "who": who, "layer": int(row["layer"]), "n": int(row["n"]), "set": set_name(row["probe_set"]), "mean": mean}
+    if metric not in _DOES:
+        return filled(
+            "At its last layer, {layer}, {who}{head} has {metric} **{value:.3f}** on the {n:,} facts of {set}{mean}.",
+            **where, metric=METRICS[metric].label, value=row["value"],
+        )  # fmt: skip
+    said = filled(
+        "At its last layer, {layer}, {who}{head} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
+        **where, does=_DOES[metric], value=row["value"] * 100,
+    )  # fmt: skip
+    return joined(" ", [said, yardsticks.beside(row.to_dict(), yardsticks.again(view, row["model"]))])
+
+
+def draw(view: View, table: pd.DataFrame) -> None:
+    """Draws the curves."""
+    if table.empty:
+        return
+    chosen, own, metric = view.chosen, selection.of(CurvesSelection), METRICS[selection.of(CurvesSelection).metric]
+    why = yardsticks.undefined(table, majority=own.metric in WITH_MAJORITY, swapped=METRIC_COLUMNS[own.metric][2] is not None)
+    mode = yardsticks.choose(view, "minus", why)
     names = {name: set_name(name) for name in table["probe_set"].unique()}
+    minus = f" minus {MODES[mode]}" if mode != "value" else ""
+    shown = above(table, mode)
+    unit = ", points" if minus and _unit(metric.unit) == "share" else ""
     drawn = drawing(
-        layer_curve, table, title=f"{metric.label}, {chosen.average}", unit=_unit(metric.unit), colours=view.colours, names=names,
-        panels=own.panels, controls=view.controls,
+        layer_curve, shown, title=f"{metric.label}{minus}, {chosen.average}{unit}", unit=_unit(metric.unit), colours=view.colours,
+        names=names, labels=yardsticks.labels(view), panels=own.panels, controls=view.controls,
     )  # fmt: skip
-    filters = f"{metric.label}, {chosen.average}, {view.filter_words()}"
+    filters = f"{metric.label}{minus}, {chosen.average}, {view.filter_words()}"
     blocks.figure(
-        drawn, table=table, stamp=view.stamp(filters, tuple(runs["run_id"])), name="layer-curves",
-        caption=_caption(own.metric, table), on_point=_remember,
-        alt=f"{metric.label} by layer for {', '.join(chosen.models)}",
+        drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"].unique())), name="layer-curves",
+        caption=_caption(own.metric, table, mode), on_point=_remember,
+        alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
     )  # fmt: skip
-    return table
 
 
 def _unit(unit: str) -> str:
     return "share" if unit.startswith("share") else unit
 
 
-def _caption(metric: str, table: pd.DataFrame) -> str:
+def _caption(metric: str, table: pd.DataFrame, mode: str) -> str:
     words = ["Bands are 95 % intervals."]
-    if metric in WITH_MAJORITY:
-        words.append("Dashed: always giving the relation's most frequent answer.")
-    if METRIC_COLUMNS[metric][2]:
-        words.append(swapped_words(table))
+    if mode != "value":
+        words.append(above_words(table, mode))
+    else:
+        if metric in WITH_MAJORITY:
+            words.append("Grey, dashed: always giving the relation's most frequent answer.")
+        if metric in WITH_CHANCE:
+            words.append("Grey, dashes and dots: one of the relation's answers by chance.")
+        if METRIC_COLUMNS[metric][2]:
+            words.append(swapped_words(table))
     return " ".join([*words, f"{METRICS[metric].definition} Click a point to see its facts."])
 
 
 def _remember(point: list) -> None:
-    st.session_state["layer_curves.point"] = (str(point[0]), int(point[1]))
+    selection.update(point_run=str(point[0]), point_layer=int(point[1]))
 
 
 def choose_point(view: View, table: pd.DataFrame) -> None:
-    """The way from a point to its facts, by a click in the figure or by choosing here."""
+    """The way from a point to its facts, by a click in the figure, by choosing here, or by the link."""
     if table.empty:
         return
-    runs = table.drop_duplicates("run_id").set_index("run_id")
-    names = {run: series_name(row, table, {s: set_name(s) for s in table["probe_set"]}) for run, row in runs.iterrows()}
-    run_id, layer = st.session_state.get("layer_curves.point", (None, None))
-    run_id = run_id if run_id in names else next(iter(names))
+    runs, own = table.drop_duplicates("run_id").set_index("run_id", drop=False), selection.of(CurvesSelection)
+    sets = {name: set_name(name) for name in table["probe_set"]}
+    names = {run: series_name(row, table, sets, yardsticks.labels(view)) for run, row in runs.iterrows()}
+    run_id = own.point_run if own.point_run in names else _first_run(view, table)
     layers = sorted(table.loc[table["run_id"] == run_id, "layer"])
-    layer = layer if layer in layers else layers[-1]
-    # Given before they are drawn, so that a click in the figure moves them.
-    st.session_state["layer_curves.line"], st.session_state["layer_curves.layer"] = run_id, layer
-
-    def moved() -> None:
-        _remember([st.session_state["layer_curves.line"], st.session_state["layer_curves.layer"]])
-
+    layer = int(own.point_layer if own.point_layer in layers else layers[-1])  # type: ignore[arg-type]
     with st.container(border=True):
         st.markdown("**The facts behind a point**")
         line, number = st.columns(2)
-        line.selectbox("Line", list(names), format_func=names.__getitem__, key="layer_curves.line", on_change=moved)
-        number.select_slider("Layer", layers, key="layer_curves.layer", on_change=moved)
-        row, k = runs.loc[run_id], _RANK.get(selection.of(CurvesSelection).metric, 1)
+        with line:
+            selection.bound(st.selectbox, "Line", "point_run", view.page, value=run_id, options=list(names), format_func=names.__getitem__)
+        with number:
+            selection.bound(st.select_slider, "Layer", "point_layer", view.page, value=layer, options=layers)
+        row, k = runs.loc[run_id], _RANK.get(own.metric, 1)
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]
         hits = view.read(count_facts, run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject)
-        st.markdown(filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer))
+        said = filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer)
+        micro = _over_facts(view, run_id, layer, k)
+        st.markdown(joined(" ", [said, yardsticks.beside(micro, view.called(row["model"]))]))
         run = {name: row[name] for name in ("model", "head", "probe_set")}
         facts_link.link(view, "Show these facts", **run, at_layer=layer, at_rank=k)
+
+
+def _over_facts(view: View, run_id: str, layer: int, k: int) -> dict:
+    """The yardsticks of a count of facts, which is never a mean over relations."""
+    table = view.report(by_layer, (run_id,), f"p_at_{k}", "micro")
+    return table[table["layer"] == layer].iloc[0].to_dict()

@@ -12,6 +12,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import evidence, mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 #: More columns than this are too narrow on a telephone.
@@ -43,12 +44,12 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
     options = [name for name in view.colours if name in set(runs["model"]) and name not in first]
     if options:
         selection.bound(
-            st.multiselect, filled("Beside {names}", names=" and ".join(first)), "fact_models", view.page, options=options,
-            max_selections=MOST_MODELS - len(first), placeholder="other models",
+            st.multiselect, filled("Beside {names}", names=" and ".join(map(view.label, first))), "fact_models", view.page,
+            options=options, format_func=view.label, max_selections=MOST_MODELS - len(first), placeholder="other models",
         )  # fmt: skip
     if beyond := [name for name in selection.of(FactsSelection).fact_models if name in options][MOST_MODELS - len(first) :]:
         words = "At most {most} models fit beside each other, so left aside: {names}"
-        st.info(filled(words, most=MOST_MODELS, names=listing(beyond)), icon=":material/link_off:")
+        st.info(filled(words, most=MOST_MODELS, names=listing([view.label(name) for name in beyond])), icon=":material/link_off:")
 
 
 def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:
@@ -64,11 +65,15 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
         columns=["model", "layer", "token", "probability", "rank of the answer"],
     )
     tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]], framed=table["rank of the answer"] == 1)
+    labels = [view.label(model) for model in models]
     blocks.figure(
-        drawing(token_grid, tokens, names=models, dark=blocks.dark()), table=table, name="fact-models",
-        stamp=view.stamp(f"{', '.join(models)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
-        caption="The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable.",
-        alt=f"Best token of every layer of {', '.join(models)} for: {fact['prompt']}",
+        drawing(token_grid, tokens, names=labels, dark=blocks.dark()), table=table, name="fact-models",
+        stamp=view.stamp(f"{', '.join(labels)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
+        caption=filled(
+            "The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable. {key}",
+            key=mark_key(view, models),
+        ),
+        alt=f"Best token of every layer of {', '.join(labels)} for: {fact['prompt']}",
     )  # fmt: skip
 
 
@@ -93,14 +98,17 @@ def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     k = selection.of(FactsSelection).part_k
     known = "first" if before[-1] == 1 else f"rank {before[-1]:,}"
     st.markdown(
-        filled("**What fine-tuning made of it.** {base}: {known} at the last layer", base=base, known=known)
+        filled("**What fine-tuning made of it.** {base}: {known} at the last layer", base=view.called(base), known=known)
         + (filled(" (known: rank ≤ {k}).", k=k) if k > 1 else ".")
     )
     ordered = sorted(after, key=lambda model: (model != view.chosen.model, list(view.colours).index(model) if model in view.colours else 0))
-    st.markdown(joined("\n", (filled("- {told}", told=_told(model, base, before, after[model], k)) for model in ordered)))
+    told = (_told((view.called(model), view.called(base)), before, after[model], k) for model in ordered)
+    st.markdown(joined("\n", (filled("- {told}", told=one) for one in told)), help=evidence(view, ordered))
 
 
-def _told(model: str, base: str, before: list[int], after: list[int], k: int) -> Markdown:
+def _told(names: tuple[Markdown, Markdown], before: list[int], after: list[int], k: int) -> Markdown:
+    """The fate of a fact in a model; ``names`` are the model's and its base's."""
+    model, base = names
     part, last = part_of(before[-1], after[-1], k), after[-1]
     name = filled("**{model}**", model=model)
     if part == "kept":

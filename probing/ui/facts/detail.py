@@ -18,6 +18,7 @@ from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import count, escape, filled, joined
 
 #: More lines than this cannot be told apart.
@@ -44,7 +45,7 @@ def show(view: View, fact_id: str) -> None:
     mine = rows[rows["run_id"] == run["run_id"]]
     if mine.empty:
         st.info(
-            filled("{model} with {head} heads was not asked this fact.", model=view.chosen.model, head=view.chosen.head),
+            filled("{model} with {head} heads was not asked this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",
         )
     elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
@@ -113,7 +114,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = more if stored < 5 else ""
     blocks.figure(
         drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()), table=tokens.drop(columns="framed"),
-        stamp=view.stamp(f"{view.chosen.model} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
+        stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=filled(
             "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
             more=more,
@@ -132,22 +133,23 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     chosen = there.assign(_first=places, _mine=there["head"] != view.chosen.head).sort_values(["_first", "_mine"], kind="stable")
     chosen = chosen.head(MOST_LINES)
     several = chosen["head"].nunique() > 1
-    names = {run.run_id: f"{run.model} · {run.head}" if several else run.model for run in chosen.itertuples()}
+    names = {run.run_id: view.label(run.model) + (f" · {run.head}" if several else "") for run in chosen.itertuples()}
     colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None
     dashes = None if several else {names[run.run_id]: theme.line_dash(run.model in view.controls) for run in chosen.itertuples()}
     lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
     order = {name: number for number, name in enumerate(names.values())}
     lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)
-    table = lines[["name", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
+    table = lines[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
         probability=[math.exp(value) for value in lines["gold_logp"]]
     )
+    table = chosen[["run_id", "model", "head"]].merge(table, on="run_id").drop(columns="run_id")
     places = lines[["name", "layer", "rank"]].astype({"rank": "float64"})
     blocks.figure(
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
         caption=filled(
             "Where “{object}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark the layers where it "
-            "stands best.", object=fact["object"],
+            "stands best. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),
         ),
         alt=f"Rank of {fact['object']} by layer",
     )  # fmt: skip

@@ -54,7 +54,7 @@ def filters(view: View) -> dict[str, Any]:
 def words(view: View) -> str:
     """The filters in words, for stamps."""
     chosen = selection.of(FactsSelection)
-    found = [f"{view.chosen.model} {view.chosen.head}", set_name(view.chosen.probe_set)]
+    found = [f"{view.label(view.chosen.model)} {view.chosen.head}", set_name(view.chosen.probe_set)]
     found += [f"text {chosen.text!r}"] if chosen.text else []
     found += [f"relation {chosen.relation}"] if chosen.relation else []
     found += [_KNOWN[chosen.known]] if chosen.known != "any" else []
@@ -196,4 +196,4 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
 
 def title_of(fact: pd.Series) -> Markdown:
     """The prompt as a heading."""
-    return filled("### {prompt}", prompt=fact["prompt"])
+    return filled("## {prompt}", prompt=fact["prompt"])

@@ -1,5 +1,6 @@
 """Facts of a pair of models: which part of them is listed, in the store's terms and in words."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -42,12 +43,17 @@ def part_filter(view: View) -> dict[str, Any]:
     return {} if run is None else {"versus": run["run_id"], "part": own.part, "part_k": own.part_k}
 
 
-def part_words(view: View) -> str:
-    """The chosen part in words; ``""`` if none is listed."""
+def part_words(view: View, named: Callable[[str], str] = str) -> str:
+    """The chosen part in words; ``""`` if none is listed.
+
+    Args:
+        view: the page.
+        named: how a model is called; by its full name where it is not said.
+    """
     own = selection.of(FactsSelection)
     if against(view) is None:
         return ""
-    told = _WORDS["lost" if own.part in FATES else own.part].format(versus=own.versus, model=view.chosen.model)
+    told = _WORDS["lost" if own.part in FATES else own.part].format(versus=named(own.versus), model=named(view.chosen.model))
     return f"{told}{f': {own.part}' if own.part in FATES else ''}, rank ≤ {own.part_k} at the last layer"
 
 
@@ -61,7 +67,7 @@ def choose_part(view: View) -> None:
                 shown = own.versus if own.versus in others else ""
                 selection.bound(
                     st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_ANEW,
-                    format_func=lambda name: name or "no other model",
+                    format_func=lambda name: view.label(name) if name else "no other model",
                 )  # fmt: skip
             with part:
                 selection.bound(
@@ -79,17 +85,19 @@ def choose_part(view: View) -> None:
         return
     if against(view) is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(filled("Only **{part}**.", part=part_words(view)))
+            st.markdown(filled("Only **{part}**.", part=part_words(view, view.label)))
             st.button("All facts", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
         return
     if not own.versus and others:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
         return
     if own.versus == chosen.model:
-        why = filled("{model} is compared with itself", model=chosen.model)
+        why = filled("{model} is compared with itself", model=view.called(chosen.model))
     else:
         asked = filled("{head} heads on {probe_set}", head=chosen.head, probe_set=set_name(chosen.probe_set))
-        why = filled("no run of {model} with {asked} is stored", model=own.versus or "another model", asked=asked)
+        why = filled(
+            "no run of {model} with {asked} is stored", model=view.called(own.versus) if own.versus else "another model", asked=asked
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(filled("Facts that were {part} cannot be listed: {why}.", part=own.part, why=why), icon=":material/link_off:")
         st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})

@@ -8,13 +8,22 @@ from probing.ui.frame.page import View
 ROCKY = "Rocky Balboa was born in [MASK]."
 
 
-def rocky(view: View) -> pd.Series | None:
-    """The running example's row in a stored run of the chosen model: born in Philadelphia; None if it was not probed."""
+def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
+    """The running example's row in a stored run: born in Philadelphia; None if it was not probed.
+
+    Args:
+        view: the page.
+        runs: the runs that may have it; those of the chosen model and head where none are given.
+
+    Returns:
+        The columns of ``fact_queries.search_facts`` and ``run_id``.
+    """
     if view.database is None:
         return None
-    runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
+    if runs is None:
+        runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
     for run in runs.itertuples():
         found = view.read(search_facts, run.run_id, text="Rocky Balboa Philadelphia", limit=5)
         if len(found):
-            return found.iloc[0]
+            return pd.concat([found.iloc[0], pd.Series({"run_id": run.run_id})])
     return None

@@ -45,11 +45,15 @@ def show(view: View) -> None:
     with left:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
         model = st.selectbox(
-            "Model to ask", list(offered), index=list(offered).index(name), format_func=lambda one: offered[one].label, key="own.model"
+            "Model to ask",
+            list(offered),
+            index=list(offered).index(name),
+            format_func=lambda one: offered[one].called(view.label(one)),
+            key="own.model",
         )
     with right:
         head = st.selectbox("Head", live_models.HEADS, key="own.head")
-    asked = _with_base(offered[model], offered)
+    asked = _with_base(view, offered[model], offered)
     if file is None:
         return
     content = file.getvalue()
@@ -61,23 +65,23 @@ def show(view: View) -> None:
     _summary(facts, asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
-    if st.button(filled("Ask {model}", model=model), type="primary", disabled=unready, key="own.ask"):
+    if st.button(filled("Ask {model}", model=view.label(model)), type="primary", disabled=unready, key="own.ask"):
         try:
             st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], asked, head)
         except ProbingError as error:
             blocks.problem(error)
     if key in st.session_state:
-        _answers(st.session_state[key], model, head)
+        _answers(st.session_state[key], view.label(model), head)
 
 
-def _with_base(choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> live_models.Choice:
+def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> live_models.Choice:
     """The choice with the base whose head reads it, as the visitor names it, where it was saved without a head."""
     if not live_models.lacks_head(choice):
         return choice
-    st.info(filled(live_models.WITHOUT_HEAD, name=choice.name), icon=":material/help:")
+    st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
     base = st.selectbox(
-        filled("{name} was fine-tuned from", name=choice.name), ["", *live_models.bases(offered, choice)],
-        format_func=lambda name: name or "choose its base", key=f"own.base.{choice.name}",
+        filled("{name} was fine-tuned from", name=view.label(choice.name)), ["", *live_models.bases(offered, choice)],
+        format_func=lambda name: view.label(name) if name else "choose its base", key=f"own.base.{choice.name}",
     )  # fmt: skip
     return replace(choice, base=base)
 

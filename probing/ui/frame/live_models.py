@@ -38,16 +38,25 @@ class Choice:
     Attributes:
         name: how results and links call it.
         location: what to load: a name of the registry or a folder.
-        label: what a reader sees.
+        where: where it comes from, as menus say it beside its name.
         here: whether it is on this machine; any other is fetched from the hub, and only when a visitor says so.
         base: name of the model whose head it borrows, where it has none and its base is not recorded.
     """
 
     name: str
     location: str
-    label: str
+    where: str
     here: bool = True
     base: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a menu says."""
+        return self.called(self.name)
+
+    def called(self, name: str) -> str:
+        """The same with another name of the model, such as a page's."""
+        return f"{name} ({self.where})"
 
 
 @dataclass(frozen=True)
@@ -63,30 +72,38 @@ def choices() -> dict[str, Choice]:
 
     The registry's models, folders below ``cache/models``, the folders in ``PROBING_MODELS`` (separated like ``PATH``), and the folders
     that ``finetune`` noted as a base of one of these.
-    Nothing else can be loaded from a page, whatever a link says.
+    Nothing else can be loaded from a page, whatever a link says. Models on this machine come first.
     """
     entries = {entry.name: entry for entry in read_registry().models}
-    shipped = [Choice(name, name, f"{name} (shipped)") for name, entry in entries.items() if entry.shipped]
+    shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
     kept = cache_folder() / "models"
     folders = sorted(kept.iterdir()) if kept.is_dir() else []
     folders += [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
     folders += [Path(base) for folder in folders if (base := _note(folder).get("base_folder"))]
     local = [
-        Choice(name, name if name in entries else str(folder), f"{name} (local)")
+        Choice(name, name if name in entries else str(folder), "local")
         for name, folder in ((name_of_model(folder), folder) for folder in folders)
         if (folder / "config.json").is_file()
     ]
     there = {choice.name for choice in (*shipped, *local)} | {name for name, entry in entries.items() if _in_hub_cache(entry)}
+    elsewhere = "unavailable offline" if offline() else "not on this machine"
     hub = [
-        Choice(name, name, f"{name} (hub)" if here else f"{name} (not on this machine)", here)
+        Choice(name, name, "hub" if here else elsewhere, here)
         for name, entry in entries.items()
         if not entry.shipped
         for here in [name in there and (not entry.base or entry.base in there)]
     ]
     offered: dict[str, Choice] = {}
-    for choice in [*shipped, *local, *hub]:
+    for choice in [*shipped, *local, *sorted(hub, key=lambda one: not one.here)]:
         offered.setdefault(choice.name, choice)
     return offered
+
+
+def offline() -> bool:
+    """Whether this server is kept from the hub, by ``HF_HUB_OFFLINE``."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
 
 
 def _in_hub_cache(entry: ModelEntry) -> bool:

@@ -1,30 +1,40 @@
 """The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import StoreError
+from probing.core.errors import RegistryError, StoreError
 from probing.core.head_kinds import HEADS
+from probing.core.registry import read_registry
+from probing.core.tasks.learned import Verdict, verdict_of
 from probing.core.tasks.objectives import CONTROL
-from probing.figures.theme import model_colours
+from probing.reports.learned import COLUMNS, learned
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import navigation, reads, selection
+from probing.ui.frame import navigation, notice, reads, selection
+from probing.ui.frame.contents import Contents
+from probing.ui.frame.model_looks import Looks, looks_of
 from probing.ui.frame.run_choice import fit, followed, set_name, set_order
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import Markdown, code, escape, filled, listing
+from probing.ui.widgets.learned import badge, mark, mark_key
+from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, listing
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+#: Pages whose answer comes before the links to their sections.
+ANSWER_FIRST = ("home", "live")
 
 
 @dataclass(frozen=True)
@@ -36,12 +46,14 @@ class View:
         chosen: the choice of runs and facts, with defaults filled in and names that are not in the store taken out.
         database: the open database; None where a page can do without and there is none.
         runs: the primary runs, one per model, head and probe set.
+        contents: heads the page's sections and links to them.
     """
 
     page: str
     chosen: RunChoice
     database: Database | None
     runs: pd.DataFrame
+    contents: Contents = field(default_factory=Contents)
 
     @property
     def overlaid(self) -> pd.DataFrame:
@@ -54,20 +66,49 @@ class View:
     @property
     def colours(self) -> dict[str, str]:
         """Model -> colour, the same on every page."""
-        return model_colours(self.runs["model"]) if len(self.runs) else {}
+        return self._looks.colours
 
     @property
     def controls(self) -> tuple[str, ...]:
         """Models that were trained further on what their base had read already, whatever they are called."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
+    @cached_property
+    def _looks(self) -> Looks:
+        return looks_of(self.runs)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Model -> its short name, which no other stored model has."""
+        return self._looks.names
+
+    @cached_property
+    def learned(self) -> pd.DataFrame:
+        """The task scores that the verdicts rest on, see ``reports.learned.learned``."""
+        return pd.DataFrame(columns=list(COLUMNS)) if self.database is None else self.read(learned)
+
+    @cached_property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """Fine-tuned model -> whether it learned its task; bases are not in it. Of models that were never probed the registry knows."""
+        try:
+            listed = read_registry().models
+        except RegistryError:
+            # Pages that need the registry name what is wrong with it.
+            listed = ()
+        known: dict[str, Verdict] = {one.name: verdict_of(one.objective, ()) for one in listed if one.base}
+        return known | dict(zip(self.learned["model"], self.learned["verdict"], strict=True))
+
+    def _name(self, model: str) -> str:
+        """A model's short name alone; one that is not stored has its full name."""
+        return self.names.get(model, model)
+
     def label(self, model: str) -> str:
-        """A model in plain text, as figures and menus name it."""
-        return model
+        """A model in plain text, as figures and menus name it; a mark says whether a fine-tuned one learned its task."""
+        return self._name(model) + mark(self._name(model), self.verdicts.get(model))
 
     def called(self, model: str) -> Markdown:
-        """A model in a sentence."""
-        return escape(self.label(model))
+        """A model in a sentence; a badge says whether a fine-tuned one learned its task."""
+        return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model))
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
@@ -115,7 +156,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     ignored = selection.enter(page)
     navigation.follow()
     with st.sidebar:
-        st.markdown("### BERTnesia Explorer")
+        st.markdown("**BERTnesia Explorer**")
         navigation.sidebar_links()
     st.title(escape(question))
     opened, error = None, None
@@ -135,10 +176,18 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             navigation.link("live", "Ask a model live meanwhile")
             st.stop()
     chosen, unknown = fit(selection.current(), runs)
-    view = View(page, chosen, opened, runs)
-    if len(runs):
-        with st.sidebar:
+    looks = looks_of(runs)
+    if looks.shipped == set(looks.names):
+        notice.at_first(page)
+    view = View(page, chosen, opened, runs, Contents(page))
+    if page not in ANSWER_FIRST:
+        view.contents.links()
+    with st.sidebar:
+        if len(runs):
             _controls(view)
+        with st.container(gap="xsmall"):
+            _full_names(view)
+            notice.at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
     for name in ignored:
         st.info(filled("The link's value of {name} makes no sense here and was left aside.", name=code(name)), icon=":material/link_off:")
@@ -151,13 +200,14 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
 def _controls(view: View) -> None:
     used, chosen, runs = selection.PAGE_FIELDS[view.page], view.chosen, view.runs
     if "models" in used:
-        _several("Models", "models", view, list(model_colours(runs["model"])))
+        _several("Models", "models", view, list(view.colours), format_func=view.label, help=mark_key(view, view.colours))
         _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
         _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
     if "model" in used:
         selection.bound(
-            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(model_colours(runs["model"])), anew=True
-        )
+            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(view.colours), format_func=view.label,
+            help=mark_key(view, view.colours), anew=True,
+        )  # fmt: skip
         of_model = runs[runs["model"] == chosen.model]
         selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
         sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=set_order)
@@ -169,7 +219,7 @@ def _controls(view: View) -> None:
         selection.bound(
             st.multiselect, "Exposure", "exposures", view.page, options=list(selection.EXPOSURES), placeholder="all",
             help="How the fact stands to the model's training text, where that text is known: stated in so many words, subject and "
-            "answer met in one sentence (evidence), held out, or unseen.",
+            "answer met in one sentence (evidence), unseen, or held out; in part: the fact's own evidence names it in another form.",
         )  # fmt: skip
     if "in_subject" in used:
         selection.bound(
@@ -177,6 +227,14 @@ def _controls(view: View) -> None:
             required=True,
             help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
         )  # fmt: skip
+
+
+def _full_names(view: View) -> None:
+    """The full names of models that have a shorter one here, as tables, links and the command line have them."""
+    if shorter := {model: name for model, name in view.names.items() if name != model}:
+        with st.popover("Full model names", icon=":material/badge:", type="tertiary"):
+            lines = (filled("- {name}: {model}", name=view.called(model), model=code(model)) for model in view.colours if model in shorter)
+            st.markdown(joined("\n", lines))
 
 
 def _several(label: str, field: str, view: View, options: list[str], **more) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.head_kinds import HEADS
-from probing.figures.theme import model_colours
+from probing.ui.frame.model_looks import looks_of
 from probing.ui.frame.selection import RunChoice
 
 #: Field of the one run -> the field of overviews that it follows until it is chosen itself.
@@ -43,7 +43,7 @@ def fit(chosen: RunChoice, runs: pd.DataFrame) -> tuple[RunChoice, dict[str, lis
             unknown[field] = gone
         return tuple(name for name in wanted if name in there) or tuple(default)
 
-    models = list(model_colours(runs["model"]))
+    models = list(looks_of(runs).colours)
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
     shown = keep("models", models, models[:MOST_DEFAULT_MODELS])

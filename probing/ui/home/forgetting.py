@@ -24,15 +24,16 @@ def draw(view: View) -> None:
         return
     table = view.report(transitions, together, (k,))
     table = table[table["kept"] + table["lost"] > 0]
-    st.markdown("### What fine-tuning made it forget")
+    view.contents.section("What fine-tuning cost")
     if table.empty:
         st.info("The base knows no fact under these filters. Loosen them in the sidebar.")
         return
-    st.markdown(_sentence(table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set, view.controls))
+    st.markdown(_sentence(view, table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
+    labels = {model: view.label(model) for model in (*table["model"], *table["base"])}
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours, controls=view.controls), table=table,
+        drawing(retention_bars, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
         caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
         "the facts.",
@@ -44,36 +45,42 @@ def draw(view: View) -> None:
     navigation.link("compare", "Compare any two models, by layer and by fact")
 
 
-def _sentence(table: pd.DataFrame, probe_set: str, controls: tuple[str, ...]) -> Markdown:
-    control = table["model"].isin(controls)
+def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
+    """What the fine-tuned models lost, and in the same sentence what training further on the base's own text loses.
+
+    Args:
+        view: the page.
+        table: ``model, base, kept, gained, lost`` and ``share``, lost of what the base gives.
+        probe_set: the probe set.
+    """
+    control = table["model"].isin(view.controls)
     tuned = table[~control].sort_values("share", ascending=False)
     words = []
     if len(tuned):
         most, least = tuned.iloc[0], tuned.iloc[-1]
-        known = int(most["kept"] + most["lost"])
         words.append(
             filled(
                 "Of the {known:,} {probe_set} facts that {base} gives at its last layer, {model} loses **{share:.0f} %**",
-                known=known,
-                probe_set=set_name(probe_set),
-                base=most["base"],
-                model=most["model"],
-                share=most["share"] * 100,
+                known=int(most["kept"] + most["lost"]), probe_set=set_name(probe_set), base=view.called(most["base"]),
+                model=view.called(most["model"]), share=most["share"] * 100,
             )
-        )
+        )  # fmt: skip
         if len(tuned) > 1:
-            words.append(filled(", {model} **{share:.0f} %**", model=least["model"], share=least["share"] * 100))
-        words.append(filled("."))
+            words.append(filled(" and {model} **{share:.0f} %**", model=view.called(least["model"]), share=least["share"] * 100))
     if control.any():
-        one = table[control].iloc[0]
-        same, length = as_long(one["model"], list(tuned["model"]))
-        words.append(
-            filled(
-                " {training} on the base's own text ({model}) loses **{share:.0f} %**, and gains as much as {gained:.0f} %.",
-                training="Training as long" if same else "Further training",
-                model=one["model"] if same else length,
-                share=one["share"] * 100,
-                gained=one["gained"] / (one["kept"] + one["lost"]) * 100,
-            )
-        )
+        words.append(_yardstick(view, table[control].iloc[0], list(tuned["model"])))
+    else:
+        words.append(Markdown(". What any further training costs is not known here: no control is stored that read the base's own text."))
     return joined("", words)
+
+
+def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
+    """What the control loses, as the end of a sentence or as one of its own."""
+    same, length = as_long(control["model"], tuned)
+    training = "training as long" if same else "further training"
+    return filled(
+        "{training} on the base's own text ({model}{length}) loses **{share:.0f} %**, and gains as much as {gained:.0f} %.",
+        training=f"; {training}" if tuned else training.capitalize(), model=view.called(control["model"]),
+        length="" if same else length.removeprefix(control["model"]), share=control["share"] * 100,
+        gained=control["gained"] / (control["kept"] + control["lost"]) * 100,
+    )  # fmt: skip

@@ -1,107 +1,19 @@
-"""The home page's numbers and its parts."""
+"""The lower part of Home: where to go, facts worth looking at, and which results these are."""
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.facts.fact import MASK
-from probing.figures.knowledge.total_bars import total_bars
-from probing.reports.knowledge.total import total
 from probing.store.knowledge.one_fact import notable_facts
 from probing.store.run_queries import runs as all_runs
-from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, filled
-
-_COLUMNS = [
-    "model",
-    "head",
-    "probe_set",
-    "run_id",
-    "last",
-    "last_low",
-    "last_high",
-    "total",
-    "total_low",
-    "total_high",
-    "intermediate",
-    "n",
-    "seeds",
-    "seed_union",
-]
-
-
-def totals(view: View) -> pd.DataFrame:
-    """Last-layer and total knowledge of the chosen runs, shares in [0, 1], one row a run."""
-    if view.overlaid.empty or view.database is None:
-        return pd.DataFrame(columns=_COLUMNS)
-    table = view.report(total, tuple(view.overlaid["run_id"]), (view.chosen.k,), (view.chosen.average,))
-    return table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})[_COLUMNS]
-
-
-def controls(view: View) -> None:
-    """Rank and average of the bars."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        selection.bound(
-            st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
-            format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-        )  # fmt: skip
-        selection.bound(
-            st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
-            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-        )  # fmt: skip
-
-
-def draw(view: View) -> None:
-    """The stacked bars of total knowledge, with the sentence they tell."""
-    table, k = totals(view), view.chosen.k
-    if table["total"].isna().all():
-        st.info("No facts are left under these filters. Loosen them in the sidebar.")
-        return
-    row = table.dropna(subset=["total"]).iloc[0]
-    inner: str = ""
-    if pd.notna(row["intermediate"]):
-        inner = filled(" **{share:.0f} %** of what it knows is not in the last layer.", share=row["intermediate"] * 100)
-    of_what = "the facts" if view.chosen.average == "micro" else "the facts of a relation on average"
-    by_chance = (
-        filled(
-            " A union finds something by itself: {heads} re-trained heads of the last layer together give **{union:.1f} %**.",
-            heads=int(row["seeds"]),
-            union=row["seed_union"] * 100,
-        )
-        if pd.notna(row["seed_union"])
-        else ""
-    )
-    st.markdown(
-        filled(
-            "On {probe_set}, {model} gives the right word at its last layer for **{last:.1f} %** of {of_what}, and at some "
-            "layer for **{total:.1f} %**.{inner}{by_chance}",
-            probe_set=set_name(row["probe_set"]),
-            model=row["model"],
-            last=row["last"] * 100,
-            of_what=of_what,
-            total=row["total"] * 100,
-            inner=inner,
-            by_chance=by_chance,
-        )
-    )
-    names = {name: set_name(name) for name in table["probe_set"]}
-    drawn = drawing(total_bars, table, k=k, colours=view.colours, names=names)
-    filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
-    blocks.figure(
-        drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge",
-        caption="Solid: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of the total. A union "
-        "over many layers grows by chance alone, so the hatched part is an upper bound; the upright mark, where heads were re-trained, is "
-        "what a union over as many heads of the last layer knows.",
-        alt="Total knowledge against the last layer, per probe set and model",
-    )  # fmt: skip
+from probing.ui.widgets.markdown import count, filled
 
 
 def notable(view: View) -> None:
-    """Facts to begin with: known ones first, then lost ones, then Rocky Balboa as he is."""
+    """Facts to begin with: known ones first, then lost ones."""
     if view.database is None:
         return
     runs = view.runs
@@ -112,13 +24,14 @@ def notable(view: View) -> None:
             break
     else:
         return
+    view.contents.section("Facts worth looking at")
     known, lost = st.columns(2, gap="large")
     for place, kind, title in (
         (known, "known at the last layer", "Facts it knows"),
         (lost, "lost at the last layer", "Known inside, lost at the end"),
     ):
         with place:
-            st.markdown(filled("#### {title}", title=title))
+            st.markdown(filled("### {title}", title=title))
             mine = facts[facts["kind"] == kind]
             for fact in mine.itertuples():
                 _fact_link(view, fact, kind)
@@ -141,29 +54,6 @@ def _fact_link(view: View, fact, kind: str) -> None:
             "facts", "Open", afresh=True, model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id,
             **selection.ALL_FACTS,
         )  # fmt: skip
-
-
-def rocky_card(view: View) -> None:
-    """The running example of the paper, as this model has it."""
-    with st.container(border=True):
-        st.markdown("#### Rocky Balboa was born in …")
-        fact = rocky(view)
-        told = Markdown("In the paper, BERT has *Philadelphia* first at layer 10 and loses it by layer 12.")
-        if fact is not None:
-            best, last = int(fact["best_rank"]), int(fact["last_rank"])
-            here = (
-                "has it right at the last layer"
-                if last == 1
-                else f"puts it at rank {last:,} in its last layer, and at rank {best:,} in its best one"
-            )
-            st.markdown(filled("{told} {model} {here}.", told=told, model=view.chosen.model, here=here))
-            navigation.link(
-                "facts", "See Rocky Balboa through all layers", afresh=True, model=view.chosen.model, head=view.chosen.head,
-                probe_set=fact["probe_set"], fact=fact["fact_id"], **selection.ALL_FACTS,
-            )  # fmt: skip
-        else:
-            st.markdown(told)
-        navigation.link("live", "Ask it live", prompt=ROCKY, watch="philadelphia", mask=1)
 
 
 def snapshot(view: View) -> None:
@@ -190,7 +80,7 @@ def snapshot(view: View) -> None:
 
 def ways(view: View) -> None:
     """Where to go."""
-    st.markdown("### Where to go")
+    view.contents.section("Where to go")
     first, second = st.columns(2, gap="large")
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
@@ -201,3 +91,7 @@ def ways(view: View) -> None:
         navigation.link("live", "**Live**: type a sentence with a gap")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers beside ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
+    st.caption(
+        "The explorer rebuilds and extends the experiments of *BERTnesia: Investigating the capture and forgetting of knowledge in BERT* "
+        "(Wallat, Singh and Anand 2020)."
+    )

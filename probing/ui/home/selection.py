@@ -1,11 +1,26 @@
-"""What is chosen on the home page: nothing of its own."""
+"""What is chosen on the home page: the sentence, and what the bars show."""
 
 from dataclasses import dataclass
 
-from probing.ui.frame.selection import OVERVIEW, declared
+from probing.ui.frame.selection import OVERVIEW, declared, one_of
+
+#: How many sentences are offered.
+EXAMPLES = (1, 2, 3)
+#: What the bars of the first figure show -> words for it.
+BARS = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
 
 
 @declared("home", *OVERVIEW, "k")
 @dataclass(frozen=True)
 class HomeSelection:
-    """No field beside the shared ones."""
+    """The page's own choices.
+
+    Attributes:
+        example: which of the stored examples is shown.
+        sentence: the visitor's own sentence, asked live in the example's place; ``""`` where none is asked.
+        home_minus: the yardstick that is taken off the bars of what is known.
+    """
+
+    example: int = one_of(EXAMPLES)
+    sentence: str = ""
+    home_minus: str = one_of(tuple(BARS))

@@ -1,5 +1,6 @@
 """What every layer of one or several models makes of a sentence, drawn."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import selection
+from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
-from probing.ui.live.selection import SCALES, TOPS, LiveSelection
+from probing.ui.live import headline
+from probing.ui.live.selection import SCALES, LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import escape, filled, listing
+from probing.ui.widgets.markdown import escape, filled, joined, listing
 
 if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer
@@ -27,7 +30,7 @@ RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this 
 
 
 def tokens_of(got: "Answer") -> pd.DataFrame:
-    """Long form: ``model, layer, place, token, probability, framed``; framed are the words that are followed."""
+    """Long form: ``model, layer, place, token, probability, framed``; framed are the tokens that are tracked."""
     rows = [
         (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
         for one in got.layers
@@ -49,7 +52,7 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
     colours = {name: colour for name, colour in view.colours.items() if name in models}
     for name in models:
         if name not in colours:
-            free = [theme.MODEL_COLOURS.get(name, ""), *theme.PALETTE]
+            free = [usual_colour(name), *theme.PALETTE]
             colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
     return colours
 
@@ -68,39 +71,38 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
         suffix: tells the figures of several gaps apart; controls are drawn without one only.
     """
     got = list(answers.values())
-    for one in got:
-        best = one.layers[-1].tokens[0]
-        # Of several that were chosen one alone may have answered.
-        several = len(got) > 1 or selection.of(LiveSelection).live_models
-        says = filled("**{model}** says", model=one.model) if several else filled("The last layer says")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(
-                filled("{says} **{token}** ({probability:.1f} %).", says=says, token=best.token, probability=best.probability * 100),
-                width="content",
-            )
-            told = filled("{device} · {ms:,.0f} ms · {n} layers at once", device=one.device, ms=one.seconds * 1000, n=len(one.layers))
-            st.badge(told, icon=":material/memory:", color="gray")
+    # Of several that were chosen one alone may have answered.
+    several = len(got) > 1 or bool(selection.of(LiveSelection).live_models)
+    says = [headline.says(view, one, several=several) for one in got]
+    if sentence := None if suffix else headline.stored(view, got[0].prompt):
+        says.append(sentence)
+    st.markdown(joined("  \n", says), help=headline.HELP)
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
+    _grids(view, got, stamp, suffix)
     if not suffix:
-        selection.bound(st.segmented_control, "Tokens a layer", "top", view.page, options=list(TOPS), required=True)
-    _grids(got, stamp, suffix)
-    st.markdown("#### Words through the layers")
+        view.contents.links()
+    view.contents.section("Tokens by layer", linked=not suffix)
     _followed(view, got, stamp, suffix)
-    st.markdown("#### How undecided each layer is")
+    view.contents.section("Entropy by layer", linked=not suffix)
     _entropy(view, got, stamp, suffix)
-    st.markdown("#### The sentence as the model reads it" if len(got) == 1 else "#### The sentence as the models read it")
+    reads = "model reads" if len(got) == 1 else "models read"
+    view.contents.section(f"The sentence as the {reads} it", linked=not suffix)
     read: dict[tuple[str, ...], list[str]] = {}
     for one in got:
-        read.setdefault(one.pieces, []).append(one.model)
+        read.setdefault(one.pieces, []).append(view.label(one.model))
     for pieces, models in read.items():
         st.code("  ".join(pieces), language=None, wrap_lines=True)
         st.caption(filled("{n} word pieces.", n=len(pieces)) + (filled(" {names}", names=listing(models)) if len(read) > 1 else ""))
 
 
-def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
+def _grids(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
     """A grid a model, two beside each other; on a narrow screen they stand below each other."""
     top = selection.of(LiveSelection).top
-    caption = "What each layer would fill in, best first; words you follow are framed, the stronger the tint, the more probable."
+    tracked = list(dict.fromkeys(word.token for one in got for word in one.layers[-1].watched))
+    caption = filled(
+        "What each layer would fill in, best first, each read by a decoding head. The colour is the probability{framed}.",
+        framed=f"; tracked tokens are framed: {', '.join(tracked)}" if tracked else "",
+    )
     # Ten tokens of two models side by side would be too narrow to read.
     abreast = 1 if len(got) == 1 or top > 5 else 2
     for first in range(0, len(got), abreast):
@@ -109,21 +111,25 @@ def _grids(got: list["Answer"], stamp: Stamp, suffix: str) -> None:
             tokens = tokens_of(one)
             with place:
                 if len(got) > 1:
-                    st.markdown(filled("**{model}**", model=one.model))
+                    st.markdown(filled("**{model}**", model=view.called(one.model)))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 blocks.figure(
                     token_grid(tokens, columns=top, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=mine,
-                    name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=caption if len(got) == 1 else "",
-                    alt=f"Top tokens of every layer of {one.model} for: {one.prompt}",
+                    name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=_work(one) if len(got) > 1 else "",
+                    alt=f"Top tokens of every layer of {view.label(one.model)} for: {one.prompt}",
                 )  # fmt: skip
-    if len(got) > 1:
-        st.caption(caption)
+    st.caption(filled("{caption} {work}", caption=caption, work="" if len(got) > 1 else _work(got[0])))
+
+
+def _work(one: "Answer") -> str:
+    """Where the answer was computed, and how long it took."""
+    return f"{one.device} · {one.seconds * 1000:,.0f} ms · {len(one.layers)} layers at once"
 
 
 def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
     table = pd.concat([watched_of(one) for one in got], ignore_index=True)
     if table.empty:
-        st.caption("Type words to follow above; one of these, perhaps:")
+        st.caption("No tokens are tracked (More options). Track one of these, perhaps:")
         best = dict.fromkeys(layer.tokens[0].token for one in got for layer in one.layers)
         with st.container(horizontal=True):
             for number, word in enumerate([word for word in best if word.isalpha()][-4:]):
@@ -160,7 +166,10 @@ def named(view: View, table: pd.DataFrame, models: list[str]) -> tuple[pd.DataFr
     words = list(dict.fromkeys(table["word"]))[: max(MOST_LINES // len(models), 1)]
     lines = table[table["word"].isin(words)]
     lines = lines.assign(
-        name=[f"{word} · {model}" if len(words) > 1 else model for model, word in zip(lines["model"], lines["word"], strict=True)]
+        name=[
+            f"{word} · {view.label(model)}" if len(words) > 1 else view.label(model)
+            for model, word in zip(lines["model"], lines["word"], strict=True)
+        ]
     )
     of_model, colours, dashes = colours_of(view, models), {}, {}
     for name, model, word in lines[["name", "model", "word"]].drop_duplicates().itertuples(index=False):
@@ -174,13 +183,16 @@ def _entropy(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None
     )
     models = [one.model for one in got]
     if len(models) > 1:
-        lines = entropies.rename(columns={"model": "name"})
+        lines = entropies.assign(name=entropies["model"].map(view.label))
         drawn = entropy_lines(
-            lines, colours=colours_of(view, models), dashes={name: theme.line_dash(name in view.controls) for name in models}
+            lines,
+            colours={view.label(name): colour for name, colour in colours_of(view, models).items()},
+            dashes={view.label(name): theme.line_dash(name in view.controls) for name in models},
         )
     else:
         drawn = entropy_by_layer(entropies)
     blocks.figure(
         drawn, table=entropies, stamp=stamp, name=f"live-entropy{suffix}",
-        caption="Entropy of the layer's probabilities over the whole vocabulary: 0 where one word has it all.", alt="Entropy by layer",
+        caption=f"Entropy of the layer's probabilities over the whole vocabulary, in nats: 0 where one token has it all, "
+        f"{math.log(got[0].vocabulary):.1f} where all {got[0].vocabulary:,} have the same.", alt="Entropy by layer",
     )  # fmt: skip

@@ -7,12 +7,11 @@ from typing import TypeVar
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
-from probing.core.facts.fact import MASK
-from probing.core.questions import Question
+from probing.core.questions import SPELLINGS, Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Asked
 from probing.ui.frame.page import View
-from probing.ui.live import answer_view, layer_swap, perturb
+from probing.ui.live import answer_view, controls, layer_swap, perturb
 from probing.ui.live.selection import LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import escape, filled, listing
@@ -20,100 +19,17 @@ from probing.ui.widgets.markdown import escape, filled, listing
 T = TypeVar("T")
 
 MOST_WATCHED = 6
-MOST_MODELS = 4
-EXAMPLES = (
-    ("The capital of France is [MASK].", "paris, lyon"),
-    ("Windows Media Player is a product made by [MASK].", "microsoft, apple"),
-    ("Rocky Balboa was born in [MASK].", "philadelphia"),
-    ("In San Marino, official documents are written in [MASK].", "italian, english"),
-    ("Fresh snow is [MASK].", "white, black"),
-    ("A robin is not a [MASK].", "bird"),
-    ("[MASK] is the capital of [MASK].", "paris, france"),
-)
-
-
-def _typed() -> tuple[str, str]:
-    """The sentence and the words to follow; where none is typed, those of the first example."""
-    prompt, words = EXAMPLES[0]
-    own = selection.of(LiveSelection)
-    return own.prompt or prompt, own.watch if own.prompt else own.watch or words
-
-
-def controls(view: View) -> tuple[list[live_models.Choice], str]:
-    """Sentence, examples, watched words, models and head; returns the models, that of ``live_model`` first, and the head."""
-    page, own, (prompt, words) = view.page, selection.of(LiveSelection), _typed()
-    offered = live_models.choices()
-    selection.bound(
-        st.text_area, filled("A sentence with a gap, written {mask}", mask=MASK), "prompt", page,
-        value=prompt, height=80,
-        max_chars=selection.MAX_TEXT,
-    )  # fmt: skip
-    st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
-    watched, model, head = st.columns([3, 2, 1])
-    with watched:
-        selection.bound(
-            st.text_input, "Words to follow through the layers", "watch", page, value=words, max_chars=200,
-            placeholder="berlin, paris", help="Separated by commas; each must be one token of the model.",
-        )  # fmt: skip
-    with model:
-        name = live_models.pick(selection.current().live_model, offered)
-        selection.bound(
-            st.selectbox,
-            "Model",
-            "live_model",
-            page,
-            value=name,
-            # A base is named for one model.
-            resets={"live_base": ""},
-            options=list(offered),
-            format_func=lambda one: offered[one].label,
-        )
-    with head:
-        kind = own.live_head if own.live_head in live_models.HEADS else live_models.HEADS[0]
-        selection.bound(
-            st.selectbox, "Head", "live_head", page, value=kind, options=list(live_models.HEADS),
-            help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
-            "full: everything trained per layer. least_squares: the pre-trained head behind the affine map from the layer to the last that "
-            "fits best. tuned_lens: such a map trained to the last layer's distribution.",
-        )  # fmt: skip
-    others = [other for other in own.live_models if other in offered and other != name][: MOST_MODELS - 1]
-    selection.bound(
-        st.multiselect, "Beside it", "live_models", page, value=tuple(others), options=[other for other in offered if other != name],
-        format_func=lambda one: offered[one].label, max_selections=MOST_MODELS - 1, placeholder="the same sentence for other models",
-    )  # fmt: skip
-    _left_aside(offered, name)
-    return [offered[one] for one in (name, *others)], kind
-
-
-def _left_aside(offered: dict[str, live_models.Choice], name: str) -> None:
-    """Says what a link names that cannot be asked here, or not beside the others."""
-    own = selection.of(LiveSelection)
-    models = [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one and one not in offered]
-    heads = [own.live_head] if own.live_head and own.live_head not in live_models.HEADS else []
-    if models or heads:
-        st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
-    beside = [one for one in own.live_models if one in offered and one != name][MOST_MODELS - 1 :]
-    if beside:
-        st.info(
-            filled("At most {most} models are asked, so left aside: {names}", most=MOST_MODELS, names=listing(beside)),
-            icon=":material/link_off:",
-        )
-
-
-def _take_example() -> None:
-    prompt = st.session_state["live.examples"]
-    if prompt:
-        selection.update(prompt=prompt, watch=dict(EXAMPLES)[prompt], mask=1)
-    # A pill is a button here: pressed again it works again.
-    st.session_state["live.examples"] = None
 
 
 def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     """Asks, and draws what comes back."""
-    prompt, typed = _typed()
-    words = tuple(dict.fromkeys(word.strip() for word in typed.split(",") if word.strip()))
+    prompt = controls.sentence()
+    if not prompt.strip():
+        st.info(filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:")
+        return
+    words = tuple(dict.fromkeys(word.strip() for word in controls.tracked().split(",") if word.strip()))
     if len(words) > MOST_WATCHED:
-        st.caption(filled("At most {most} words are followed.", most=MOST_WATCHED))
+        st.caption(filled("At most {most} tokens are tracked.", most=MOST_WATCHED))
     question = Question(prompt, head, max(selection.of(LiveSelection).top, 1), words[:MOST_WATCHED])
     ready = [found for number, choice in enumerate(choices) if (found := _ready(view, choice, head, first=number == 0))]
     gaps = _of_each([Asked(choice, question) for choice in ready], live_models.gaps)
@@ -123,7 +39,7 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     if max(gaps.values()) > 1:
         _ask_gaps(view, ready, question, gaps)
         return
-    asked = _followed(ready, question)
+    asked = _followed(view, ready, question)
     if not (answers := _of_each(asked, live_models.ask)):
         return
     answer_view.draw(view, answers)
@@ -150,14 +66,19 @@ def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) ->
     """Loads a model, with the base that the visitor names where it needs one; says what is missing if that fails."""
     if live_models.missing_shipped(choice.location):
         blocks.missing(
-            filled("The files of {name} are not here.", name=choice.name), "python -m probing pretrain && python -m probing train-heads"
+            filled("The files of {name} are not here.", name=view.called(choice.name)),
+            "python -m probing pretrain && python -m probing train-heads",
         )
         return None
     fetch = st.session_state.pop(f"live.fetch.{choice.name}", False)
     if not (choice.here or fetch):
-        st.info(filled("{name} is not on this machine.", name=choice.name), icon=":material/cloud_download:")
+        if live_models.offline():
+            words = "{name} is not on this machine, and HF\\_HUB\\_OFFLINE keeps this server from the Hugging Face hub."
+            st.info(filled(words, name=view.called(choice.name)), icon=":material/cloud_off:")
+            return None
+        st.info(filled("{name} is not on this machine.", name=view.called(choice.name)), icon=":material/cloud_download:")
         # Only who presses it makes the server ask the hub: a link may be anybody's.
-        label = filled("Fetch {name} from the Hugging Face hub", name=choice.name)
+        label = filled("Fetch {name} from the Hugging Face hub", name=view.called(choice.name))
         st.button(label, key=f"live.fetch.{choice.name}.button", on_click=_fetch, args=(choice.name,))
         return None
     if live_models.lacks_head(choice):
@@ -165,7 +86,7 @@ def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) ->
         if not choice.base:
             return None
     try:
-        with st.spinner(filled("Loading {name} …", name=choice.name), show_time=True):
+        with st.spinner(filled("Loading {name} …", name=view.called(choice.name)), show_time=True):
             live_models.load(choice, head, fetch)
     except ProbingError as error:
         blocks.problem(error)
@@ -186,19 +107,19 @@ def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_m
     """The choice with the base whose head reads it, once the visitor has named that; a link keeps it for the first model."""
     if not first:
         words = "{name} was saved without a masked-LM head. Choose it as the model, and its base can be named."
-        st.info(filled(words, name=choice.name), icon=":material/help:")
+        st.info(filled(words, name=view.called(choice.name)), icon=":material/help:")
         return choice
     options = live_models.bases(live_models.choices(), choice)
     base = selection.of(LiveSelection).live_base if selection.of(LiveSelection).live_base in options else ""
-    st.info(filled(live_models.WITHOUT_HEAD, name=choice.name), icon=":material/help:")
+    st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
     selection.bound(
-        st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base, options=["", *options],
-        format_func=lambda name: name or "choose its base",
+        st.selectbox, filled("{name} was fine-tuned from", name=view.called(choice.name)), "live_base", view.page, value=base,
+        options=["", *options], format_func=lambda name: view.label(name) if name else "choose its base",
     )  # fmt: skip
     return replace(choice, base=base)
 
 
-def _followed(ready: Sequence[live_models.Choice], question: Question) -> list[Asked]:
+def _followed(view: View, ready: Sequence[live_models.Choice], question: Question) -> list[Asked]:
     """Each model with the question and those of its words that are one token of the model; names the others."""
     found = []
     for choice in ready:
@@ -209,8 +130,8 @@ def _followed(ready: Sequence[live_models.Choice], question: Question) -> list[A
             watch, refused = (), ()
         found.append(Asked(choice, replace(question, watch=watch)))
         if refused:
-            name = choice.name if len(ready) > 1 else "this model"
-            st.caption(filled("Not one token of {name}, so not followed: {names}.", name=name, names=listing(refused)))
+            name = view.called(choice.name) if len(ready) > 1 else "this model"
+            st.caption(filled("Not one token of {name}, so not tracked: {names}.", name=name, names=listing(refused)))
     return found
 
 
@@ -224,11 +145,11 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
     )  # fmt: skip
     if selection.of(LiveSelection).behaviour:
         st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
-    # One model writes its mask as [MASK], another as <mask>, and so sees fewer gaps.
-    if fewer := [choice.name for choice in ready if gaps[choice.name] < mask]:
+    # A model's own mask may be written in a way that others do not know, so they see fewer gaps.
+    if fewer := [view.label(choice.name) for choice in ready if gaps[choice.name] < mask]:
         st.info(filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)), icon=":material/info:")
     ready = [choice for choice in ready if gaps[choice.name] >= mask]
-    asked = _followed(ready, replace(question, mask=mask - 1 if mask else None))
+    asked = _followed(view, ready, replace(question, mask=mask - 1 if mask else None))
     if not mask:
         _fill(view, asked)
     elif answers := _of_each(asked, live_models.ask):
@@ -242,9 +163,9 @@ def _fill(view: View, asked: Sequence[Asked]) -> None:
     if not given:
         return
     for name, (text, _) in given.items():
-        st.success(filled("{name}: {text}", name=name, text=text) if len(asked) > 1 else escape(text), icon=":material/edit:")
+        st.success(filled("{name}: {text}", name=view.called(name), text=text) if len(asked) > 1 else escape(text), icon=":material/edit:")
     st.caption("Each gap is filled with the last layer's best token before the next is asked.")
-    # A model may see fewer gaps: one writes its mask as [MASK], another as <mask>.
+    # A model may see fewer gaps than another.
     places = range(max(len(answers) for _, answers in given.values()))
     for place, tab in enumerate(st.tabs([filled("Gap {number}", number=place + 1) for place in places])):
         with tab:

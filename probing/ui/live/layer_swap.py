@@ -1,4 +1,4 @@
-"""Which layers does it take? A fine-tuned model's layers put back to its base's, and the answers that return."""
+"""Restored base layers: a fine-tuned model's layers put back to its base's, and the answers that return."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,8 @@ from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view
-from probing.ui.live.selection import REPLACED, LiveSelection
+from probing.ui.live.controls import RESTORED
+from probing.ui.live.selection import LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import count, filled, joined
@@ -23,34 +24,28 @@ if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer
     from probing.models.knowledge.ask_swapped import ReplacedAnswer
 
-_SHOWN = {"": "no", "last": "the last n layers", "first": "the first n layers"}
-
 
 def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
-    """Offers the replacement for the first model that was fine-tuned from another, and draws it.
+    """Draws the restoration, where it is chosen, for the first model that was fine-tuned from another.
 
     Args:
         view: the page.
         asked: the models that answered, each with its question.
     """
-    st.markdown("#### Which layers does it take?")
+    where = selection.of(LiveSelection).replaced
+    if not where:
+        return
+    view.contents.section("Restore base layers")
     offered = live_models.choices()
     one, base = next(((one, base) for one in asked if (base := live_models.base_of(one.choice)) in offered), (asked[0], ""))
     choice, question = one.choice, one.question
     base = base or _unknown_base(view, choice, offered)
     if not base:
         return
-    selection.bound(
-        st.segmented_control, filled("Put layers of {name} back to those of {base}", name=choice.name, base=base), "replaced", view.page,
-        options=list(REPLACED), required=True, format_func=_SHOWN.__getitem__,
-        help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by its base's and the sentence is asked "
-        "again. Embeddings and the head that reads the last layer stay the fine-tuned model's.",
-    )  # fmt: skip
-    where = selection.of(LiveSelection).replaced
-    if not where:
-        return
+    how = "For n from 0 to all, {where} of {name} are those of its base {base}, and the sentence is asked again."
+    st.caption(filled(how, where=RESTORED[where], name=view.called(choice.name), base=view.called(base)))
     try:
-        with st.spinner(filled("Loading {base} …", base=base), show_time=True):
+        with st.spinner(filled("Loading {base} …", base=view.called(base)), show_time=True):
             own = _answer_of(offered[base], replace(question, top=1, watch=()))
             right = answer_view.best_word(own)
             best, _ = live_models.watchable(choice, replace(question, watch=(right,)))
@@ -59,22 +54,26 @@ def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    _returns(got, right, own)
-    _show(got, where)
+    _returns(view, got, right, own)
+    _show(view, got, where)
 
 
 def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> str:
     """Asks for the base of a model that nobody has described; says what to choose where the model is a base itself."""
     if live_models.base_of(choice) or live_models.described(choice):
         st.caption(
-            filled("{name} was not fine-tuned from a model of this menu; choose a fine-tuned model above, or beside it.", name=choice.name)
+            filled(
+                "{name} was not fine-tuned from a model of this menu; choose a fine-tuned model, or compare with one.",
+                name=view.called(choice.name),
+            )
         )
         return ""
     options = ["", *(name for name in offered if name != choice.name and offered[name].here)]
     base = selection.of(LiveSelection).live_base
     selection.bound(
-        st.selectbox, filled("{name} was fine-tuned from", name=choice.name), "live_base", view.page, value=base if base in options else "",
-        options=options, format_func=lambda name: offered[name].label if name else "not known",
+        st.selectbox, filled("{name} was fine-tuned from", name=view.called(choice.name)), "live_base", view.page,
+        value=base if base in options else "", options=options,
+        format_func=lambda name: f"{view.label(name)} ({offered[name].where})" if name else "not known",
     )  # fmt: skip
     return base if base in options else ""
 
@@ -87,7 +86,7 @@ def _answer_of(base: live_models.Choice, question: Question) -> "Answer":
         return live_models.ask(base, replace(question, head="lens"))
 
 
-def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
+def _returns(view: View, got: "ReplacedAnswer", right: str, own: "Answer") -> None:
     """In words, for the base's answer and every followed word: at which n it returns."""
     steps, total = got.answer.layers, len(got.answer.layers) - 1
     ranks = {word.token: [step.watched[number].rank for step in steps] for number, word in enumerate(steps[0].watched)}
@@ -101,7 +100,7 @@ def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
             layers = filled("the {where} **{layers}**", where=got.where, layers=count(n, "layer"))
         put = "is put back" if n == 1 else "are put back"
         if word == right:
-            name = filled("{name}, {base}'s answer,", name=name, base=got.base)
+            name = filled("{name}, {base}'s answer,", name=name, base=view.called(got.base))
             if by_n[0] == 1:
                 lines.append(filled("{name} is not lost: it is first without any replacement.", name=name))
             elif n is not None:
@@ -121,30 +120,31 @@ def _returns(got: "ReplacedAnswer", right: str, own: "Answer") -> None:
         token = own.layers[-1].tokens[0]
         n = next((step.layer for step in steps if step.tokens[0].id == token.id), None)
         words = "does not return" if n is None else "is not lost" if n == 0 else f"returns at n = {n}"
-        lines.append(filled("**{token}**, {base}'s answer, {words}.", token=token.token, base=got.base, words=words))
+        lines.append(filled("**{token}**, {base}'s answer, {words}.", token=token.token, base=view.called(got.base), words=words))
     st.markdown(joined("\n", (filled("- {line}", line=line) for line in lines)))
 
 
-def _show(got: "ReplacedAnswer", where: str) -> None:
+def _show(view: View, got: "ReplacedAnswer", where: str) -> None:
     answer = got.answer
     tokens = answer_view.tokens_of(answer).rename(columns={"layer": "n"}).assign(base=got.base, where=where)
     followed = answer_view.watched_of(answer).assign(base=got.base, where=where)
     stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
-    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {got.reader} lends it"
+    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {view.label(got.reader)} lends it"
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
     blocks.figure(
         token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=blocks.dark()),
         table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",
         caption=filled(
-            "What {model} would fill in at its last layer with n layers put back, read by {read_by}.", model=got.model, read_by=read_by
+            "What {model} would fill in at its last layer with n layers put back, read by {read_by}.",
+            model=view.called(got.model), read_by=read_by,
         ),
         alt=f"Answers by number of replaced layers for: {answer.prompt}",
     )  # fmt: skip
     if len(followed):
         blocks.figure(
-            rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers put back to {got.base}"),
+            rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers put back to {view.label(got.base)}"),
             table=followed.rename(columns={"layer": "n"}), stamp=stamp, name="live-replaced-ranks",
             caption=f"n = 0 is the fine-tuned model; n = {last} has all layers of its base, but not its embeddings and head.",
             alt="Rank by number of replaced layers",

@@ -18,7 +18,8 @@ from probing.figures.tokens.token_grid import token_grid
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view
-from probing.ui.live.selection import BEHAVIOURS, LiveSelection
+from probing.ui.live.controls import CHANGES, TYPED
+from probing.ui.live.selection import LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import escape, filled
@@ -26,30 +27,22 @@ from probing.ui.widgets.markdown import escape, filled
 if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer
 
-TYPED = "as typed"
-_SHOWN = {"": TYPED, **rules.BEHAVIOURS}
 #: Words of one model whose ranks are drawn twice, before and after the change.
 MOST_WORDS = 3
 
 
 def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]") -> None:
-    """Offers the behaviours and draws the chosen one.
+    """Draws what becomes of the answers where a change of the sentence is chosen.
 
     Args:
         view: the page.
         asked: the models that answered, each with its question.
         answers: model -> its answer to the sentence as typed.
     """
-    st.markdown("#### The same sentence, changed")
-    selection.bound(
-        st.segmented_control, "Ask it", "behaviour", view.page, options=list(BEHAVIOURS), required=True,
-        format_func=_SHOWN.__getitem__,
-        help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
-        "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
-    )  # fmt: skip
     behaviour = selection.of(LiveSelection).behaviour
     if not behaviour:
         return
+    view.contents.section("The same sentence, changed")
     first = next(iter(answers.values()))
     changed = _change(view, behaviour, first)
     if changed.text is None:
@@ -80,7 +73,7 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
                     st.button(escape(word), key=f"live.prime.{number}", on_click=selection.update, kwargs={"prime": word})
         return rules.misprimed(prompt, prime)
     if behaviour == "shuffled":
-        selection.bound(st.number_input, "Order number", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
+        selection.bound(st.number_input, "Seed", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
         return rules.shuffled(prompt, chosen.shuffle_seed)
     if behaviour == "truncated":
         selection.bound(
@@ -97,7 +90,7 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
 
 def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]", changed: Changed) -> None:
     assert changed.text is not None
-    first, behaviour = next(iter(answers.values())), _SHOWN[selection.of(LiveSelection).behaviour]
+    first, behaviour = next(iter(answers.values())), CHANGES[selection.of(LiveSelection).behaviour]
     for place, title, text in zip(st.columns(2), (TYPED, behaviour), (first.prompt, changed.text), strict=True):
         with place:
             st.markdown(filled("{title}\n> {text}", title=title, text=text))
@@ -121,32 +114,32 @@ def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str,
         return
     stamp = Stamp(f"{', '.join(tokens)}, {first.head} heads, {first.prompt} → {changed.text}")
     followed = pd.concat(lines, ignore_index=True)
-    _grids(tokens, [TYPED, behaviour], stamp)
+    _grids(view, tokens, [TYPED, behaviour], stamp)
     if followed.empty:
-        st.caption("The best answer is not one whole word of the model, so its rank is not followed; type words to follow above.")
+        st.caption("The best answer is not one whole word of the model, so its rank is not tracked; name others under Track tokens.")
         return
     _ranks(view, followed, list(tokens), stamp)
 
 
-def _grids(tokens: Mapping[str, pd.DataFrame], rows: list[str], stamp: Stamp) -> None:
+def _grids(view: View, tokens: Mapping[str, pd.DataFrame], rows: list[str], stamp: Stamp) -> None:
     """The last layer's answers before and after, a grid a model, two beside each other."""
     for number, (model, table) in enumerate(tokens.items()):
         if number % 2 == 0:
             places = st.columns(2) if len(tokens) > 1 else [st.container()]
         with places[number % 2]:
             if len(tokens) > 1:
-                st.markdown(filled("**{model}**", model=model))
+                st.markdown(filled("**{model}**", model=view.called(model)))
             blocks.figure(
                 token_grid(table, columns=5, rows=rows, dark=blocks.dark()), stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
                 table=table[["model", "version", "sentence", "place", "token", "probability"]],
-                alt=f"Answers of the last layer of {model} to: {' and: '.join(dict.fromkeys(table['sentence']))}",
+                alt=f"Answers of the last layer of {view.label(model)} to: {' and: '.join(dict.fromkeys(table['sentence']))}",
             )  # fmt: skip
-    st.caption("What the last layer would fill in, best first, as typed and changed; words that are followed below are framed.")
+    st.caption("What the last layer would fill in, best first, as typed and changed; tokens that are tracked below are framed.")
 
 
 def _words(choice: live_models.Choice, questions: Sequence[Question], best: str, *, alone: bool) -> tuple[str, ...]:
-    """Words whose ranks are drawn: of one model its best answer and the followed words; of several one, the same for all."""
+    """Words whose ranks are drawn: of one model its best answer and the tracked tokens; of several one, the same for all."""
     watch = questions[0].watch
     words = tuple(dict.fromkeys((best, *watch) if alone else (*watch, best)))
     for question in questions:
@@ -157,7 +150,8 @@ def _words(choice: live_models.Choice, questions: Sequence[Question], best: str,
 
 def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) -> None:
     series = "word" if len(models) == 1 else "model"
-    followed = followed.assign(name=[f"{what}, {version}" for what, version in zip(followed[series], followed["version"], strict=True)])
+    shown = followed[series] if series == "word" else followed[series].map(view.label)
+    followed = followed.assign(name=[f"{what}, {version}" for what, version in zip(shown, followed["version"], strict=True)])
     if series == "model":
         colours = answer_view.colours_of(view, models)
     else:

@@ -10,6 +10,18 @@ TOPS = (3, 5, 10)
 BEHAVIOURS = ("", *rules.BEHAVIOURS)
 #: Which layers of a fine-tuned model are put back to the base's.
 REPLACED = ("", "last", "first")
+#: Sentence -> words that are worth tracking in it.
+EXAMPLES = (
+    ("The capital of France is [MASK].", "paris, lyon"),
+    ("Windows Media Player is a product made by [MASK].", "microsoft, apple"),
+    ("Rocky Balboa was born in [MASK].", "philadelphia"),
+    ("In San Marino, official documents are written in [MASK].", "italian, english"),
+    ("Fresh snow is [MASK].", "white, black"),
+    ("A robin is not a [MASK].", "bird"),
+    ("[MASK] is the capital of [MASK].", "paris, france"),
+)
+#: Stands for the words of the example, and for none with another sentence; a field that was emptied says otherwise.
+OF_EXAMPLE = ","
 
 
 @declared("live", "live_model")
@@ -25,8 +37,8 @@ class LiveSelection:
     """
 
     live_head: str = ""
-    prompt: str = ""
-    watch: str = ""
+    prompt: str = EXAMPLES[0][0]
+    watch: str = OF_EXAMPLE
     scale: str = one_of(SCALES)
     top: int = one_of(TOPS, 5)
     mask: int = 1

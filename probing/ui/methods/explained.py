@@ -40,11 +40,15 @@ distributions, so that a relation without hits is no certainty; for MRR those of
 **Baselines.** *Majority answer*: always giving the relation's most frequent object. *Swapped subject*: the same facts, but the model is
 asked about another subject of the relation, one whose recorded answers do not hold the right answer. Only what lies above it comes from
 knowing the subject. A fact for which there is no such subject has no such baseline; reports give the number of those that have one.
-Runs up to version 0.2 also borrowed from subjects with the same answer; these ranks are left out. Compact runs do not measure it.
+Runs up to version 0.2 also borrowed from subjects with the same answer; these ranks are left out. Compact runs have counts of it where a
+full run of the same question was counted for them. The tab *Yardsticks* explains both, their differences and the null of total knowledge.
 
 **Exposure** says how a fact stands to a model's training text, where that text is known: *stated* in so many words in training templates,
-*evidence* (some sentence holds subject and answer), *held out* on purpose, or *unseen*. *Unknown* for all other models. A fine-tuned
-model has its base's.
+*evidence* (some sentence holds subject and answer), *unseen* (none does), or *held out* on purpose. *Held out in part*: no sentence holds
+both, but one of the fact's own evidence sentences is in the text and names it in another form; of nesia-mini's 768 held-out facts these
+are 189, and its held-out numbers are without them. *Unknown* for all other models. A fine-tuned model has its base's. Stated facts were
+chosen by hash, so stated minus held out is what stating a fact did. Facts with evidence were not chosen: that evidence alone raises
+nesia-mini's P@1 is not shown (see its card).
 
 **Fine-tuned models** are asked in the same way; a body without a masked-LM head is read through its base's whole head. A **control** was
 trained further on what its base had read already: where it took as many steps of the same size as the others, what it loses is what
@@ -60,18 +64,19 @@ Definitions are those of *BERTnesia* (Wallat, Singh and Anand 2020). Where we de
   reciprocal rank 0. P@1 is the same.
 - **The best checkpoint** of a head is probed, not the one of the last epoch, and dropout is off.
 - **Total knowledge** is the share of facts known at *any* layer 1 to L, a union over facts, not a maximum of means. A union over many
-  noisy read-outs grows by chance alone: read the part "known only at inner layers" as an upper bound.
+  noisy read-outs grows by chance alone; the paper has no control for it. Beside it stands the null of total knowledge (tab *Yardsticks*).
 - **The head has 24,063,546 parameters** for BERT-base, as its description in the paper gives; the appendix says 24,459,834.
 - **The `tied` head is ours**: it needs a fraction of the memory; the paper's is `full`.
 - **Templates** are our own wording in the shipped snapshot, and a LAMA folder's own where one is probed. The paper used LAMA's, so its
   numbers and ours on the shipped snapshot do not compare one to one.
+- **"LAMA's templates"** are asked without the blank that LAMA writes before the full stop. BERT's tokenizers read both alike; RoBERTa's
+  does not, and with random weights 79 % of its ranks differ. For such models these cells are not quite what LAMA asked.
 - **"common sense (ours)" and "questions (ours)"** are our own sentences; they stand in no relation to LAMA's ConceptNet and SQuAD parts.
 - **nesia-mini** is no BERT: a small model, trained here, whose text is known whole, so that exposure can be shown.
 - **Its fine-tuned family** took the same steps, tokens a step and schedule for every objective, on small parts of the data sets; the
   paper's models were each trained to the end. Word embeddings were frozen, and the models are stored, and were probed, as one-byte
   differences from nesia-mini. NER is uncased here; the paper's is cased, with a cased base.
-- **Beside total knowledge** stands the union over as many re-trained heads of the last layer, where they were trained: what a union
-  alone finds.
+- **The union over re-trained heads** of the last layer, where they were trained, is a second and weaker control of total knowledge.
 - **Forgetting** is also judged by a stricter test than the paper's: paired, corrected for the number of tests, and with a smallest drop.
 - **Facts whose answer stands in the subject** (about one in seven of T-REx) are marked and can be filtered: copying is not knowledge.
 - **De-duplication** is by (relation, subject, object) as written; no common vocabulary between models unless asked for.
@@ -108,7 +113,7 @@ def metric_text(metric: Metric) -> Markdown:
 def definitions() -> None:
     """How it is measured, and every metric from the one table that the figures use too."""
     st.markdown(HOW)
-    st.markdown("### Every quantity")
+    st.markdown("## Every quantity")
     for metric in METRICS.values():
         with st.container(border=True):
             st.markdown(metric_text(metric))
@@ -137,14 +142,14 @@ def licences() -> pd.DataFrame:
 
 def provenance(view: View) -> None:
     """Where data and models come from, and the runs in the store."""
-    st.markdown("### Where models and data come from")
+    st.markdown("## Where models and data come from")
     table = licences()
     st.dataframe(table, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(table))
     st.caption(
         "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
         "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."
     )
-    st.markdown("### Runs in the store")
+    st.markdown("## Runs in the store")
     runs = view.read(all_runs) if view.database else pd.DataFrame()
     if runs.empty:
         blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
@@ -173,7 +178,7 @@ def differences() -> None:
 
 def bert() -> None:
     """How to see a model other than the shipped one."""
-    st.markdown("### Another model on these pages")
+    st.markdown("## Another model on these pages")
     st.markdown(
         "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then stand beside "
         "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `lens` needs no training."

@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures import theme
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
@@ -12,27 +11,27 @@ from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import count, escape, filled, listing
 
+#: What "forgotten" can mean -> one line on it.
 DEFINITIONS = {
-    "caption": "Known better at some inner layer than at the last (the caption of the paper's Table 2).",
-    "authors": "The best inner layer is better than the last with p ≤ 0.05 in an unpaired t-test (the authors' code, divided by 42 as "
-    "published). Only this one is comparable with the paper's cells.",
-    "strict": "Ours: better than the last by at least 2 points, significant in an exact McNemar test of every inner layer on the same "
-    "facts, corrected for their number (Benjamini and Hochberg).",
+    "caption": "Some inner layer knows more of the relation's facts than the last, by however little (caption of the paper's Table 2).",
+    "authors": "The best inner layer is above the last with p ≤ 0.05 in an unpaired t-test (the authors' code, divided by 42 as published; "
+    "only this one is comparable with the paper's cells).",
+    "strict": "Some inner layer is above the last by at least 2 points, with p ≤ 0.05 in a test on the same facts that allows for the "
+    "number of tests (exact McNemar, Benjamini and Hochberg; ours).",
 }
 _MOST_LINKS = 8
 #: What a relation's row shows before its details.
-_FIRST = ("label", "last", "best_inner", "best_layer", "drop", "caption", "authors", "strict")
+_FIRST = ("label", "last", "majority", "swapped", "best_inner", "best_layer", "drop", "caption", "authors", "strict")
 
 
 def draw_models(view: View) -> None:
     """Forgotten relations of every model at every k (Table 2 of the paper)."""
-    st.markdown("### Forgotten relations")
+    view.contents.section("Forgotten relations")
     chosen, definition = view.chosen, selection.of(RelationsSelection).definition
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     selection.bound(
-        st.segmented_control, "Forgotten means", "definition", view.page, options=list(DEFINITIONS), required=True,
+        st.radio, "Forgotten means", "definition", view.page, options=list(DEFINITIONS), captions=list(DEFINITIONS.values()),
     )  # fmt: skip
-    st.caption(DEFINITIONS[definition])
     table = view.report(forgotten, tuple(runs["run_id"]), selection.RANKS, tuple(DEFINITIONS))
     if table.empty:
         st.info(
@@ -40,7 +39,7 @@ def draw_models(view: View) -> None:
             icon=":material/info:",
         )
         return
-    wide = by_model(table, definition, list(theme.model_colours(view.runs["model"])))
+    wide = by_model(table, definition, list(view.colours))
     models = list(wide["model"])
     key = f"relations.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
@@ -55,9 +54,10 @@ def draw_models(view: View) -> None:
             f"k = {k}", format="percent", help=filled("Share of the relations that are forgotten at rank ≤ {k}.", k=k)
         )
         headings[f"n P@{k}"] = number(f"n, k = {k}", help=filled("Number of the relations that are forgotten at rank ≤ {k}.", k=k))
+    shown, headings = tables.in_per_cent(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
     st.dataframe(
-        wide, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=blocks.EMPTY,
-        column_config=tables.fitted(wide, headings), column_order=[*(name for name in wide if name != "relations"), "relations"],
+        shown, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=blocks.EMPTY,
+        column_config=headings, column_order=[*(name for name in wide if name != "relations"), "relations"],
     )  # fmt: skip
     st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")
     stamp = view.stamp(
@@ -85,13 +85,20 @@ def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataF
     return pd.DataFrame(rows)
 
 
-def draw_relations(view: View) -> None:
-    """Every relation of the chosen run: where it is known best, what the last layer lost, and how sure that is."""
+def draw_relations(view: View, points: pd.DataFrame) -> None:
+    """Every relation of the chosen run: where it is known best, what the last layer lost, and how sure that is.
+
+    Args:
+        view: the page.
+        points: of ``precision_by_relation``; the yardsticks of the last layer stand beside it.
+    """
     chosen, run, definition = view.chosen, run_of(view), selection.of(RelationsSelection).definition
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
         return
-    st.markdown(filled("#### {model}, relation by relation", model=chosen.model))
+    beside = points.loc[points["layer"] == points["layer"].max(), ["relation", "majority", "swapped"]]
+    table = table.merge(beside, on="relation", how="left")
+    st.markdown(filled("### {model}, relation by relation", model=view.called(chosen.model)))
     lost = table[table[definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
         st.markdown(
@@ -125,16 +132,18 @@ def draw_relations(view: View) -> None:
             facts_link.go(view, relation=str(row["relation"]), at_layer=int(row["best_layer"]), at_rank=chosen.k)
 
     number = st.column_config.NumberColumn
+    run_words = f"{view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}"
     st.caption(
         "Select a row to open the facts that its best inner layer knows. A click on a column's head sorts; details follow to the right."
     )
     blocks.table_with_download(
-        shown, stamp=view.stamp(f"forgotten relations, rank ≤ {chosen.k}, {chosen.model} {chosen.head}, {set_name(chosen.probe_set)}, "
-        f"{view.filter_words()}", (run["run_id"],)),
+        shown, stamp=view.stamp(f"forgotten relations, rank ≤ {chosen.k}, {run_words}", (run["run_id"],)),
         name="relation-forgetting", key=key, on_select=picked, selection_mode="single-row",
         column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
         column_config={
             "last": number(format="percent", width=70, help="Known at the last layer."),
+            "majority": number(format="percent", width=80, help="What always giving the relation's commonest answer gets right."),
+            "swapped": number(format="percent", width=80, help="Known at the last layer when asked about a swapped subject."),
             "best_inner": number("inner", format="percent", width=70, help="Known at the best inner layer."),
             "best_layer": number("at layer", help="The best inner layer."), "drop": number(format="percent", width=75),
             **{name: number(name.replace("_", " "), format="%.2g", width=80) for name in ("p_authors", "p_strict")},

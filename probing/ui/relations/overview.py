@@ -3,24 +3,25 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.knowledge.onset import half_of_them_by
 from probing.core.knowledge.shares import hits_of
 from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
-from probing.figures.knowledge.relation_map import ORDERS, relation_map, row_facts
-from probing.reports.knowledge.precision import precision_by_relation
+from probing.figures.knowledge.relation_map import MARK, ORDERS, not_above_majority, relation_map, row_facts
+from probing.figures.yardsticks import MODES, above
+from probing.reports.knowledge.precision import by_layer, precision_by_relation
 from probing.reports.runs import pairs
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import facts_link, selection
+from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import swapped_words
+from probing.ui.widgets.captions import above_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import count, filled, listing
+from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
 
 #: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
+_CURVES = "Grey, dashed: always giving the relation's most frequent answer."
 _NO_FACTS = "No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar."
 
 
@@ -43,56 +44,99 @@ def controls(view: View) -> None:
         )  # fmt: skip
         selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__, width=270)
         if (base := base_run(view)) is not None:
-            selection.bound(st.toggle, filled("Difference to {model}", model=base["model"]), "against_base", view.page)
+            selection.bound(st.toggle, filled("Difference to {model}", model=view.called(base["model"])), "against_base", view.page)
 
 
-def points_of(view: View) -> pd.DataFrame:
-    """P@k by relation and layer of the chosen run; with ``base_value`` where the base is taken off."""
-    run, base = run_of(view), base_run(view)
-    points = view.report(precision_by_relation, (run["run_id"],), view.chosen.k)
+def points_of(view: View) -> tuple[pd.DataFrame, str]:
+    """P@k by relation and layer of the chosen run, with ``base_value`` where the base is taken off; and the mode that is shown."""
+    run, base, k = run_of(view), base_run(view), view.chosen.k
+    points = view.report(precision_by_relation, (run["run_id"],), k)
+    if points["value"].isna().all():
+        return points, "value"
+    mode = yardsticks.choose(view, "map_minus", yardsticks.undefined(points, majority=k == 1))
     if base is None or not selection.of(RelationsSelection).against_base:
-        return points
-    other = view.report(precision_by_relation, (base["run_id"],), view.chosen.k)
-    return points.merge(other[["relation", "layer", "value"]].rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left")
+        return points, mode
+    other = above(view.report(precision_by_relation, (base["run_id"],), k), mode)[["relation", "layer", "value"]]
+    return points.merge(other.rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left"), mode
 
 
-def words(view: View) -> str:
+def words(view: View, mode: str) -> str:
     """What is shown, for stamps."""
-    chosen = view.chosen
-    return f"P@{chosen.k}, {chosen.model} {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}"
+    chosen, minus = view.chosen, f" minus {MODES[mode]}" if MODES[mode] else ""
+    return f"P@{chosen.k}{minus}, {view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}"
 
 
-def draw_map(view: View, points: pd.DataFrame) -> None:
+def headline(view: View, points: pd.DataFrame) -> None:
+    """What the chosen run reaches at its last layer, beside its yardsticks, and when."""
+    if points["value"].isna().all():
+        return
+    chosen, who = view.chosen, view.called(view.chosen.model)
+    row = view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{chosen.k}", "macro").sort_values("layer").iloc[-1]
+    said = filled(
+        "At its last layer {who} {does} **{value:.1f} %** of the facts of {set}, as a mean over {relations}.",
+        who=who, does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
+        value=row["value"] * 100, set=set_name(chosen.probe_set), relations=count(int(row["relations"]), "relation"),
+    )  # fmt: skip
+    st.markdown(joined(" ", [said, yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model)), _above_majority(points)]))
+    late = _onsets(points)
+    if late:
+        st.markdown(late)
+
+
+def _above_majority(points: pd.DataFrame) -> Markdown:
+    """How many relations are above their majority answer, and which are not; nothing where none is defined."""
+    last = points[points["layer"] == points["layer"].max()].dropna(subset=["above_majority_low"])
+    if last.empty:
+        return Markdown("")
+    beaten = not_above_majority(points)
+    labels = dict(zip(last["relation"], last["label"], strict=True))
+    return filled(
+        "Above the majority answer by its 95 % interval: **{above:,}** of {relations}{rest}.",
+        above=len(last) - len(beaten), relations=count(len(last), "relation"),
+        rest=f"; not above it, marked {MARK}: {listing([labels[name] for name in beaten], 4)}" if beaten else "",
+    )  # fmt: skip
+
+
+def _onsets(points: pd.DataFrame) -> Markdown:
+    """How many relations are half known by the middle layer, and how many at the last one only; nothing where nothing is known."""
+    last, early = int(points["layer"].max()), row_facts(points).dropna(subset=["onset"])
+    if early.empty or last < 2:
+        return Markdown("")
+    return filled(
+        "**Early or late?** The last layer knows facts of {known}. **{early}** of these are known at least half as well already at the "
+        "middle layer, {middle}; **{late}** only at the last, {last}.",
+        known=count(len(early), "relation"), early=int((early["onset"] <= last // 2).sum()), middle=last // 2,
+        late=int((early["onset"] == last).sum()), last=last,
+    )  # fmt: skip
+
+
+def draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
     """The heat map; a click on a cell opens its facts, and so does a link below it."""
     if points["value"].isna().all():
         st.info(_NO_FACTS, icon=":material/filter_alt_off:")
         return
     chosen, run = view.chosen, run_of(view)
-    base = run["base"] if "base_value" in points else ""
-    rows = row_facts(points)
-    early = rows.dropna(subset=["onset"])
-    if len(early) > 1:
-        half = half_of_them_by([int(layer) for layer in early["onset"]])
-        st.markdown(
-            filled(
-                "**{early}** of {relations} have a right answer at the last layer. Half of them have reached half of that by "
-                "**layer {half}** of {layers}.",
-                early=len(early),
-                relations=count(len(rows), "relation"),
-                half=half,
-                layers=int(points["layer"].max()),
-            )
-        )
+    base = view.label(run["base"]) if "base_value" in points else ""
     blocks.figure(
-        drawing(relation_map, points, k=chosen.k, order=selection.of(RelationsSelection).row_order, base=base), table=points,
-        stamp=view.stamp(words(view) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
-        caption="A row is a relation, a column a layer; the stronger the blue, the more facts are known"
-        + (filled(" than {base} knows there; orange: fewer", base=base) if base else "")
-        + ". “Earliest first”: by the first layer with half of what the last layer knows. Click a cell to open its facts.",
-        alt=f"P@{chosen.k} by relation and layer of {chosen.model}",
+        drawing(relation_map, points, k=chosen.k, order=selection.of(RelationsSelection).row_order, base=base, mode=mode), table=points,
+        stamp=view.stamp(words(view, mode) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
+        caption=_map_caption(points, mode, base), alt=f"P@{chosen.k} by relation and layer of {view.label(chosen.model)}",
         on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
     )  # fmt: skip
     _by_hand(view, points)
+
+
+def _map_caption(points: pd.DataFrame, mode: str, base: str) -> str:
+    said = ["A row is a relation, a column a layer."]
+    of = f"more facts than {base}" if base else f"more facts than the {MODES[mode]} gives" if MODES[mode] else ""
+    said.append(f"Blue: {of}; orange: fewer." if of else "The stronger the blue, the more facts are known.")
+    if mode == "swapped":
+        last = points[points["layer"] == points["layer"].max()]
+        said.append(f"Only the {int(last['swapped_n'].sum()):,} of {int(last['n'].sum()):,} facts that have a swapped subject count.")
+    if points["majority"].notna().any():
+        said.append(f"{MARK}: at the last layer not above always giving the relation's most frequent answer, by the 95 % interval.")
+    said.append("“Earliest first”: by the first layer with half of what the last layer knows.")
+    return " ".join([*said, "Point at a cell for its majority answer and swapped subject; click it to open its facts."])
 
 
 def _by_hand(view: View, points: pd.DataFrame) -> None:
@@ -111,12 +155,12 @@ def _by_hand(view: View, points: pd.DataFrame) -> None:
             )
 
 
-def draw_curves(view: View, points: pd.DataFrame) -> None:
+def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     """The curves of some relations, with their baselines."""
     points = points.dropna(subset=["value"])
     if points.empty:
         return
-    st.markdown("### Some relations through the layers")
+    view.contents.section("Some relations through the layers")
     rows = points.sort_values("label").drop_duplicates("relation")
     labels = {row.relation: f"{row.label} ({row.cardinality})" if row.cardinality else str(row.label) for row in rows.itertuples()}
     shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MOST_LINES] or _telling(points)
@@ -131,11 +175,11 @@ def draw_curves(view: View, points: pd.DataFrame) -> None:
         )
     mine = points[points["relation"].isin(shown)]
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
+    said = f"{_CURVES} {swapped_words(mine, 'relation')}" if mode == "value" else above_words(mine, mode, "relation")
     blocks.figure(
-        drawing(relation_curves, mine, k=view.chosen.k), table=mine,
-        stamp=view.stamp(f"{words(view)}, {', '.join(shown)}", (run_of(view)["run_id"],)), name="relation-curves",
-        caption="Bands are 95 % intervals (Wilson). Dashed: always giving the relation's most frequent answer. "
-        f"{swapped_words(mine, 'relation')} Click a point to open its facts.",
+        drawing(relation_curves, above(mine, mode), k=view.chosen.k), table=mine,
+        stamp=view.stamp(f"{words(view, mode)}, {', '.join(shown)}", (run_of(view)["run_id"],)), name="relation-curves",
+        caption=f"Bands are 95 % intervals. {said} Click a point to open its facts.",
         alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",
         on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k),
     )  # fmt: skip

@@ -1,25 +1,28 @@
-"""The claims of the paper's text: a card each, with its rule, our numbers and what became of it."""
+"""The claims of the paper's text: a card each, with its rule, our numbers, and what the rule says of both ours and the paper's."""
 
+import re
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.published import Claim
-from probing.reports.reproduction.claims import Judged
-from probing.reports.reproduction.evidence import BASE, FAILS, HOLDS, UNTESTED
-from probing.reports.reproduction.tables import Gathered, Reproduction
+from probing.reports.reproduction.claims import RULES, Judged
+from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
+from probing.reports.reproduction.evidence import BASE, Finding
+from probing.reports.reproduction.tables import NOT_PUBLISHED, Gathered, Reproduction
 from probing.ui.frame import navigation
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import ALL_FACTS
 from probing.ui.reproduction.paper_tables import published, stamp
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import code, escape, filled
+from probing.ui.widgets.markdown import code, escape, filled, joined
 
 _LOOK = {
     HOLDS: (":material/check_circle:", "green"),
     FAILS: (":material/cancel:", "orange"),
-    UNTESTED: (":material/help:", "gray"),
+    UNSURE: (":material/help:", "blue"),
+    UNTESTED: (":material/block:", "gray"),
 }
 
 
@@ -27,27 +30,34 @@ def cards(view: View, ours: Reproduction) -> None:
     """What came of the claims together, then a card for each."""
     gathered, judged = ours.gathered, {one.name: one for one in ours.judged}
     claims = published().claims
+    rows = [(claim.says, judged[claim.name], claim.where) for claim in claims]
     table = pd.DataFrame(
-        [(claim.says, judged[claim.name].verdict, judged[claim.name].numbers, judged[claim.name].rule, claim.where) for claim in claims],
-        columns=["claim", "verdict", "numbers", "rule", "where"],
+        [(says, one.verdict, _of_paper(one.paper), one.numbers, one.null, one.paper.numbers, one.rule, where) for says, one, where in rows],
+        columns=["claim", "verdict", "paper", "numbers", "null", "paper_numbers", "rule", "where"],
     )
     counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in _LOOK}
     st.markdown(
         filled(
-            "For **{base}** and its family, of {claims} claims **{hold}** hold, **{fail}** do not, **{untested}** "
-            "cannot be tested. Verdicts are computed by the rule on each card. The paper states no tolerances, so those are "
-            "ours. A verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models.",
-            base=gathered.family.base,
+            "Of {claims} claims, **{hold}** hold for **{base}** and its family and **{fail}** do not. For **{unsure}** our numbers cannot "
+            "tell, and **{untested}** cannot be tested. A rule looks at 95 % intervals: a claim holds only if its rule is met at both ends "
+            "of each, and does not hold only if it is missed at both ends of one. The paper states no tolerances, so those are ours. A "
+            "verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models.",
+            base=view.called(gathered.family.base),
             claims=len(claims),
             hold=counts[HOLDS],
             fail=counts[FAILS],
+            unsure=counts[UNSURE],
             untested=counts[UNTESTED],
         )
     )
+    st.markdown(
+        "The same rules judge the numbers that the paper prints. They have no intervals; each is taken to lie within its rounding, half a "
+        "per cent either way. A claim about a task needs a model that has learned it."
+    )
     # Numbers and rule are too long for a row; each card below has them.
     blocks.table_with_download(
-        table, stamp=stamp(view, gathered, "claims"), name="claims", height="content", column_order=["verdict", "claim"],
-        column_config={"claim": st.column_config.TextColumn(width=690)},
+        table, stamp=stamp(view, gathered, "claims"), name="claims", height="content", column_order=["verdict", "paper", "claim"],
+        column_config={"paper": st.column_config.TextColumn("the paper's tables"), "claim": st.column_config.TextColumn(width=560)},
     )  # fmt: skip
     for claim in claims:
         _card(view, gathered, claim, judged[claim.name])
@@ -58,7 +68,14 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
     with st.container(border=True):
         st.markdown(filled("**{says}** :gray[{where}]", says=claim.says, where=claim.where))
         st.badge(escape(judged.verdict), icon=icon, color=colour)  # type: ignore[arg-type]
-        st.markdown(filled("**Here.** {numbers}", numbers=judged.numbers))
+        st.markdown(filled("**Here.** {numbers}", numbers=_marked(view, gathered, judged.numbers)))
+        if judged.null:
+            st.markdown(filled("**Beside it, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
+        if models := [gathered.family.members[one] for one in RULES[claim.name].needs if one in gathered.family.members]:
+            st.markdown(filled("**Models that it needs.** {models}", models=joined(", ", map(view.called, models))))
+        st.markdown(
+            filled("**The paper's own tables: {verdict}.** {numbers}", verdict=_of_paper(judged.paper), numbers=_printed(judged.paper))
+        )
         st.markdown(filled("**Rule.** {rule}", rule=judged.rule))
         if claim.against:
             st.markdown(filled("**The paper against itself.** {against}", against=claim.against))
@@ -70,6 +87,24 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
                 )
         page, label, changes = _view_of(claim.name, gathered)
         navigation.link(page, escape(label), **changes)
+
+
+def _marked(view: View, gathered: Gathered, text: str) -> str:
+    """A text in which every objective of the family is the name of its model, with the mark that says whether it learned its task."""
+    names = {objective: view.label(model) for objective, model in gathered.family.members.items() if objective != BASE}
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], text) if names else text
+
+
+def _of_paper(paper: Finding) -> str:
+    """A verdict on the paper's own tables."""
+    return NOT_PUBLISHED if paper.verdict == UNTESTED else paper.verdict
+
+
+def _printed(paper: Finding) -> str:
+    if paper.verdict == UNTESTED:
+        return "The rule needs numbers that the paper does not print; its curves are drawn, and no number was read off them."
+    return paper.numbers
 
 
 #: Claim -> the models whose T-REx curves show it; none means the whole family.

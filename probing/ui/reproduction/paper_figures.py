@@ -71,14 +71,18 @@ def _names(sets: dict[str, str]) -> dict[str, str]:
     return {ours: set_name(ours) for ours in sets.values()}
 
 
+def _labels(view: View, gathered: Gathered) -> dict[str, str]:
+    return {model: view.label(model) for model in gathered.family.models}
+
+
 def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
     table = _chosen(gathered.total, objectives, sets, k=1, average="micro")
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
-        drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets)), table=table,
+        drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets), labels=_labels(view, gathered)), table=table,
         stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
         caption="Solid: known at the last layer. Hatched: known at some inner layer only. Over facts (micro), as the authors' code pools "
-        "them.",
+        "them. Marks show what guessing gives: the majority answer, and a swapped subject where it is measured.",
         alt=figure.title,
     )  # fmt: skip
     _link("home", gathered, table, "Open with all controls on Home", k=1, average="micro")
@@ -108,7 +112,7 @@ def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives:
 def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     runs = gathered.runs[(gathered.runs["objective"] == BASE) & (gathered.runs["probe_set"] == "trex")]
     if runs.empty:
-        st.info(filled("{base} was not probed on T-REx with these heads.", base=gathered.family.base))
+        st.info(filled("{base} was not probed on T-REx with these heads.", base=view.called(gathered.family.base)))
         return
     table = view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1)
     table = table[table["relation"].isin(figure.relations)]

@@ -12,8 +12,9 @@ from probing.store.database import Database
 from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
-from probing.ui.reproduction.selection import ReproductionSelection
+from probing.ui.reproduction.selection import TABS, ReproductionSelection
 from probing.ui.widgets import blocks
+from probing.ui.widgets.learned import mark, mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 #: The paper's own base: with any other, numbers are compared with another model's.
@@ -46,22 +47,22 @@ def choose_family(view: View) -> Reproduction:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.selectbox, "Family", "family", view.page, value=family.base, options=list(found),
-            format_func=lambda base: f"{base} and {count(len(found[base].models) - 1, 'model')} tuned from it", width=420,
+            format_func=lambda base: f"{view.label(base)} and {count(len(found[base].models) - 1, 'model')} tuned from it", width=420,
         )  # fmt: skip
         selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
-    _say_what_it_is(family)
+    _say_what_it_is(view, family)
     assert view.database is not None
     laid = _laid_beside(view.database, family.base, head, family)
     if laid.gathered.runs.empty:
         words = (
             "{base} was asked neither with LAMA's templates nor with ours under {head} heads, so there is nothing to lay beside the paper."
         )
-        st.info(filled(words, base=family.base, head=head), icon=":material/info:")
+        st.info(filled(words, base=view.called(family.base), head=head), icon=":material/info:")
         st.stop()
     return laid
 
 
-def _say_what_it_is(family: Family) -> None:
+def _say_what_it_is(view: View, family: Family) -> None:
     paper = published()
     missing = [model.name for model in paper.models if model.objective not in family.members]
     words = filled(
@@ -73,16 +74,27 @@ def _say_what_it_is(family: Family) -> None:
     )
     if family.base != PAPERS_BASE:
         words += filled(
-            " Ours: **{base}, which is not BERT-base**. It is another model, with other training text; equal numbers would "
-            "be chance. What can be compared is the pattern: which models know less, where in the layers, by how much of "
+            " Ours: **{base}, which is not BERT-base**. It is another model, with other training text; numbers are not "
+            "expected to match. What can be compared is the pattern: which models know less, where in the layers, by how much of "
             "what they had.",
-            base=family.base,
+            base=view.called(family.base),
         )
     else:
         words += " Ours: the same base, under our heads and, unless a LAMA folder was probed, our templates and the facts that ship."
     st.markdown(words)
     if missing:
         st.caption(filled("Not in this family, so its cells stay empty: {names}.", names=", ".join(missing)))
+
+
+def tabs():
+    """The page's tabs; the link has the open one."""
+    key = "reproduction.paper_tab"
+    st.session_state[key] = TABS[selection.of(ReproductionSelection).paper_tab]
+
+    def store() -> None:
+        selection.update(paper_tab=next(name for name, title in TABS.items() if title == st.session_state[key]))
+
+    return st.tabs(list(TABS.values()), key=key, on_change=store)
 
 
 def tables(view: View, ours: Reproduction) -> None:
@@ -100,8 +112,13 @@ def stamp(view: View, gathered: Gathered, what: str, rows: pd.DataFrame | None =
     return view.stamp(f"{what}, family {gathered.family.base}, {head} heads, all facts", runs)
 
 
+def _what_marks_mean(view: View, gathered: Gathered) -> None:
+    if words := mark_key(view, gathered.family.models):
+        st.caption(filled("{words}", words=words))
+
+
 def _table_1(view: View, ours: Reproduction) -> None:
-    st.markdown("### Table 1: the facts")
+    st.markdown("## Table 1: the facts")
     gathered, table = ours.gathered, ours.table_1.assign(ours=ours.table_1["ours"].map(set_name))
     base = gathered.runs[gathered.runs["objective"] == BASE]
     number = st.column_config.NumberColumn
@@ -110,7 +127,7 @@ def _table_1(view: View, ours: Reproduction) -> None:
         column_order=["probe_set", "part", "published_facts", "probed", "read", "published_relations", "relations", "comparable"],
         column_config={
             "probe_set": st.column_config.TextColumn("probe set", pinned=True),
-            "published_facts": number("published", help="Facts, as published."),
+            "published_facts": number("paper", help="Facts, as published."),
             "probed": number("ours", help="Facts that were probed here."), "read": number("read", help="Probed or left out."),
             "published_relations": number("relations", help="Relations, as published."), "relations": "relations here",
             "ours": "facts from", "comparable": "beside each other?", "left_out": "left out, by reason",
@@ -125,22 +142,22 @@ def _table_1(view: View, ours: Reproduction) -> None:
             "vocabulary, so a small vocabulary asks fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences "
             "stand in their place and are not the same facts**, so those cells are not comparable. The paper gives no number "
             "of relations for them.",
-            base=gathered.family.base,
+            base=view.called(gathered.family.base),
         )
     )
 
 
 def _table_2(view: View, ours: Reproduction) -> None:
-    st.markdown("### Table 2: forgotten T-REx relations")
+    st.markdown("## Table 2: forgotten T-REx relations")
     number = st.column_config.NumberColumn
     blocks.table_with_download(
-        ours.table_2, shown=briefly(ours.table_2), stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten), name="table-2",
-        height="content",
+        ours.table_2, shown=briefly(ours.table_2, view), stamp=stamp(view, ours.gathered, "Table 2", ours.gathered.forgotten),
+        name="table-2", height="content",
         column_order=[
             "row", "k", "published", "authors", "published_count", "authors_count", "caption_count", "strict_count", "relations", "model",
         ],
         column_config={
-            "row": st.column_config.TextColumn("", pinned=True), "model": "here", "k": "P@k",
+            "row": st.column_config.TextColumn("", pinned=True), "model": "here", "k": "P@k", "published": "paper",
             "authors": number("ours", format="%.2f", help="“Authors”: counted as the published cells are."),
             "published_count": number("of 42", help="Published number of forgotten relations."),
             "authors_count": number("ours of 42", help="“Authors”: counted as the published cells are."),
@@ -153,20 +170,29 @@ def _table_2(view: View, ours: Reproduction) -> None:
         "*Strict*: exact McNemar of every inner layer against the last, Benjamini-Hochberg over relations × layers, a drop of at least 2 "
         "points. Both are numbers of relations; “relations” is how many there are here. “none”: **not published**, which is not 0."
     )
+    _what_marks_mean(view, ours.gathered)
 
 
 def _table_3(view: View, ours: Reproduction) -> None:
-    st.markdown("### Table 3: the last layer and all layers, P@1 in per cent")
+    st.markdown("## Table 3: the last layer and all layers, P@1 in per cent")
     gathered, table = ours.gathered, ours.table_3.assign(ours=ours.table_3["ours"].map(set_name))
     decimals = st.column_config.NumberColumn
     blocks.table_with_download(
-        table, shown=briefly(table), stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3",
-        height="content", column_order=["row", "probe_set", "published", "ours_micro", "ours_macro", "facts", "comparable"],
+        table, shown=briefly(table, view), stamp=stamp(view, gathered, "Table 3, P@1 in per cent", gathered.total), name="table-3",
+        height="content",
+        column_order=["row", "probe_set", "published", "ours_micro", "majority_micro", "inner", "ours_macro", "comparable"],
         column_config={
             "row": st.column_config.TextColumn("", pinned=True), "model": "model here", "probe_set": "probe set",
-            "published": st.column_config.TextColumn("published", help="Last layer / all layers, as published."),
+            "published": st.column_config.TextColumn("paper", help="Last layer / all layers, as published."),
             "ours_micro": st.column_config.TextColumn("ours", help="Last layer / all layers, over facts."),
             "ours_macro": st.column_config.TextColumn("ours, macro", help="Last layer / all layers, the mean over relations."),
+            "majority_micro": decimals("majority", format="%.1f", help="What always giving a relation's most frequent answer gets right."),
+            "majority_macro": decimals("majority, macro", format="%.1f"),
+            "inner": st.column_config.TextColumn(
+                "inner layers",
+                help="Of the facts that the last layer misses with both prompts: found by some inner layer with the own subject / with a "
+                "swapped subject.",
+            ),
             "ours": "facts from", "comparable": "beside each other?",
             "last_micro": decimals("last, micro", format="%.1f"), "total_micro": decimals("total, micro", format="%.1f"),
             "last_macro": decimals("last, macro", format="%.1f"), "total_macro": decimals("total, macro", format="%.1f"),
@@ -178,13 +204,30 @@ def _table_3(view: View, ours: Reproduction) -> None:
         "which is not 0. Cells marked “other sentences” are our own clozes and not LAMA's facts: the published number stands beside them, "
         "but the two do not compare."
     )
+    st.caption(
+        "Two yardsticks. **Majority**, for the last layer: the share that always giving a relation's most frequent answer gets right. "
+        "**Inner layers**, for all layers: of the facts that the last layer misses with both prompts, the share that some inner layer "
+        "finds with their own subject / with a swapped one. The second number is guessing. The paper has no such control."
+    )
+    _what_marks_mean(view, gathered)
 
 
-def briefly(table: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 or 3 as a telephone shows it side by side: short words for what is not published, and our two shares as one text."""
-    shown = table.assign(published=table["published"].replace(NOT_PUBLISHED, NONE))
+def briefly(table: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Table 2 or 3 as a telephone shows it: rows with the marks of their models, short words, and two shares as one text."""
+    names = list(zip(table["row"], table["model"], strict=True))
+    shown = table.assign(
+        row=[row + mark(row, view.verdicts.get(model)) for row, model in names],
+        model=[view.label(model) if model else "" for _, model in names],
+        published=table["published"].replace(NOT_PUBLISHED, NONE),
+    )
     for average in ("micro", "macro"):
         if f"last_{average}" in table.columns:
             pairs = zip(table[f"last_{average}"], table[f"total_{average}"], strict=True)
-            shown[f"ours_{average}"] = [f"{last:.1f} / {total:.1f}" if pd.notna([last, total]).all() else None for last, total in pairs]
+            shown[f"ours_{average}"] = [_both(*pair) for pair in pairs]
+    if "inner_own" in table.columns:
+        shown["inner"] = [_both(*pair) for pair in zip(table["inner_own"], table["inner_swapped"], strict=True)]
     return shown
+
+
+def _both(first: float, second: float) -> str | None:
+    return f"{first:.1f} / {second:.1f}" if pd.notna(first) and pd.notna(second) else None

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
+#: Parts of the page, as a link names them -> what their tabs say.
+TABS = {"tables": "Tables 1 to 3", "figures": "Figures 1 to 18", "claims": "Claims of the text"}
 #: Figures of the paper.
 FIGURES = range(1, 19)
 
@@ -15,9 +17,11 @@ class ReproductionSelection:
 
     Attributes:
         family, family_head: base of the family laid beside the paper, and its heads.
+        paper_tab: the tab that is open.
         figure: number of the paper's figure that is drawn.
     """
 
     family: str = ""
     family_head: str = ""
+    paper_tab: str = one_of(tuple(TABS))
     figure: int = one_of(FIGURES)

@@ -87,7 +87,8 @@ def table_with_download(
         **options: others of ``st.dataframe``, ``column_order`` above all.
     """
     top = (table if shown is None else shown).head(MOST_ROWS)
-    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top, column_config), **options)
+    written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
+    st.dataframe(written, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     st.download_button(
         "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
         key=f"{name}.csv", on_click="ignore", icon=":material/download:",
@@ -119,13 +120,3 @@ def left_out_files(files: pd.DataFrame) -> None:
 def dark() -> bool:
     """Whether the visitor's page is dark, as far as the browser has told; for the few figures that cannot leave their colours to it."""
     return st.context.theme.type == "dark"
-
-
-def small_model_note(models: list[str] | tuple[str, ...]) -> None:
-    """Says plainly what nesia-mini is, wherever its numbers stand."""
-    if all(model.startswith("nesia-mini") for model in models):
-        st.caption(
-            "**nesia-mini is a small demonstration model**, trained in hours on a text that is known whole. It shows how "
-            "knowledge moves through layers; it does not know what BERT knows. To see BERT-base on these pages:"
-        )
-        st.code(BERT_COMMAND, language="shell", wrap_lines=True)

@@ -50,6 +50,29 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
     return found
 
 
+def in_per_cent(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The table with its percentages written as in sentences and figures, "12.2 %"; its values stay shares.
+
+    Args:
+        table: what is shown.
+        config: of ``fitted``; columns with the format "percent" are rewritten.
+
+    Returns:
+        What ``st.dataframe`` shows, and the configuration to be given beside it.
+    """
+    typed = {name: one.get("type_config") or {} for name, one in config.items() if isinstance(one, Mapping)}
+    shares = [name for name, one in typed.items() if one.get("format") == "percent" and name in table]
+    if not shares:
+        return table, dict(config)
+    changed = {name: {**config[name], "type_config": {**typed[name], "format": None}} for name in shares}
+    others = {name: str for name in table if name not in shares and pd.api.types.is_integer_dtype(table[name])}
+    return table.style.format({**others, **dict.fromkeys(shares, _per_cent)}, na_rep="–"), {**config, **changed}
+
+
+def _per_cent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
 def telling(table: pd.DataFrame) -> list[str]:
     """The columns that tell rows apart or say what was counted: those that only repeat the selection, and run ids, are left out."""
     named = "model" in table.columns

@@ -10,7 +10,7 @@ import pandas as pd
 from probing.core.errors import ModelError
 from probing.core.model_folders import find_entry
 from probing.core.nesia.corpus import EXPOSURES
-from probing.core.nesia.quality import Condition, LayerCounts, conditions
+from probing.core.nesia.quality import Condition, Contrast, LayerCounts, conditions, contrasts
 from probing.core.paths import database_folder
 from probing.store.database import Database, open_database
 from probing.store.run_queries import aggregate, majority, runs
@@ -25,12 +25,14 @@ class Gate:
 
     Attributes:
         conditions: what an instrument must fulfil, at the last layer.
+        contrasts: what facts of an exposure have over held-out ones at the last layer.
         layers: of all facts.
         parts: exposure -> the same of its facts.
         run_ids: where they come from.
     """
 
     conditions: list[Condition]
+    contrasts: list[Contrast]
     layers: Layers
     parts: dict[str, Layers]
     run_ids: list[str]
@@ -51,7 +53,8 @@ def gate(model: str, head: str) -> Gate:
         layers = _counts(db, ids, relations, None)
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
     last = max(layers)
-    return Gate(list(conditions(layers[last], {name: part.get(last, []) for name, part in parts.items()})), layers, parts, ids)
+    at_last = {name: part.get(last, []) for name, part in parts.items()}
+    return Gate(conditions(layers[last], at_last), contrasts(at_last), layers, parts, ids)
 
 
 def _run_ids(found: pd.DataFrame, model: str, head: str) -> list[str]:

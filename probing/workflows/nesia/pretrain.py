@@ -2,23 +2,28 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import place_folder
 from probing.core.files.locks import one_at_a_time
-from probing.core.nesia.corpus import fact_key, relations_with_evidence
-from probing.core.nesia.training_text import training_text, words_to_hold
+from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
+from probing.core.nesia.training_text import TrainingText, training_text, words_to_hold
 from probing.models.pretraining.start import continued_start, fresh_start
 from probing.models.pretraining.train import PretrainRecipe
 from probing.models.pretraining.train import pretrain as train
 from probing.store.parquet import write_table
 from probing.workflows.say import Say
+
+#: Key of ``training.json``: "evidence" where the own evidence of held-out facts was dropped too, in whatever form it names them.
+_HELD_OUT_BY = "held_out_by"
 
 
 @dataclass(frozen=True)
@@ -60,23 +65,61 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
     with one_at_a_time(request.work / f"{out.name}.lock"):
-        relations = shipped_relations()
-        facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
-        text = training_text(request.lama, request.wikitext, facts, relations)
+        facts, text = _read(request, own_evidence=True)
         if request.start is None:
             held = words_to_hold(facts, text.text)
             model, tokenizer = fresh_start(recipe, work / "tokenizer", (s.text for s in text.text), request.vocabulary, held)
         else:
             model, tokenizer = continued_start(recipe, request.start)
-        natural = request.stage == "text"
-        sentences = text.text if natural else text.text + text.stated
-        exposure = text.exposure_of_text if natural else text.exposure_of_all
+        sentences, exposure = _of_stage(request, text)
         say(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
         history = train(model, tokenizer, sentences, recipe, work)
         stage = {"stage": request.stage, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history}
         _store(request, model, tokenizer, exposure, stage)
         known = {fact_key(fact) for fact in facts}
         say(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")
+
+
+def record_exposure(request: PretrainRequest, say: Say = print) -> None:
+    """Writes again how every fact stands to the text of a model that is there; the model stays as it is.
+
+    Its text is put together as it was for the model: up to version 0.2 a held-out fact kept those of its own evidence sentences
+    that name it in another form.
+
+    Args:
+        request: the model's folder is ``out``; its recipe is not looked at.
+        say: gets a line on what was written.
+
+    Raises:
+        FactsError: if a text is missing or malformed.
+        ModelError: if the folder has no record of its training.
+    """
+    out = request.out
+    record = out / "training.json"
+    if not record.is_file():
+        raise ModelError(f"{record} is missing; exposures are of models made by: python -m probing pretrain")
+    own_evidence = json.loads(record.read_text(encoding="utf-8")).get(_HELD_OUT_BY) == "evidence"
+    _, exposure = _of_stage(request, _read(request, own_evidence)[1])
+    _write_exposure(out.name, exposure, out)
+    counts = Counter(exposure.values())
+    say(f"wrote the exposures of {out}: " + ", ".join(f"{counts[name]:,} {name}" for name in EXPOSURES))
+
+
+def _read(request: PretrainRequest, own_evidence: bool) -> tuple[list[Fact], TrainingText]:
+    relations = shipped_relations()
+    facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
+    return facts, training_text(request.lama, request.wikitext, facts, relations, own_evidence=own_evidence)
+
+
+def _of_stage(request: PretrainRequest, text: TrainingText) -> tuple[tuple[Sentence, ...], dict[str, str]]:
+    """Sentences of the stage, and how the facts stand to all that the model has read by then."""
+    natural = request.stage == "text"
+    return (text.text, text.exposure_of_text) if natural else (text.text + text.stated, text.exposure_of_all)
+
+
+def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> None:
+    rows = [{"model": model, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
+    write_table("exposure", rows, folder / f"exposure-{model}.parquet")
 
 
 def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mapping[str, str], stage: Mapping[str, Any]) -> None:
@@ -88,10 +131,9 @@ def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mappi
     half.mkdir(parents=True)
     model.half().save_pretrained(half)
     tokenizer.save_pretrained(half)
-    rows = [{"model": out.name, "fact_key": key, "exposure": kind} for key, kind in sorted(exposure.items())]
-    write_table("exposure", rows, half / f"exposure-{out.name}.parquet")
+    _write_exposure(out.name, exposure, half)
     earlier = request.start / "training.json" if request.start else None
     stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
-    record = {"relations_with_evidence": relations_with_evidence(request.lama), "stages": [*stages, stage]}
+    record = {"relations_with_evidence": relations_with_evidence(request.lama), _HELD_OUT_BY: "evidence", "stages": [*stages, stage]}
     (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     place_folder(half, out)

@@ -1,0 +1,1 @@
+"""How models are called on pages and in figures."""

@@ -1,0 +1,107 @@
+"""Short names of models for figures, menus and sentences; tables, links and files keep the full name."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from probing.core.registry import Registry, name_in_files
+from probing.core.tasks.objectives import TASKS
+
+#: A name of this many characters is shown whole; a longer one is cut in the middle, less and less until it differs from all others.
+LENGTHS = (28, 40, 60)
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """What is known of a model beside its name.
+
+    Attributes:
+        name: its full name, as results have it.
+        base: what it was fine-tuned from; empty for a base.
+        objective: what it was trained for.
+        family: the base of the registry's family that has the model; else the model's own base, or its name.
+        place: the family's place in the registry; families that are not there come last.
+        listed: whether the model is in the registry or has the name that ``finetune`` gives by itself.
+        shipped: whether it is part of the repository.
+        colour: its colour in figures, where the registry gives one.
+    """
+
+    name: str
+    base: str = ""
+    objective: str = ""
+    family: str = ""
+    place: int = 0
+    listed: bool = False
+    shipped: bool = False
+    colour: str = ""
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it was fine-tuned from another model."""
+        return self.base not in ("", self.name)
+
+
+def known_model(registry: Registry, name: str, base: str = "", objective: str = "") -> KnownModel:
+    """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not there."""
+    entry = next((one for one in registry.models if one.name == name), None)
+    base, objective = (entry.base, entry.objective) if entry else (base, objective)
+    named = {name_in_files(f"{base}-{task.slug}") for task in TASKS.values() if base and task.label == objective}
+    place, family = next(
+        ((place, one.base) for place, one in enumerate(registry.families) if name in (one.base, *(member.model for member in one.members))),
+        (len(registry.families), base or name),
+    )
+    if entry is None and base:
+        place = next((place for place, one in enumerate(registry.families) if one.base == base), place)
+    return KnownModel(
+        name, base, objective, family, place, listed=entry is not None or name in named, shipped=entry is not None and entry.shipped,
+        colour=entry.colour if entry else "",
+    )  # fmt: skip
+
+
+def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
+    """Full name -> short name, different for any two models.
+
+    A listed fine-tuned model is called by its objective, with its base where fine-tuned models of several families are among these.
+    A listed base keeps its name. All others keep theirs too, cut in the middle where it is long.
+
+    Args:
+        models: *all* models of the store, not only those shown, so that a filter never renames one.
+    """
+    known = {model.name: model for model in models}
+    several = len({model.family for model in known.values() if _by_objective(model)}) > 1
+    wanted = {name: _candidates(model, several) for name, model in known.items()}
+    chosen = dict.fromkeys(known, 0)
+    while clashing := [name for name in _alike(wanted, chosen) if chosen[name] + 1 < len(wanted[name])]:
+        for name in clashing:
+            chosen[name] += 1
+    return {name: wanted[name][place] for name, place in chosen.items()}
+
+
+def _by_objective(model: KnownModel) -> bool:
+    return model.listed and model.tuned and bool(model.objective)
+
+
+def _candidates(model: KnownModel, several: bool) -> Sequence[str]:
+    """Names for a model, the shortest first; the last is its own, which no other model has."""
+    if _by_objective(model):
+        with_base = f"{shortened(model.base, LENGTHS[0])} · {model.objective}"
+        return (with_base, model.name) if several else (model.objective, with_base, model.name)
+    return (model.name,) if model.listed else (*(shortened(model.name, length) for length in LENGTHS), model.name)
+
+
+def _alike(wanted: dict[str, Sequence[str]], chosen: dict[str, int]) -> list[str]:
+    """The models whose chosen name another one has too; capitals make no difference."""
+    found: dict[str, list[str]] = {}
+    for name, place in chosen.items():
+        found.setdefault(wanted[name][place].casefold(), []).append(name)
+    return [name for names in found.values() if len(names) > 1 for name in names]
+
+
+def shortened(name: str, length: int) -> str:
+    """At most ``length`` characters, cut in the middle; the number of a checkpoint is kept whole."""
+    if len(name) <= length:
+        return name
+    checkpoint = re.search(r"/checkpoint-\d+$", name)
+    tail = max((length - 1) // 2, len(checkpoint.group()) if checkpoint else 0)
+    head = max(length - 1 - tail, 1)
+    return f"{name[:head]}…{name[-tail:]}"

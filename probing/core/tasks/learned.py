@@ -1,0 +1,139 @@
+"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is.
+
+A model that was trained and did not learn has been changed by its training all the same, so what it forgot says nothing of its
+objective. The verdict is a low bar: it says that the objective left a trace, not that the model is any good at it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from probing.core.stats.intervals import wilson_mean
+from probing.core.tasks.objectives import CONTROL, TASKS, Kind
+
+Verdict = Literal["learned", "not learned", "cannot tell", "no score stored", "control"]
+
+#: What a score is set beside, by the names that are stored. BM25 is another system and no baseline: it never decides.
+NO_ENTITY, RANDOM_SPAN, NO_ANSWER, RANDOM_ORDER = "O for every word", "random span", "never an answer", "random order"
+BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before fine-tuning"
+#: A gain over the baseline that could at most be this is no learning.
+NEGLIGIBLE = 0.05
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How tasks of a kind are judged.
+
+    Attributes:
+        metric: whose score decides.
+        baselines: what it has to beat: the highest of those that are stored. Others are comparisons.
+        units: the metric whose items are independent, where those of ``metric`` are not; ``""``: its own.
+    """
+
+    metric: str
+    baselines: tuple[str, ...]
+    units: str = ""
+
+
+#: Entity F1 cannot fall below its baseline of 0, so the words decide; words of one sentence hang together, so sentences are counted.
+#: The control is trained further on its base's own text: there is nothing to learn.
+RULES: Mapping[Kind, Rule] = MappingProxyType(
+    {
+        "tags": Rule("words tagged right", (NO_ENTITY,), units="entity F1"),
+        "spans": Rule("F1", (RANDOM_SPAN, NO_ANSWER)),
+        "ranking": Rule("nDCG@10", (RANDOM_ORDER,)),
+        "blocks": Rule("masked accuracy", (BEFORE, COMMONEST_TOKEN)),
+        "texts": Rule("masked accuracy", (BEFORE, COMMONEST_TOKEN)),
+    }
+)
+_KINDS = {task.label: task.kind for task in TASKS.values()}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A stored score of a metric beside one other value, which may be missing; ``n`` items were scored."""
+
+    metric: str
+    value: float
+    n: int
+    beside: float | None
+    name: str
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """A score with its interval and what it is set beside, shares in [0, 1].
+
+    Attributes:
+        metric, value, n: as stored.
+        low, high: 95 % interval of ``value``.
+        baseline, baseline_name: what has to be beaten; None and ``""`` where none is stored.
+        other, other_name: a weaker baseline or a comparison; None and ``""`` where none is stored.
+        decides: whether the verdict on the model rests on this score.
+        verdict: on this score.
+    """
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    n: int
+    baseline: float | None
+    baseline_name: str
+    other: float | None
+    other_name: str
+    decides: bool
+    verdict: Verdict
+
+
+def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
+    """Every stored score of a model, that which decides first; no stored scores give none.
+
+    Args:
+        objective: as results call it; of one that is not in ``TASKS`` no score decides for "learned".
+        stored: the model's scores.
+    """
+    rule = RULES[_KINDS[objective]] if objective in _KINDS else None
+    names = list(dict.fromkeys(one.metric for one in stored))
+    decisive = rule.metric if rule and rule.metric in names else ""
+    items = {one.metric: one.n for one in stored}
+    found = [
+        _judged([one for one in stored if one.metric == name], objective, rule, _units(name, rule, items), name == decisive)
+        for name in names
+    ]
+    return sorted(found, key=lambda one: not one.decides)
+
+
+def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
+    """The verdict on a model with these scores."""
+    if objective == CONTROL:
+        return "control"
+    decisive = [one.verdict for one in scores if one.decides]
+    return decisive[0] if decisive else "cannot tell" if scores else "no score stored"
+
+
+def judged(low: float, high: float, baseline: float | None) -> Verdict:
+    """Learned where the whole interval lies above the baseline; not learned where a gain would be negligible at most; else it is open."""
+    if baseline is None:
+        return "cannot tell"
+    return "learned" if low > baseline else "not learned" if high <= baseline + NEGLIGIBLE else "cannot tell"
+
+
+def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:
+    """How many independent items a metric is over."""
+    return items.get(rule.units, items[metric]) if rule and metric == rule.metric else items[metric]
+
+
+def _judged(rows: Sequence[Beside], objective: str, rule: Rule | None, units: int, decides: bool) -> TaskScore:
+    value = rows[0].value
+    low, high = wilson_mean(value, units) if units else (0.0, 1.0)
+    there = [(one.beside, one.name) for one in rows if one.beside is not None]
+    baselines = sorted(((worth, name) for worth, name in there if rule and name in rule.baselines), reverse=True)
+    others = sorted((one for one in there if one not in baselines[:1]), reverse=True)
+    baseline, baseline_name = baselines[0] if baselines else (None, "")
+    other, other_name = others[0] if others else (None, "")
+    verdict: Verdict = "control" if objective == CONTROL else judged(low, high, baseline)
+    return TaskScore(
+        rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides, verdict
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Names at the right ends of lines, where a reader looks for them: beside each other's way, never over each other."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from probing.figures import theme
+
+#: More names than this do not fit beside a figure.
+MOST = 10
+#: Characters a line of a name may have, so that a telephone keeps room for the curve.
+_WIDEST = 17
+_LINE, _GAP, _CHARACTER, _AWAY, _SIZE = 13.5, 2, 6.3, 14, 11
+#: What ``theme.stamped`` and the axis title take below a figure, less what it adds to the height.
+_BELOW = 80
+#: Luminance that has the same contrast to the light page (white) as to the dark one (#11161C).
+_MIDDLE = 0.195
+
+
+@dataclass(frozen=True)
+class EndLabel:
+    """The name of a line.
+
+    Attributes:
+        x, y: where the line ends, in the units of its axes.
+        text: the name, plain text.
+        colour: of the line.
+        strong: whether it names a measured line; baselines are lighter.
+        row: the panel.
+    """
+
+    x: float
+    y: float
+    text: str
+    colour: str = theme.NEUTRAL
+    strong: bool = True
+    row: int = 1
+
+    @property
+    def lines(self) -> list[str]:
+        """The name on lines that fit a telephone."""
+        # A dot that parts two names stays with the first.
+        return textwrap.wrap(self.text.replace(" · ", "\u00a0· "), _WIDEST) or [""]
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Centres as near as can be to those wanted, so that nothing overlaps; their order stays.
+
+    Neighbours that would overlap are moved by equal parts (isotonic regression by pooling); then all are kept within the ends.
+
+    Args:
+        wanted: centre of each label, in pixels.
+        heights: height of each.
+        low, high: between which they stand. Where they need more room than that they go beyond ``high``.
+    """
+    if not wanted:
+        return []
+    order = np.argsort(wanted, kind="stable")
+    tall = np.asarray(heights, dtype=float)[order]
+    # Distance of each centre from the first where all stand as close as they may.
+    offsets = np.concatenate([[0.0], np.cumsum((tall[1:] + tall[:-1]) / 2)])
+    pools: list[list[float]] = []
+    for place in np.asarray(wanted, dtype=float)[order] - offsets:
+        pools.append([place, 1])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (first, n), (second, m) = pools[-2:]
+            pools[-2:] = [[(first * n + second * m) / (n + m), n + m]]
+    places = np.concatenate([np.full(int(n), place) for place, n in pools])
+    places = np.maximum(np.minimum(places, high - tall[-1] / 2 - offsets[-1]), low + tall[0] / 2) + offsets
+    found = np.empty(len(places))
+    found[order] = places
+    return [float(place) for place in found]
+
+
+def readable(colour: str) -> str:
+    """A colour's hue, as light as can be read on the light page and on the dark one."""
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    if luminance > _MIDDLE:
+        linear = [part * _MIDDLE / luminance for part in linear]
+    else:
+        linear = [part + (1 - part) * (_MIDDLE - luminance) / (1 - luminance) for part in linear]
+    shown = [12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055 for part in linear]
+    return "#" + "".join(f"{round(part * 255):02X}" for part in shown)
+
+
+def room(labels: Sequence[EndLabel]) -> float:
+    """Pixels that the names need to the right of the axes."""
+    return max((_AWAY + _CHARACTER * max(map(len, one.lines)) + 4 for one in labels), default=8)
+
+
+def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tuple[float, float]], top: int = 20) -> go.Figure:
+    """Writes names at the ends of lines, in place, with a thin line to those that had to move.
+
+    Args:
+        figure: with its height and its axes' domains.
+        labels: the names.
+        ranges: what the vertical axis of each panel shows; it is set to that, so that the places are known.
+        top: the margin above.
+    """
+    figure.update_layout(margin_r=room(labels), margin_t=top)
+    whole = figure.layout.height - _BELOW - top
+    for row, (low, high) in enumerate(ranges, start=1):
+        axis = next(iter(figure.select_yaxes(row=row, col=1))) if len(ranges) > 1 else figure.layout.yaxis
+        axis.range = (low, high)
+        start, end = axis.domain or (0, 1)
+        scale = whole * (end - start) / (high - low)
+        # Lines that end at different layers have their names side by side.
+        for x in dict.fromkeys(one.x for one in labels if one.row == row):
+            mine = [one for one in labels if one.row == row and one.x == x]
+            wanted = [(one.y - low) * scale for one in mine]
+            places = spread(wanted, [_LINE * len(one.lines) + _GAP for one in mine], 0, (high - low) * scale)
+            for one, was, place in zip(mine, wanted, places, strict=True):
+                _annotate(figure, one, was - place, axis.plotly_name.removeprefix("yaxis"))
+    return figure
+
+
+def _annotate(figure: go.Figure, one: EndLabel, down: float, axis: str) -> None:
+    text = "<br>".join(theme.plain(line) for line in one.lines)
+    figure.add_annotation(
+        name="end label", x=one.x, y=one.y, xref=f"x{axis}", yref=f"y{axis}", ax=_AWAY, ay=down, xanchor="left", yanchor="middle",
+        align="left", text=f"<b>{text}</b>" if one.strong else text, font={"size": _SIZE, "color": readable(one.colour)},
+        showarrow=True, arrowhead=0, arrowwidth=1, arrowcolor=theme.faint(one.colour, 0.6), standoff=5, borderpad=0,
+    )  # fmt: skip

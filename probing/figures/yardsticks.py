@@ -1,0 +1,110 @@
+"""What a share of known facts is compared with: the majority answer, the swapped subject and chance."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+from probing.figures.end_labels import EndLabel
+
+MAJORITY, SWAPPED, CHANCE = "majority answer", "swapped subject", "chance"
+#: What a figure shows -> what 0 means there; empty for the values themselves.
+MODES = {"value": "", "majority": MAJORITY, "swapped": SWAPPED}
+#: Column -> (name, dash) of what is one number a set of facts, whatever the model.
+_LEVELS = {"majority": (MAJORITY, "dash"), "chance": (CHANCE, "dashdot")}
+
+
+def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
+    """The points with what lies above a yardstick in place of the value.
+
+    Args:
+        points: ``value, low, high`` and, but for the mode ``value``, ``above_MODE`` with ``_low`` and ``_high``.
+        mode: a key of ``MODES``.
+
+    Returns:
+        The same for ``value``. Else ``value, low, high`` are the difference, ``zero`` says what 0 means, no other yardstick is left, and
+        ``n`` counts the facts that have a swapped subject where that is taken off.
+    """
+    if mode == "value":
+        return points
+    column = f"above_{mode}"
+    moved = {name: points[f"{column}{end}"] for name, end in (("value", ""), ("low", "_low"), ("high", "_high"))}
+    emptied = {name: float("nan") for name in ("majority", "swapped", "chance") if name in points}
+    n = {"n": points["swapped_n"].fillna(0)} if mode == "swapped" else {}
+    return points.assign(**moved, **emptied, **n, zero=MODES[mode])
+
+
+def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
+    """``above`` for two models side by side, the columns of ``reports.knowledge.pair_yardsticks``.
+
+    Above the majority answer their difference stays as it is; above the swapped subject it is how much more one gains from the subject.
+    """
+    if mode == "value":
+        return points
+    base = {name: points[f"base_above_{mode}{end}"] for name, end in (("base_value", ""), ("base_low", "_low"), ("base_high", "_high"))}
+    gain = {"difference": "more", "difference_low": "more_low", "difference_high": "more_high"}
+    more = {name: points[column] for name, column in gain.items()} | {"p_value": float("nan")} if mode == "swapped" else {}
+    counted = {"base_n": points["base_swapped_n"].fillna(0)} if mode == "swapped" else {}
+    return above(points, mode).assign(**base, **more, **counted, base_swapped=float("nan"))
+
+
+def zero_of(points: pd.DataFrame) -> str:
+    """What 0 means in a figure of differences; ``""`` where values are drawn."""
+    return str(points["zero"].iloc[0]) if "zero" in points and len(points) else ""
+
+
+def add_levels(figure: go.Figure, points: pd.DataFrame, *, by: dict[str, str], scale: int = 100, row: int | None = None) -> list[EndLabel]:
+    """One neutral line for every level of the majority answer, and of chance, however many runs share it.
+
+    Args:
+        figure: gets the lines, in place.
+        points: ``layer`` and ``majority`` or ``chance``, or none of them; a line of the figure each has a ``line`` of its own.
+        by: line -> how it is called, where levels differ by line.
+        scale: what shares are multiplied with.
+        row: the panel; None where there are none.
+
+    Returns:
+        The lines' names, to be written at their ends.
+    """
+    labels, last = [], float(points["layer"].max())
+    for column, (name, dash) in _LEVELS.items():
+        if column not in points or points[column].isna().all():
+            continue
+        firsts = points.dropna(subset=[column]).drop_duplicates("line")
+        levels = firsts.assign(level=firsts[column].round(9)).groupby("level", sort=False)["line"].agg(list)
+        for level, lines in levels.items():
+            whose = list(dict.fromkeys(by[line] for line in lines if line in by))
+            everyone = len(lines) == points["line"].nunique()
+            words = name if everyone or not whose else f"{name}, {', '.join(whose)}"
+            _level(figure, last, float(level) * scale, words, dash, row)  # type: ignore[arg-type]
+            labels.append(EndLabel(last, float(level) * scale, theme.shorten(words, 60), strong=False, row=row or 1))  # type: ignore[arg-type]
+    return labels
+
+
+def add_zero(figure: go.Figure, points: pd.DataFrame, *, row: int | None = None) -> list[EndLabel]:
+    """The line that differences are measured from, with its name; nothing where values are drawn."""
+    name = zero_of(points)
+    if not name:
+        return []
+    last = float(points["layer"].max())
+    _level(figure, last, 0.0, name, "dash" if name == MAJORITY else "dot", row)
+    return [EndLabel(last, 0.0, name, strong=False, row=row or 1)]
+
+
+def _level(figure: go.Figure, last: float, level: float, name: str, dash: str, row: int | None) -> None:
+    where = {"row": row, "col": 1} if row else {}
+    shown = theme.plain(name)
+    figure.add_scatter(
+        x=[-0.5, last], y=[level, level], mode="lines", line={"dash": dash, "color": theme.NEUTRAL, "width": 1.6}, name=shown,
+        showlegend=False, hovertemplate=f"{shown}: %{{y:.1f}}<extra></extra>", **where,
+    )  # fmt: skip
+
+
+def extent(points: pd.DataFrame, columns: tuple[str, ...], scale: float) -> tuple[float, float]:
+    """What the vertical axis shows: from 0 for values, beyond both ends for differences."""
+    there = points[[column for column in columns if column in points]].astype("float64") * scale
+    low, high = float(there.min().min()), float(there.max().max())
+    if not zero_of(points):
+        return 0.0, max(high, scale / 100) * 1.05
+    low, high = min(low, 0.0), max(high, 0.0)
+    edge = max(high - low, scale / 100) * 0.06
+    return low - edge, high + edge

@@ -1,0 +1,132 @@
+"""The shape of a curve over layers with its interval: does it rise, is it an exponential, does it go as another one goes?
+
+A curve is the mean over relations (macro). It is drawn again as its band in figures is, from every relation's right answers at every
+layer; the relations are fixed. Layers are drawn apart from each other, though they answer the same facts, so that the intervals are
+rather too wide than too narrow.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from probing.core.stats.intervals import CONFIDENCE, RelationCounts, macro_draws
+from probing.reports.bootstrap import together
+from probing.reports.reproduction.decisions import Interval
+
+DRAWS = 1000
+#: The search for an exponential's rate looks at so many rates at once, and then at the neighbours of the best one.
+_RATES = 61
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mean curve.
+
+    Attributes:
+        layers: (layers,) their numbers.
+        values: (layers,) macro shares.
+        drawn: (draws, layers) the same drawn again.
+    """
+
+    layers: NDArray
+    values: NDArray
+    drawn: NDArray
+
+    def since(self, layer: int) -> "Curve":
+        """From that layer on."""
+        kept = self.layers >= layer
+        return Curve(self.layers[kept], self.values[kept], self.drawn[:, kept])
+
+
+def curves_of(counts: pd.DataFrame) -> list[tuple[str, int, Curve]]:
+    """(objective, k, curve) of every model and rank.
+
+    Args:
+        counts: ``objective, relation, layer, k, n, hits``.
+    """
+    groups = dict(iter(counts[counts["n"] > 0].groupby(["objective", "k", "layer"], sort=False)))
+    drawn = together(lambda one: _drawn(*one), groups.items())
+    found = []
+    for objective, k in dict.fromkeys(key[:2] for key in groups):
+        mine = sorted((key[2], *point) for key, point in zip(groups, drawn, strict=True) if key[:2] == (objective, k))
+        layers, values, draws = zip(*mine, strict=True)
+        found.append((objective, int(k), Curve(np.array(layers), np.array(values), np.stack(draws, axis=1))))
+    return found
+
+
+def _drawn(key: tuple[str, int, int], rows: pd.DataFrame) -> tuple[float, NDArray]:
+    columns = (rows[name].tolist() for name in ("relation", "n", "hits"))
+    counts = [RelationCounts(relation, int(n), int(hits)) for relation, n, hits in zip(*columns, strict=True)]
+    return float((rows["hits"] / rows["n"]).mean()), macro_draws(counts, [int(key[1]), int(key[2])], DRAWS)
+
+
+def interval(value: NDArray, drawn: NDArray) -> Interval | None:
+    """A value with the 95 % of its draws in the middle, which reach at least to the value; None where it is not defined.
+
+    Args:
+        value: (1,) what it is.
+        drawn: (draws,) what it is in each draw; draws in which it is not defined are left out.
+    """
+    known, own = drawn[np.isfinite(drawn)], float(value[0])
+    if not np.isfinite(own) or not len(known):
+        return None
+    low, high = np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(own, min(float(low), own), max(float(high), own))
+
+
+def smallest_rise(curves: NDArray) -> NDArray:
+    """(curves, layers) -> (curves,): the smallest step from a layer to the next."""
+    return np.diff(curves, axis=1).min(axis=1)
+
+
+def misses(curves: NDArray) -> tuple[NDArray, NDArray]:
+    """How far curves lie from the line and from the exponential that are nearest to them: root mean squares of residuals.
+
+    Both are fitted to the values themselves, by least squares and with two parameters: a fit to logarithms has other residuals.
+
+    Args:
+        curves: (curves, layers).
+
+    Returns:
+        (curves,) of the line, and (curves,) of the exponential.
+    """
+    layers = np.arange(curves.shape[1]) - (curves.shape[1] - 1) / 2
+    squares = (curves**2).sum(axis=1)
+    mean, slope = curves.mean(axis=1), curves @ layers / (layers**2).sum()
+    on_line = squares - curves.shape[1] * mean**2 - slope**2 * (layers**2).sum()
+    best, step = np.zeros(len(curves)), 5.0
+    for _ in range(5):
+        rates = best[:, None] + np.linspace(-step, step, _RATES)
+        shapes = np.exp(rates[..., None] * layers)
+        # The factor that is best for a rate leaves this much of the squares.
+        left = squares[:, None] - np.einsum("cl,crl->cr", curves, shapes) ** 2 / (shapes**2).sum(axis=2)
+        nearest = left.argmin(axis=1)
+        best, step = np.take_along_axis(rates, nearest[:, None], 1)[:, 0], 4 * step / _RATES
+    on_exponential = left.min(axis=1)
+    return tuple(np.sqrt(np.maximum(one, 0) / curves.shape[1]) for one in (on_line, on_exponential))  # type: ignore[return-value]
+
+
+def bend(curves: NDArray) -> NDArray:
+    """(curves, layers) -> (curves,): by how much the exponential is nearer than the line."""
+    line, exponential = misses(curves)
+    return line - exponential
+
+
+def similarity(first: Curve, second: Curve) -> Interval | None:
+    """Spearman's correlation of two curves over layers 1..L; None where one is flat or they have other layers."""
+    first, second = first.since(1), second.since(1)
+    if not np.array_equal(first.layers, second.layers):
+        return None
+    return interval(correlations(first.values[None], second.values[None]), correlations(first.drawn, second.drawn))
+
+
+def correlations(first: NDArray, second: NDArray) -> NDArray:
+    """(rows, values) twice -> (rows,): Spearman's correlation of each row; NaN where one is flat or has fewer than three values."""
+    one, other = (stats.rankdata(values, axis=1) for values in (first, second))
+    one, other = (ranks - ranks.mean(axis=1, keepdims=True) for ranks in (one, other))
+    spread = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
+    defined = (spread > 0) & (one.shape[1] >= 3)
+    return np.where(defined, (one * other).sum(axis=1) / np.where(defined, spread, 1), np.nan)

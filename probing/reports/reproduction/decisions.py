@@ -1,0 +1,67 @@
+"""Yes, no or "cannot tell": a criterion on a number that is known as an interval, and several such criteria together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
+VERDICTS = (HOLDS, FAILS, UNSURE, UNTESTED)
+#: True or False where the criterion has one answer in the whole interval, None where the ends disagree.
+Answer = bool | None
+#: Sums of floats end a hair beside the limits.
+_HAIR = 1e-9
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with its lower and upper end."""
+
+    value: float
+    low: float
+    high: float
+
+
+def at_most(number: Interval, limit: float) -> Answer:
+    """Is it ``limit`` or less?"""
+    return True if number.high <= limit + _HAIR else False if number.low > limit + _HAIR else None
+
+
+def at_least(number: Interval, limit: float) -> Answer:
+    """Is it ``limit`` or more?"""
+    return True if number.low >= limit - _HAIR else False if number.high < limit - _HAIR else None
+
+
+def less(number: Interval, limit: float) -> Answer:
+    """Is it less than ``limit``?"""
+    return opposite(at_least(number, limit))
+
+
+def more(number: Interval, limit: float) -> Answer:
+    """Is it more than ``limit``?"""
+    return opposite(at_most(number, limit))
+
+
+def between(number: Interval, low: float, high: float) -> Answer:
+    """Is it ``low`` to ``high``?"""
+    return every([at_least(number, low), at_most(number, high)])
+
+
+def opposite(answer: Answer) -> Answer:
+    """The answer to the opposite question."""
+    return None if answer is None else not answer
+
+
+def every(answers: Iterable[Answer]) -> Answer:
+    """True if all are, False if one is not."""
+    known = list(answers)
+    return False if False in known else None if None in known else True
+
+
+def some(answers: Iterable[Answer]) -> Answer:
+    """True if one is, False if none is."""
+    known = list(answers)
+    return True if True in known else None if None in known else False
+
+
+def verdict(answer: Answer) -> str:
+    """What a rule says whose criterion has this answer."""
+    return {True: HOLDS, False: FAILS, None: UNSURE}[answer]

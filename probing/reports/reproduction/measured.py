@@ -1,0 +1,132 @@
+"""The numbers of one family with their intervals, as claims are judged on them."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from probing.core.metrics import RANKS
+from probing.core.stats.intervals import wilson
+from probing.core.stats.paired import PairedCounts, newcombe, paired_difference
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.knowledge.paired import macro_paired_by_layer
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.reproduction.evidence import BASE, COMPARABLE
+from probing.store import run_queries
+from probing.store.database import Database
+
+#: Pairs of objectives whose last layers a claim compares on the paper's probe sets; each other model's is compared with ranking's on T-REx.
+_LAST = (("MLM-MSMARCO", "MLM-SQuAD"), ("QA-SQuAD-2", "QA-SQuAD-1"), ("MLM-SQuAD", "QA-SQuAD-2"))
+#: Pairs whose curves a claim compares on the paper's probe sets; each model's is compared with the base's on T-REx.
+_CURVES = (("RANK-MSMARCO", "MLM-MSMARCO"),)
+_ENDS = ("value", "low", "high")
+DIFFERENCE_COLUMNS = ("first", "second", "probe_set", "measure", *_ENDS)
+BY_LAYER_COLUMNS = ("first", "second", "probe_set", "layer", *_ENDS)
+CURVE_COLUMNS = ("objective", "relation", "layer", "k", "n", "hits")
+SHARE_COLUMNS = ("measure", "count", "relations", *_ENDS)
+
+
+def relation_curves(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """Right answers by T-REx relation and layer: ``CURVE_COLUMNS``.
+
+    Args:
+        db: the database.
+        runs: rows of ``runs`` with ``objective``.
+    """
+    objectives = runs[runs["probe_set"] == "trex"].set_index("run_id")["objective"]
+    counted = run_queries.aggregate(db, list(objectives.index))
+    counted = counted.assign(objective=counted["run_id"].map(objectives))
+    found = [counted.assign(k=k, hits=counted[f"hits_{k}"])[list(CURVE_COLUMNS)] for k in RANKS]
+    return pd.concat(found, ignore_index=True)
+
+
+def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
+    """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, of the facts that some layer knows."""
+    ends = [_inner_ends(row) for row in total.itertuples()]
+    return total.assign(**{f"intermediate_{end}": pd.Series([one[place] for one in ends], total.index, "float64")
+                           for place, end in enumerate(("low", "high"))})  # fmt: skip
+
+
+def _inner_ends(row) -> tuple[float | None, float | None]:
+    if row.average != "micro" or pd.isna(row.intermediate_share):
+        return None, None
+    known, last = (round(float(share) * int(row.n)) for share in (row.total, row.last_layer))
+    return wilson(known - last, known)
+
+
+def shares_of_relations(relations: pd.DataFrame) -> pd.DataFrame:
+    """The shares of a model's T-REx relations that double, or are best inside, with Wilson's intervals: ``SHARE_COLUMNS``."""
+    n, rows = len(relations), []
+    for measure in ("doubling", "authors") if n else ():
+        count = int(relations[measure].astype(bool).sum())
+        rows.append((measure, count, n, count / n, *wilson(count, n)))
+    return pd.DataFrame(rows, columns=list(SHARE_COLUMNS))
+
+
+def differences(db: Database, runs: pd.DataFrame, total: pd.DataFrame, forgotten: pd.DataFrame) -> pd.DataFrame:
+    """What claims compare two models by, the last layer, the total and the forgotten relations: ``DIFFERENCE_COLUMNS``.
+
+    Args:
+        db: the database.
+        runs, total, forgotten: rows of the reports with ``objective``.
+    """
+    others = [one for one in dict.fromkeys(runs["objective"]) if one not in (BASE, CONTROL, "RANK-MSMARCO")]
+    ranking = [("RANK-MSMARCO", one) for one in others]
+    pairs = [(*pair, name) for pair in _LAST for name in COMPARABLE] + [(*pair, "trex") for pair in ranking]
+    rows = [
+        *_last_layers(db, _run_pairs(runs, pairs)),
+        *_forgotten([*_LAST, *ranking], forgotten),
+        *_totals([("MLM-SQuAD", BASE, name) for name in ("squad", "questions")], total),
+    ]
+    return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS))
+
+
+def differences_by_layer(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """What claims compare two models' macro P@1 by, layer by layer: ``BY_LAYER_COLUMNS``. Models of other depths are not compared."""
+    tuned = [one for one in dict.fromkeys(runs["objective"]) if one not in (BASE, CONTROL)]
+    wanted = [(one, BASE, "trex") for one in tuned] + [(*pair, name) for pair in _CURVES for name in COMPARABLE]
+    depths = runs.set_index("run_id")["layers"]
+    found = [
+        macro_paired_by_layer(db, second_run, first_run, 1)
+        .set_axis(["layer", "n", "relations", *_ENDS], axis=1)
+        .assign(first=first, second=second, probe_set=name)
+        for (first, second, name), (first_run, second_run) in _run_pairs(runs, wanted).items()
+        if depths[first_run] == depths[second_run]
+    ]
+    return pd.concat(found, ignore_index=True)[list(BY_LAYER_COLUMNS)] if found else pd.DataFrame(columns=list(BY_LAYER_COLUMNS))
+
+
+def _run_pairs(runs: pd.DataFrame, wanted: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """(first objective, second, probe set) -> their runs' ids, where both are there."""
+    ids = {(row.objective, row.probe_set): row.run_id for row in runs.itertuples()}
+    both = {(first, second, name): (ids.get((first, name)), ids.get((second, name))) for first, second, name in wanted}
+    return {key: pair for key, pair in both.items() if None not in pair}  # type: ignore[misc]
+
+
+def _last_layers(db: Database, pairs: dict[tuple[str, str, str], tuple[str, str]]) -> list[tuple]:
+    found = transitions(db, [(second, first) for first, second in pairs.values()], ks=(1,)).set_index(["run_id", "base_run_id"])
+    rows = [(key, found.loc[pair]) for key, pair in pairs.items() if pair in found.index]
+    return [(*key, "last_layer", row["difference"], row["low"], row["high"]) for key, row in rows if row["n"]]
+
+
+def _forgotten(pairs: Iterable[tuple[str, str]], forgotten: pd.DataFrame) -> list[tuple]:
+    """Over the same relations: both forget a relation, one of them, or none."""
+    mine = forgotten[forgotten["k"].eq(1) & forgotten["definition"].eq("authors")].set_index("objective")
+    rows = []
+    for first, second in pairs:
+        if first in mine.index and second in mine.index and mine.at[first, "relations"] == mine.at[second, "relations"]:
+            one, other = (set(mine.at[name, "names"]) for name in (first, second))
+            both = len(one & other)
+            neither = int(mine.at[first, "relations"]) - len(one | other)
+            got = paired_difference(PairedCounts(both, len(one) - both, len(other) - both, neither))
+            rows.append((first, second, "trex", "forgotten", got.value, got.low, got.high))
+    return rows
+
+
+def _totals(pairs: Iterable[tuple[str, str, str]], total: pd.DataFrame) -> list[tuple]:
+    mine = total[total["k"].eq(1) & total["average"].eq("micro") & total["total"].notna()].set_index(["objective", "probe_set"])
+    columns = ["total", "total_low", "total_high"]
+    return [
+        (first, second, name, "total", *newcombe(*(tuple(map(float, mine.loc[(one, name), columns])) for one in (first, second))))  # type: ignore[arg-type]
+        for first, second, name in pairs
+        if (first, name) in mine.index and (second, name) in mine.index
+    ]

@@ -1,0 +1,66 @@
+"""How the stored models are called and coloured, the same on every page."""
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from probing.core.errors import RegistryError
+from probing.core.naming.model_names import KnownModel, known_model, short_names
+from probing.core.registry import REGISTRY, Registry, read_registry
+from probing.figures.theme import model_colours
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Attributes:
+    names: full name -> short name.
+    colours: full name -> colour, in the order of menus and figures.
+    shipped: the demonstration models among them.
+    """
+
+    names: dict[str, str]
+    colours: dict[str, str]
+    shipped: frozenset[str]
+
+
+def looks_of(runs: pd.DataFrame) -> Looks:
+    """The looks of all models of the runs.
+
+    Args:
+        runs: column ``model``, and ``base`` and ``objective`` where they are known.
+    """
+    if runs.empty:
+        return _looks((), _registry())
+    models = runs.reindex(columns=["model", "base", "objective"]).fillna("").astype(str).sort_values(["model", "base", "objective"])
+    # Of several descriptions of one model the last says most.
+    described = models.drop_duplicates("model", keep="last")
+    return _looks(tuple(described.itertuples(index=False, name=None)), _registry())
+
+
+def usual_colour(name: str) -> str:
+    """The colour of a registered model that stands alone, such as one that is asked live; empty for others."""
+    known = known_model(_registry(), name)
+    return model_colours([known])[name] if known.listed else ""
+
+
+@lru_cache(maxsize=16)
+def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
+    known: list[KnownModel] = [known_model(registry, *model) for model in models]
+    return Looks(short_names(known), model_colours(known), frozenset(one.name for one in known if one.shipped))
+
+
+def _registry() -> Registry:
+    """The registry; an empty one where it cannot be read, for results are shown without it too."""
+    path = os.environ.get("PROBING_REGISTRY") or str(REGISTRY)
+    try:
+        return _read(path, Path(path).stat().st_mtime_ns)
+    except (OSError, RegistryError):
+        return Registry(models=(), data=())
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, changed: int) -> Registry:
+    return read_registry()

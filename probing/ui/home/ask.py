@@ -1,0 +1,162 @@
+"""The first thing on Home: one input line, three examples, and what every layer says."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import HeadError, ProbingError
+from probing.core.facts.fact import MASK
+from probing.core.questions import Question
+from probing.figures.tokens.token_grid import token_grid
+from probing.ui.frame import live_models, navigation, selection
+from probing.ui.frame.page import View
+from probing.ui.home import examples
+from probing.ui.home.selection import HomeSelection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, escape, filled
+
+if TYPE_CHECKING:
+    from probing.models.knowledge.ask import Answer
+
+#: Tokens a layer: as many as stored runs keep, so that a stored and a live grid look alike.
+_TOP = 3
+_FIELD, _PILLS, _EMPTY = "home.sentence", "home.examples", "home.empty"
+_READING = Markdown("One row per layer, the last on top; left is the word that the layer gives first.")
+
+
+def draw(view: View) -> None:
+    """The input line, the examples, and the grid of what is chosen."""
+    runs = examples.base_runs(view)
+    offered = examples.stored_examples(view, runs)
+    own = selection.of(HomeSelection)
+    shown = offered[min(own.example, len(offered)) - 1] if offered else None
+    _line(own.sentence or (shown["prompt"] if shown else ""))
+    if offered:
+        _pills(offered, own)
+    if st.session_state.pop(_EMPTY, False):
+        st.info(filled("Type a sentence with a gap, written {mask}, and press Ask.", mask=MASK), icon=":material/edit:")
+    if own.sentence:
+        _live(view, own.sentence, str(runs["model"].iloc[0]), str(runs["head"].iloc[0]))
+    elif shown:
+        _stored(view, shown)
+
+
+def _line(shown: str) -> None:
+    """The text field and its button; Enter does the same."""
+    st.session_state[_FIELD] = shown
+    with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        label = filled("A sentence with a gap, written {mask}", mask=MASK)
+        st.text_input(
+            label, key=_FIELD, max_chars=selection.MAX_TEXT, label_visibility="collapsed", placeholder="The capital of France is [MASK].",
+            width="stretch",
+        )  # fmt: skip
+        st.form_submit_button("Ask", type="primary", on_click=_asked)
+
+
+def _asked() -> None:
+    sentence = st.session_state[_FIELD].strip()
+    st.session_state[_EMPTY] = not sentence
+    selection.update(sentence=sentence)
+
+
+def _pills(offered: list[dict[str, Any]], own: HomeSelection) -> None:
+    numbers = list(range(1, len(offered) + 1))
+    st.session_state[_PILLS] = None if own.sentence else min(own.example, len(offered))
+    st.pills(
+        "Examples, answered beforehand", numbers, key=_PILLS, on_change=_taken, format_func=lambda n: escape(offered[n - 1]["prompt"]),
+        label_visibility="collapsed",
+    )  # fmt: skip
+
+
+def _taken() -> None:
+    # A pill that is pressed a second time gives None: the example stays.
+    selection.update(example=st.session_state[_PILLS] or selection.of(HomeSelection).example, sentence="")
+
+
+def _stored(view: View, example: dict[str, Any]) -> None:
+    """The stored grid of an example and what it says; no model is loaded."""
+    rows = examples.predictions(view, example)
+    run = view.runs[view.runs["run_id"] == example["run_id"]].iloc[0]
+    tokens = pd.DataFrame(
+        [
+            (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
+            for row in rows.itertuples()
+            for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
+            if place <= _TOP
+        ],
+        columns=["layer", "place", "token", "probability", "framed"],
+    )
+    words = examples.line(example, rows, examples.guess(view, example))
+    _grid(
+        view, tokens, view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
+        caption=filled("{words} {reading}", words=words, reading=_READING), alt=f"Best words of every layer for: {example['prompt']}",
+    )  # fmt: skip
+
+
+def _grid(view: View, tokens: pd.DataFrame, stamp: Stamp, *, caption: Markdown, alt: str) -> None:
+    columns = min(_TOP, int(tokens["place"].max())) if len(tokens) else 1
+    blocks.figure(
+        drawing(token_grid, tokens, columns=columns, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=stamp,
+        name="home-tokens", caption=caption, alt=alt,
+    )  # fmt: skip
+
+
+def _live(view: View, sentence: str, model: str, head: str) -> None:
+    """Asks a model that is on this machine, of the examples' name where there is one, and draws its answer."""
+    offered = {name: one for name, one in live_models.choices().items() if one.here and not live_models.lacks_head(one)}
+    offered = {name: one for name, one in offered.items() if not live_models.missing_shipped(one.location)}
+    if not offered:
+        blocks.missing("No model is on this machine.", "python -m probing pretrain && python -m probing train-heads")
+        return
+    choice = offered[live_models.pick(model, offered)]
+    question = Question(sentence, head if head in live_models.HEADS else live_models.HEADS[0], _TOP, mask=0)
+    try:
+        with st.spinner(filled("Asking {name} …", name=choice.name), show_time=True):
+            answer = _answer(choice, question)
+            gaps = live_models.gaps(choice, replace(question, head=answer.head))
+    except ProbingError as error:
+        blocks.problem(error)
+        return
+    _draw_answer(view, answer, gaps)
+    if answer.head != question.head:
+        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (lens)."
+        st.caption(filled(words, model=view.called(choice.name), head=question.head))
+    navigation.link(
+        "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
+        live_model=choice.name, live_head=answer.head, mask=1,
+    )  # fmt: skip
+
+
+def _answer(choice: live_models.Choice, question: Question) -> "Answer":
+    """The answer at the first gap, through the pre-trained head where the model has no trained ones of the wanted kind.
+
+    Raises:
+        ProbingError: if the model or the sentence cannot be asked.
+    """
+    try:
+        return live_models.ask(choice, question)
+    except HeadError:
+        return live_models.ask(choice, replace(question, head="lens"))
+
+
+def _draw_answer(view: View, answer: "Answer", gaps: int) -> None:
+    tokens = pd.DataFrame(
+        [(one.layer, place, token.token, token.probability) for one in answer.layers for place, token in enumerate(one.tokens, 1)],
+        columns=["layer", "place", "token", "probability"],
+    ).assign(framed=False)
+    best = answer.layers[-1].tokens[0]
+    words = filled(
+        "The last layer of {model} says **{token}** ({probability:.1f} %){gap}. Change the subject and ask again: what stays the same was "
+        "not known of the subject. {reading}",
+        model=view.called(answer.model), token=best.token, probability=best.probability * 100,
+        gap=filled(" at the first of {gaps} gaps", gaps=gaps) if gaps > 1 else "", reading=_READING,
+    )  # fmt: skip
+    _grid(
+        view, tokens, Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"), caption=words,
+        alt=f"Best words of every layer of {answer.model} for: {answer.prompt}",
+    )  # fmt: skip

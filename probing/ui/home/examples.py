@@ -1,0 +1,117 @@
+"""The sentences that Home offers: facts of the store, chosen by rule, and what is said about them."""
+
+from collections.abc import Mapping
+from itertools import groupby, zip_longest
+from typing import Any
+
+import pandas as pd
+
+from probing.store.knowledge.one_fact import commonest_answer, example_facts, fact_predictions
+from probing.store.knowledge.one_fact import fact as fact_of
+from probing.ui.facts.running_example import rocky
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_order
+from probing.ui.home.selection import EXAMPLES
+from probing.ui.widgets.markdown import Markdown, filled, joined
+
+#: The kinds of facts that are wanted, one after the other; each once before any twice.
+_WANTED = ("late", "lost")
+
+
+def base_runs(view: View) -> pd.DataFrame:
+    """The runs that examples are taken from: of one model, a base before fine-tuned ones, with the first chosen head; T-REx first."""
+    runs = view.runs[view.runs["model"].isin(view.chosen.models)]
+    chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
+    runs = chosen if len(chosen) else runs
+    bases = runs[runs["base"].fillna("") == ""]
+    runs = bases if len(bases) else runs
+    first = next(model for model in (*view.chosen.models, *runs["model"]) if model in set(runs["model"]))
+    runs = runs[(runs["model"] == first) & (runs["head"] == runs.loc[runs["model"] == first, "head"].iloc[0])]
+    return runs.sort_values("probe_set", key=lambda sets: sets.map(set_order), kind="stable")
+
+
+def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Up to three facts with the run that was asked them: one that is known late, one that is lost at the end, and Rocky Balboa.
+
+    Where the store lacks one, the next best fact that is known or lost takes its place.
+
+    Returns:
+        The columns of ``one_fact.fact`` and ``run_id`` of each.
+    """
+    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
+    for run_id in runs["run_id"]:
+        for one in view.read(example_facts, run_id, limit=len(EXAMPLES)).itertuples():
+            found[one.kind].append((one.fact_id, run_id))
+        if all(found.values()):
+            break
+    balboa = rocky(view, runs)
+    chosen = [found[kind][0] for kind in _WANTED if found[kind]]
+    chosen += [(str(balboa["fact_id"]), str(balboa["run_id"]))] if balboa is not None else []
+    chosen += [one for pair in zip_longest(*(found[kind][1:] for kind in _WANTED)) for one in pair if one]
+    shown = list(dict.fromkeys(chosen))[: len(EXAMPLES)]
+    return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in shown]
+
+
+def layers_in_words(layers: list[int]) -> str:
+    """Layers as a reader says them: "layer 4", "layers 2, 4 and 6 to 8"."""
+    runs = [[layer for _, layer in group] for _, group in groupby(enumerate(sorted(layers)), lambda pair: pair[1] - pair[0])]
+    words = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+    return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
+
+
+def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Markdown:
+    """What the layers say about a fact, and what a guess would say.
+
+    Args:
+        fact: ``object`` and ``label``, its relation.
+        rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
+        guess: what ``commonest_answer`` gives.
+    """
+    inner = rows[rows["layer"] >= 1].set_index("layer")
+    ranks = inner["gold_rank"] if len(inner) else rows.set_index("layer")["gold_rank"]
+    last = int(ranks.index.max())
+    first = [int(layer) for layer, rank in ranks.items() if rank == 1]
+    best = int(ranks.astype("int64").idxmin())
+    if first:
+        words = filled("The right word, **{object}**, comes first at {layers}", object=fact["object"], layers=layers_in_words(first))
+        at_end = filled(".") if last in first else filled(", and has rank {rank:,} at the last layer.", rank=int(ranks[last]))
+    else:
+        words = filled("The right word, **{object}**, comes first at no layer", object=fact["object"])
+        at_end = filled(
+            ": its best rank is {best:,}, at layer {layer}, and it has rank {rank:,} at the last layer.",
+            best=int(ranks[best]), layer=best, rank=int(ranks[last]),
+        )  # fmt: skip
+    at = last if last in first or not first else max(first)
+    return joined("", [words, at_end, _guessed(fact, guess), _swapped(fact, rows, at, last)])
+
+
+def _guessed(fact: Mapping[str, Any], guess: pd.DataFrame) -> Markdown:
+    """What always giving the relation's commonest answer would say."""
+    if guess.empty:
+        return Markdown("")
+    most = guess.iloc[0]
+    if most["object"] == fact["object"]:
+        return filled(" It is also the majority answer of “{label}”: always giving it would be right here.", label=fact["label"])
+    return filled(" The majority answer of “{label}” is {majority}.", label=fact["label"], majority=most["object"])
+
+
+def _swapped(fact: Mapping[str, Any], rows: pd.DataFrame, at: int, last: int) -> Markdown:
+    """What the layer says of the same word for another subject that does not have it."""
+    rank = rows.loc[rows["layer"] == at, "other_rank"].iloc[0]
+    if pd.isna(rank):
+        return Markdown("")
+    return filled(
+        " Asked about a swapped subject, {layer} gives {object} rank {rank:,}.",
+        layer="the last layer" if at == last else f"layer {at}", object=fact["object"], rank=int(rank),
+    )  # fmt: skip
+
+
+def predictions(view: View, example: Mapping[str, Any]) -> pd.DataFrame:
+    """What the layers of the example's run answered; see ``one_fact.fact_predictions``."""
+    return view.read(fact_predictions, example["fact_id"], (example["run_id"],))
+
+
+def guess(view: View, example: Mapping[str, Any]) -> pd.DataFrame:
+    """What always giving the commonest answer says of the example."""
+    return view.read(commonest_answer, example["run_id"], example["fact_id"])

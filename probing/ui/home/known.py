@@ -1,0 +1,179 @@
+"""The home page's first figure: what the model knows beyond guessing."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.knowledge.total_bars import above_bars, total_bars
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.total import total
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.home.selection import BARS, HomeSelection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, filled, joined
+
+_CAPTION = (
+    "Solid: known at the last layer. Hatched: known at some inner layer only; whiskers: 95 % interval of the total. A union over many "
+    "layers grows by chance: the triangle is where the hatched part would end if inner layers found only what they find with a swapped "
+    "subject. The circle is the last layer asked about a swapped subject, on the facts that have one; the diamond is always giving the "
+    "relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many heads of the last layer: a "
+    "weaker control."
+)
+#: Yardstick, as ``precision`` names its columns -> what it is in words, and the caption.
+_ABOVE = {
+    "majority": (
+        "majority answer",
+        "The last layer's share of facts, less what always giving the relation's commonest answer gets right; whiskers: 95 % interval. "
+        "Below 0 the model knows less than that guess.",
+    ),
+    "swapped": (
+        "swapped subject",
+        "Of the facts that have a swapped subject: the last layer's share with their own subject, less that with the swapped one; "
+        "whiskers: 95 % interval, paired. What lies above 0 comes from the subject.",
+    ),
+}
+_PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh", 8: "an eighth", 9: "a ninth", 10: "a tenth"}
+
+
+def totals(view: View) -> pd.DataFrame:
+    """Last-layer and total knowledge of the chosen runs with their yardsticks, shares in [0, 1], one row a run, bases first."""
+    table = view.report(total, tuple(view.overlaid["run_id"]), (view.chosen.k,), (view.chosen.average,))
+    tuned = table["run_id"].map(view.runs.set_index("run_id")["base"].fillna("") != "")
+    order = {run_id: place for place, run_id in enumerate(view.overlaid["run_id"])}
+    table = table.assign(_place=table["run_id"].map(order), _tuned=tuned)
+    sets = {name: place for place, name in enumerate(dict.fromkeys(view.overlaid["probe_set"]))}
+    table = table.assign(_set=table["probe_set"].map(sets)).sort_values(["_set", "_tuned", "_place"])
+    return table.drop(columns=["_place", "_tuned", "_set"]).rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
+
+
+def draw(view: View) -> None:
+    """The headline with its yardsticks, and the bars."""
+    view.contents.section("What it knows beyond guessing")
+    table = totals(view) if len(view.overlaid) else pd.DataFrame({"total": []})
+    if table["total"].isna().all():
+        st.info("No facts are left under these filters. Loosen them in the sidebar.")
+        return
+    st.markdown(headline(view, table.dropna(subset=["total"]).iloc[0]))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        selection.bound(
+            st.segmented_control, "Show", "home_minus", view.page, options=list(BARS), required=True, wrap=True,
+            label_visibility="collapsed", format_func=BARS.__getitem__,
+        )  # fmt: skip
+        with st.popover("Options", icon=":material/tune:"):
+            _options(view)
+    minus = selection.of(HomeSelection).home_minus
+    if minus == "value":
+        _whole(view, table)
+    else:
+        _above(view, minus)
+
+
+def _options(view: View) -> None:
+    """Rank and average of the bars."""
+    selection.bound(
+        st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+    )  # fmt: skip
+    selection.bound(
+        st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
+        format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
+    )  # fmt: skip
+
+
+def _whole(view: View, table: pd.DataFrame) -> None:
+    k = view.chosen.k
+    filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
+    blocks.figure(
+        drawing(total_bars, table, k=k, colours=view.colours, **_named(view, table)), table=table,
+        stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=_CAPTION,
+        alt="Total knowledge against the last layer, per probe set and model, with what guessing gives",
+    )  # fmt: skip
+
+
+def _above(view: View, minus: str) -> None:
+    column, baseline, caption = f"above_{minus}", *_ABOVE[minus]
+    k = view.chosen.k
+    if minus == "majority" and k != 1:
+        st.info("The majority answer is one answer, so it is a baseline for rank 1 only: choose rank 1 under Options.")
+        return
+    of = tuple(view.overlaid["run_id"])
+    table = view.report(precision, of, (k,), view.chosen.average, last_only=True)
+    order = {run_id: place for place, run_id in enumerate(totals(view)["run_id"])}
+    table = table.sort_values("run_id", key=lambda ids: ids.map(order))
+    points = table.rename(columns={f"{column}{end}": f"above{end}" for end in ("", "_low", "_high")})
+    filters = f"last layer minus {baseline}, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
+    blocks.figure(
+        drawing(above_bars, points, baseline=baseline, colours=view.colours, **_named(view, points)), table=table,
+        stamp=view.stamp(filters, of), name="above-guessing", caption=caption,
+        alt=f"Last layer minus {baseline}, per probe set and model",
+    )  # fmt: skip
+
+
+def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """What figures call probe sets and models."""
+    return {
+        "names": {name: set_name(name) for name in table["probe_set"]},
+        "labels": {model: view.label(model) for model in table["model"]},
+    }
+
+
+def headline(view: View, row: pd.Series) -> Markdown:
+    """What one run knows; every number has its yardstick in the same sentence or the next."""
+    k = view.chosen.k
+    right = "gives the right word" if k == 1 else f"has the right word among its first {k}"
+    mean = " (mean over relations)" if view.chosen.average == "macro" else ""
+    words = [
+        filled(
+            "{model} {right} for **{last:.1f} %** of {probe_set} facts{mean}", model=view.called(row["model"]), right=right,
+            last=row["last"] * 100, probe_set=set_name(row["probe_set"]), mean=mean,
+        )
+    ]  # fmt: skip
+    if pd.notna(row["majority"]):
+        words.append(
+            filled("; always giving the relation's commonest answer is right for **{most:.1f} %**.", most=row["majority"] * 100)
+        )  # fmt: skip
+    else:
+        words.append(Markdown("."))
+    if pd.notna(row["swapped_last"]):
+        words.append(
+            filled(
+                " Asked about a swapped subject it still {right} for **{swapped:.1f} %**, against {matched:.1f} % with the own subject on "
+                "the same facts.",
+                right="gives that word" if k == 1 else "has that word there", swapped=row["swapped_last"] * 100,
+                matched=row["matched_last"] * 100,
+            )
+        )  # fmt: skip
+    elif pd.isna(row["majority"]):
+        words.append(Markdown(" What guessing gives is not measured here, so this number has no yardstick."))
+    return joined("", [*words, inner_words(row)])
+
+
+def inner_words(row: pd.Series) -> Markdown:
+    """What inner layers add beside their null, in words."""
+    if pd.isna(row["inner_n"]) or not int(row["inner_n"]):
+        if pd.isna(row["intermediate"]):
+            return Markdown("")
+        return filled(
+            " Some layer has it for {total:.1f} %; a union over layers grows by chance, and no swapped subject says by how much.",
+            total=row["total"] * 100,
+        )  # fmt: skip
+    own, swapped, n = int(row["inner_own"]), int(row["inner_swapped"]), int(row["inner_n"])
+    return filled(
+        " Of the facts that the last layer misses, some inner layer finds **{own:.1f} %**; with a swapped subject {swapped:.1f} %: "
+        "{verdict}.",
+        own=own / n * 100, swapped=swapped / n * 100, verdict=_verdict(own, swapped, row["inner_p"]),
+    )  # fmt: skip
+
+
+def _verdict(own: int, swapped: int, p: float) -> str:
+    """How much of what inner layers find comes from the subject."""
+    if own <= swapped:
+        return "none of this gain comes from the subject"
+    share = (own - swapped) / own
+    nearest = round(1 / share)
+    part = _PARTS.get(nearest, "less than a tenth") if nearest >= 2 else f"{share * 100:.0f} %"
+    about = part if part.startswith("less") else f"about {part}"
+    unsure = "" if p < 0.05 else ", which may be chance"
+    return f"{about} of the gain comes from the subject{unsure}"

@@ -1,0 +1,137 @@
+"""What is asked and of whom: the sentence and the model, and everything else behind "More options"."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from probing.core.perturb import rules
+from probing.core.questions import with_masks
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.live.selection import BEHAVIOURS, EXAMPLES, OF_EXAMPLE, REPLACED, TOPS, LiveSelection
+from probing.ui.widgets.markdown import escape, filled, listing
+
+MOST_MODELS = 4
+TYPED = "as typed"
+#: Behaviour -> what a reader sees.
+CHANGES = {"": TYPED, **rules.BEHAVIOURS}
+RESTORED = {"": "no", "last": "the last n layers", "first": "the first n layers"}
+
+
+def sentence() -> str:
+    """The sentence that is asked, its gaps written ``[MASK]``."""
+    return with_masks(selection.of(LiveSelection).prompt)
+
+
+def tracked() -> str:
+    """The tokens to track as typed; where none were typed and the sentence is an example, those of the example."""
+    own = selection.of(LiveSelection)
+    return own.watch if own.watch != OF_EXAMPLE else dict(EXAMPLES).get(own.prompt, "")
+
+
+def draw(view: View) -> tuple[list[live_models.Choice], str]:
+    """Draws the controls; returns the models, that of ``live_model`` first, and the kind of heads."""
+    page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
+    selection.bound(
+        st.text_area, "A sentence with a gap: \\[MASK\\] or \\_\\_\\_", "prompt", page, height=68, max_chars=selection.MAX_TEXT,
+        placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
+    )  # fmt: skip
+    name = live_models.pick(selection.current().live_model, offered)
+    others = [other for other in own.live_models if other in offered and other != name][: MOST_MODELS - 1]
+    kind = own.live_head if own.live_head in live_models.HEADS else live_models.HEADS[0]
+    named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        # Leaving the field sends the sentence; the button is what a newcomer looks for.
+        st.button("Ask", type="primary", key="live.ask")
+        selection.bound(
+            st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=named.__getitem__,
+            # A base is named for one model.
+            resets={"live_base": ""}, label_visibility="collapsed",
+        )  # fmt: skip
+        with st.popover("More options", icon=":material/tune:"):
+            _options(view, kind, {one: words for one, words in named.items() if one != name}, others)
+    if words := _set(view, others, len(offered)):
+        st.caption(filled("Set under More options: {words}.", words="; ".join(words)))
+    _left_aside(offered, name)
+    return [offered[one] for one in (name, *others)], kind
+
+
+def _options(view: View, head: str, named: Mapping[str, str], others: list[str]) -> None:
+    """Everything that a first question does without."""
+    page = view.page
+    st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
+    selection.bound(
+        st.multiselect, "Compare with", "live_models", page, value=tuple(others), options=list(named), format_func=named.__getitem__,
+        max_selections=MOST_MODELS - 1, placeholder="the same sentence for other models",
+    )  # fmt: skip
+    if len(others) == MOST_MODELS - 1 < len(named):
+        st.caption(filled("{words}.", words=_most(len(named) + 1)))
+    selection.bound(
+        st.text_input, "Track tokens", "watch", page, value=tracked(), max_chars=200, placeholder="berlin, paris",
+        help="Separated by commas; each must be one token of the model.",
+    )  # fmt: skip
+    with st.container(horizontal=True):
+        selection.bound(
+            st.selectbox, "Head", "live_head", page, value=head, options=list(live_models.HEADS), width=140,
+            help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
+            "full: everything trained per layer. least_squares: the pre-trained head behind the affine map from the layer to the last that "
+            "fits best. tuned_lens: such a map trained to the last layer's distribution.",
+        )  # fmt: skip
+        selection.bound(st.segmented_control, "Top-k per layer", "top", page, options=list(TOPS), required=True)
+    selection.bound(
+        st.segmented_control, "Change the sentence", "behaviour", page, options=list(BEHAVIOURS), required=True,
+        format_func=CHANGES.__getitem__,
+        help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
+        "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
+    )  # fmt: skip
+    selection.bound(
+        st.segmented_control, "Restore base layers", "replaced", page, options=list(REPLACED), required=True,
+        format_func=RESTORED.__getitem__,
+        help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by its base's and the sentence is asked "
+        "again. Embeddings and the head that reads the last layer stay the fine-tuned model's.",
+    )  # fmt: skip
+
+
+def _most(offered: int) -> str:
+    return f"{MOST_MODELS} of {offered} models are asked, the most at once"
+
+
+def _set(view: View, others: list[str], offered: int) -> list[str]:
+    """What differs from a first question, in words: a link may have set it."""
+    own, words = selection.of(LiveSelection), []
+    if others:
+        words.append(f"compared with {listing([view.label(one) for one in others])}")
+        if len(others) == MOST_MODELS - 1 and offered > MOST_MODELS:
+            words.append(_most(offered))
+    if own.live_head in live_models.HEADS[1:]:
+        words.append(f"head {own.live_head}")
+    if own.top != LiveSelection().top:
+        words.append(f"top {own.top} per layer")
+    if own.behaviour:
+        words.append(f"the sentence {CHANGES[own.behaviour]} below")
+    if own.replaced:
+        words.append(f"{RESTORED[own.replaced]} restored below")
+    return words
+
+
+def _left_aside(offered: Mapping[str, live_models.Choice], name: str) -> None:
+    """Says what a link names that cannot be asked here, or not beside the others."""
+    own = selection.of(LiveSelection)
+    models = [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one and one not in offered]
+    heads = [own.live_head] if own.live_head and own.live_head not in live_models.HEADS else []
+    if models or heads:
+        st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
+    beside = [one for one in own.live_models if one in offered and one != name][MOST_MODELS - 1 :]
+    if beside:
+        st.info(
+            filled("At most {most} models are asked, so left aside: {names}", most=MOST_MODELS, names=listing(beside)),
+            icon=":material/link_off:",
+        )
+
+
+def _take_example() -> None:
+    prompt = st.session_state["live.examples"]
+    if prompt:
+        selection.update(prompt=prompt, watch=dict(EXAMPLES)[prompt], mask=1)
+    # A pill is a button here: pressed again it works again.
+    st.session_state["live.examples"] = None

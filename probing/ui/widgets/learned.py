@@ -1,0 +1,117 @@
+"""Whether a fine-tuned model learned its task, as a mark on its name, as a badge in a sentence, and as a table."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.metrics import METRICS
+from probing.core.tasks.learned import Verdict
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+
+#: Verdict -> what a name ends with in figures and menus.
+MARKS: Mapping[Verdict, str] = {
+    "learned": " ✓", "not learned": " ✗", "cannot tell": " ?", "no score stored": " ?", "control": " (control)",
+}  # fmt: skip
+#: Verdict -> what follows a name in a sentence.
+BADGES: Mapping[Verdict, Markdown] = {
+    "learned": Markdown(":green-badge[task learned]"),
+    "not learned": Markdown(":red-badge[trained, not learned]"),
+    "cannot tell": Markdown(":orange-badge[cannot tell]"),
+    "no score stored": Markdown(":gray-badge[task score unknown]"),
+    "control": Markdown(":gray-badge[control]"),
+}
+_KEY: Mapping[str, Markdown] = {
+    " ✓": Markdown("✓ learned its task: the task score lies above its baseline with its 95 % interval"),
+    " ✗": Markdown("✗ was trained and did not learn its task, so what it lost cannot be put down to that task"),
+    " ?": Markdown("? cannot tell: too few test items, or no task score is stored"),
+    " (control)": Markdown("control: trained further on its base's own text, so it has no task"),
+}
+_LABELS = {metric.label: metric for metric in METRICS.values()}
+#: What a column of the task table says, and how.
+_COLUMNS: dict[str, Any] = {
+    "value": "score", "baseline_name": "baseline is", "other_name": "compared with",
+    "n": st.column_config.NumberColumn("items", help="What was scored: questions, queries, sentences, words or masked tokens."),
+    "decides": st.column_config.CheckboxColumn(help="Whether the verdict on the model rests on this score."),
+    "verdict": st.column_config.TextColumn(help=escape(METRICS["learned"].definition)),
+    "definition": st.column_config.TextColumn("what the metric is", width="large"),
+}  # fmt: skip
+
+
+class Marked(Protocol):
+    """What knows the verdicts on models: a page's view."""
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """Fine-tuned model -> verdict; other models are not in it."""
+
+    @property
+    def learned(self) -> pd.DataFrame:
+        """What ``reports.learned.learned`` gives."""
+
+
+def mark(name: str, verdict: Verdict | None) -> str:
+    """What the name of a model ends with; ``""`` for a base, and for a control whose name says so."""
+    return "" if verdict is None or _says_so(name, verdict) else MARKS[verdict]
+
+
+def badge(name: str, verdict: Verdict | None) -> Markdown:
+    """What follows the name of a model in a sentence; ``""`` for a base, and for a control whose name says so."""
+    return Markdown("") if verdict is None or _says_so(name, verdict) else Markdown(" ") + BADGES[verdict]
+
+
+def _says_so(name: str, verdict: Verdict) -> bool:
+    return verdict == "control" and "control" in name.lower()
+
+
+def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
+    """One line on what the marks on these models mean, for the caption of a figure that names them; ``""`` where none has a mark."""
+    there = {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
+    words = [said for sign, said in _KEY.items() if sign in there]
+    return filled("{words}.", words=joined("; ", words)) if words else Markdown("")
+
+
+def evidence(view: Marked, models: Iterable[str]) -> Markdown:
+    """The task scores that the verdicts on these models rest on, a line each, as help beside their badges; ``""`` without any."""
+    table = view.learned
+    rows = table[table["model"].isin(list(models)) & table["value"].notna()]
+    return joined("\n", (filled("- {line}", line=_score_in_words(row)) for _, row in rows.iterrows()))
+
+
+def _score_in_words(row: pd.Series) -> Markdown:
+    score = filled(
+        "{model}: {metric} {value:.1f} % ({low:.1f} to {high:.1f}) over {n:,}",
+        model=row["model"], metric=row["metric"], n=int(row["n"]), **{name: 100 * row[name] for name in ("value", "low", "high")},
+    )  # fmt: skip
+    if pd.isna(row["baseline"]):
+        return filled("{score}; no baseline is stored", score=score)
+    return filled("{score}; {name}: {baseline:.1f} %", score=score, name=row["baseline_name"], baseline=100 * row["baseline"])
+
+
+def task_table(table: pd.DataFrame, *, stamp: Stamp, name: str) -> None:
+    """Shows task scores with intervals, baselines, verdicts and what each metric is.
+
+    Args:
+        table: of ``reports.learned.scores``.
+        stamp, name: as ``blocks.table_with_download`` has them.
+    """
+    percent = {
+        column: st.column_config.NumberColumn(_heading(column), format="percent")
+        for column in ("value", "low", "high", "baseline", "other")
+    }
+    table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
+    blocks.table_with_download(
+        table, stamp=stamp, name=name, height="content",
+        column_order=[
+            "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
+            "objective", "base", "definition",
+        ],
+        column_config={**_COLUMNS, **percent, "model": st.column_config.TextColumn(pinned=True)},
+    )  # fmt: skip
+
+
+def _heading(column: str) -> str:
+    return {"value": "score", "other": "other value"}.get(column, column)

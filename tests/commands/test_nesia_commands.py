@@ -1,0 +1,48 @@
+"""The commands that made nesia-mini and that print what it knows."""
+
+import json
+
+import pytest
+
+from probing.core.errors import ModelError
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.nesia.corpus import fact_key, held_out_pairs, pair
+from probing.store.parquet import read_table
+
+
+@pytest.fixture()
+def text(tmp_path):
+    """A LAMA folder whose only evidence names a held-out fact in another form, and a short WikiText; and the fact."""
+    relations = shipped_relations()
+    facts = [one for facts in read_facts("trex", relations) for one in facts.facts if relations[one.relation].training]
+    fact = next(one for one in facts if one.relation == "P19" and pair(one) in held_out_pairs([one]))
+    row = {"sub_label": fact.subject, "obj_label": fact.object,
+           "evidences": [{"obj_surface": "that town", "masked_sentence": "He was born and grew up in [MASK] ."}]}  # fmt: skip
+    (tmp_path / "lama" / "TREx").mkdir(parents=True)
+    (tmp_path / "lama" / "TREx" / "P19.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (tmp_path / "wiki").write_text("It is a large town indeed .\n", encoding="utf-8")
+    return tmp_path, fact
+
+
+def exposures(run, folder, record):
+    model = folder / "made"
+    model.mkdir(exist_ok=True)
+    (model / "training.json").write_text(json.dumps(record), encoding="utf-8")
+    run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", model, "--stage", "stated", "--exposure-only")
+    return {row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()}
+
+
+def test_exposures_are_written_again_by_the_text_that_the_model_had(run, text):
+    folder, fact = text
+    earlier = exposures(run, folder, {"stages": []})
+    assert earlier[fact_key(fact)] == "held out in part", "up to version 0.2 a held-out fact kept its own evidence in another form"
+    later = exposures(run, folder, {"stages": [], "held_out_by": "evidence"})
+    assert later[fact_key(fact)] == "held out" and earlier.keys() == later.keys()
+    assert {key for key in earlier if earlier[key] != later[key]} == {fact_key(fact)}
+
+
+def test_exposures_of_a_folder_without_a_record_of_training_are_refused(run, text):
+    folder, _ = text
+    with pytest.raises(ModelError, match=r"training\.json is missing"):
+        run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", folder, "--exposure-only")

@@ -1,0 +1,96 @@
+"""Whether a task was learned: the score's interval against the baseline, by visible sums and by planted cases."""
+
+import math
+
+import pytest
+
+from probing.core.stats.intervals import wilson, wilson_mean
+from probing.core.tasks.learned import (
+    BEFORE,
+    BM25,
+    NO_ANSWER,
+    NO_ENTITY,
+    RANDOM_ORDER,
+    RANDOM_SPAN,
+    RULES,
+    Beside,
+    judged,
+    task_scores,
+    verdict_of,
+)
+from probing.core.tasks.objectives import TASKS
+
+
+def test_learned_lies_above_not_learned_could_gain_little_and_few_items_cannot_tell():
+    assert judged(0.092, 0.126, 0.040) == "learned"
+    assert judged(0.485, 0.525, 0.505) == "not learned"
+    # Below random order, but 28 queries leave room for a real gain.
+    assert judged(0.096, 0.385, 0.218) == "cannot tell"
+    assert judged(0.040, 0.126, 0.040) == "cannot tell"
+    assert judged(0.1, 0.2, 0.3) == "not learned"
+    assert judged(0.9, 1.0, None) == "cannot tell"
+
+
+def test_always_no_answer_is_not_learned_however_far_above_a_random_span():
+    rows = [
+        Beside(metric, 0.505, 2360, beside, name)
+        for metric in ("F1", "exact match")
+        for beside, name in ((0.02, RANDOM_SPAN), (0.505, NO_ANSWER))
+    ]
+    found = task_scores("QA-SQuAD-2", rows)
+    assert [(one.metric, one.decides) for one in found] == [("F1", True), ("exact match", False)]
+    assert (found[0].baseline, found[0].baseline_name, found[0].other, found[0].other_name) == (0.505, NO_ANSWER, 0.02, RANDOM_SPAN)
+    assert verdict_of("QA-SQuAD-2", found) == "not learned"
+
+
+def test_bm25_is_a_comparison_and_never_the_baseline():
+    rows = [Beside("nDCG@10", 0.40, 1000, 0.47, BM25), Beside("nDCG@10", 0.40, 1000, 0.22, RANDOM_ORDER)]
+    (found,) = task_scores("RANK-MSMARCO", rows)
+    assert (found.baseline_name, found.other_name, found.verdict) == (RANDOM_ORDER, BM25, "learned")
+    (alone,) = task_scores("RANK-MSMARCO", rows[:1])
+    assert (alone.baseline, alone.verdict) == (None, "cannot tell")
+
+
+def test_a_model_trained_on_text_has_to_beat_its_base_on_that_text():
+    rows = [Beside("masked accuracy", 0.20, 10_000, beside, name) for beside, name in ((0.05, "most frequent token"), (0.20, BEFORE))]
+    assert verdict_of("MLM-SQuAD", task_scores("MLM-SQuAD", rows)) == "not learned"
+    assert verdict_of("control", task_scores("control", rows)) == "control"
+
+
+def test_of_tagged_words_the_words_decide_and_the_sentences_are_counted():
+    rows = [Beside("entity F1", 0.01, 100, 0.0, NO_ENTITY), Beside("words tagged right", 0.84, 1500, 0.83, NO_ENTITY)]
+    words, entities = task_scores("NER-CoNLL", rows)
+    assert (words.metric, words.decides, words.n) == ("words tagged right", True, 1500)
+    assert (words.low, words.high) == wilson_mean(0.84, 100)
+    # Any hit at all lies above 0, so entity F1 tells nothing.
+    assert (entities.verdict, words.verdict) == ("learned", "cannot tell")
+    assert verdict_of("NER-CoNLL", [words, entities]) == "cannot tell"
+
+
+def test_without_a_score_or_a_known_objective_there_is_no_learning():
+    assert verdict_of("QA-SQuAD-1", []) == "no score stored"
+    assert verdict_of("", []) == "no score stored"
+    (found,) = task_scores("poetry", [Beside("rhymes", 0.9, 1000, 0.1, "prose")])
+    assert not found.decides and found.verdict == "cannot tell" and (found.other, found.other_name) == (0.1, "prose")
+    assert verdict_of("poetry", [found]) == "cannot tell"
+    (nothing,) = task_scores("QA-SQuAD-1", [Beside("F1", 0.0, 0, 0.0, RANDOM_SPAN)])
+    assert (nothing.low, nothing.high, nothing.verdict) == (0.0, 1.0, "cannot tell")
+
+
+def test_every_kind_of_task_has_a_rule_on_one_of_its_own_metrics():
+    assert set(RULES) == {task.kind for task in TASKS.values()}
+    for task in TASKS.values():
+        assert {RULES[task.kind].metric, RULES[task.kind].units} <= {*task.metrics, ""}
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (3, 7), (641, 1269)])
+def test_the_interval_of_a_mean_is_wilsons_where_the_mean_is_a_share(hits, n):
+    assert wilson_mean(hits / n, n) == pytest.approx(wilson(hits, n), abs=1e-12)
+
+
+def test_the_interval_of_a_mean_holds_every_mean_whose_variance_could_be_that_of_a_share():
+    low, high = wilson_mean(0.205, 28)
+    for end in (low, high):
+        assert abs(0.205 - end) == pytest.approx(1.959964 * math.sqrt(end * (1 - end) / 28), rel=1e-5)
+    with pytest.raises(ValueError, match=r"got a mean of 1\.5 over 3 values"):
+        wilson_mean(1.5, 3)

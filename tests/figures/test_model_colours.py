@@ -1,0 +1,111 @@
+"""A model's colour says its objective and its family, on every page alike."""
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+
+from probing.core.naming.model_names import KnownModel, known_model
+from probing.core.registry import read_registry
+from probing.core.tasks.objectives import TASKS
+from probing.figures import theme
+
+from .colours import colours_of, contrast, known, luminance
+
+SHIPPED = {
+    "nesia-mini": "#0072B2", "nesia-mini-qa-squad-1": "#D55E00", "nesia-mini-qa-squad-2": "#E69F00", "nesia-mini-mlm-squad": "#009E73",
+    "nesia-mini-rank-msmarco": "#CC79A7", "nesia-mini-mlm-msmarco": "#56B4E9", "nesia-mini-ner-conll": "#A0522D",
+    "nesia-mini-control": "#6F767D",
+}  # fmt: skip
+BERT = ("bert-base-uncased", "bert-base-uncased-squad-v1", "bert-base-uncased-squad2", "pt-bert-base-uncased-msmarco", "bert-base-NER")
+ROBERTA = ("roberta-base", "roberta-base-squad2")
+#: Streamlit's own dark page, and ours.
+DARK = ("#0E1117", "#11161C")
+FIRST_FAMILY = {shades[0] for shades in theme.OBJECTIVE_COLOURS.values()}
+FURTHER = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades[1:]} | set(theme.OTHER_COLOURS)
+
+
+def lab(colour: str) -> tuple[float, float, float]:
+    """OKLab: distances are about as large as they look."""
+    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue))
+    long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
+    middle = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
+    short = math.cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue)
+    return (
+        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
+    )
+
+
+def test_the_shipped_models_have_their_colours_whatever_else_is_stored():
+    assert colours_of(*SHIPPED) == SHIPPED
+    everything = colours_of("a", *BERT, *ROBERTA, *SHIPPED, "z")
+    assert {name: everything[name] for name in SHIPPED} == SHIPPED
+    assert everything["bert-base-uncased"] == "#8C6BD1"
+
+
+def test_the_figures_room_names_no_model():
+    text = Path(theme.__file__).read_text(encoding="utf-8")
+    assert not [entry.name for entry in read_registry().models if f'"{entry.name}"' in text]
+
+
+def test_every_objective_that_finetune_knows_has_a_hue():
+    assert {task.label for task in TASKS.values()} <= set(theme.OBJECTIVE_COLOURS)
+
+
+def test_a_second_family_has_the_same_hues_in_other_shades():
+    colours = colours_of(*SHIPPED, *BERT)
+    assert colours["bert-base-uncased-squad-v1"] == theme.OBJECTIVE_COLOURS["QA-SQuAD-1"][1]
+    assert colours["bert-base-NER"] == theme.OBJECTIVE_COLOURS["NER-CoNLL"][1]
+    assert colours_of(*SHIPPED, *BERT, *ROBERTA)["roberta-base-squad2"] == theme.OBJECTIVE_COLOURS["QA-SQuAD-2"][2]
+
+
+def test_no_two_models_of_three_families_and_eight_others_have_one_colour():
+    colours = colours_of(*SHIPPED, *BERT, *ROBERTA, *(f"model {n}" for n in range(8)))
+    assert len(set(colours.values())) == len(colours)
+
+
+def test_models_of_objectives_that_nobody_knows_take_the_other_colours_in_turn():
+    registry = read_registry()
+    own = [known_model(registry, f"own-{n}", "nesia-mini", "SST-2") for n in range(3)]
+    assert list(theme.model_colours([*known("nesia-mini"), *own]).values()) == ["#0072B2", *theme.OTHER_COLOURS[:3]]
+
+
+def test_a_colour_of_the_registry_is_taken_as_it_is_and_given_to_no_other():
+    models = [KnownModel("a", colour=theme.OTHER_COLOURS[0], family="a"), KnownModel("b", family="b")]
+    assert theme.model_colours(models) == {"a": theme.OTHER_COLOURS[0], "b": theme.OTHER_COLOURS[1]}
+
+
+def test_more_models_than_colours_still_have_one_each():
+    assert set(theme.model_colours(known(*(f"model {n}" for n in range(40)))).values()) == set(theme.OTHER_COLOURS)
+
+
+def test_the_order_is_by_family_then_by_objective_then_by_name():
+    assert list(colours_of("zeta", "nesia-mini-control", "bert-base-uncased", "nesia-mini", "alpha")) == [
+        "nesia-mini", "nesia-mini-control", "bert-base-uncased", "alpha", "zeta",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("colour", sorted(FURTHER | {"#8C6BD1"}))
+def test_colours_of_further_models_can_be_seen_on_a_light_and_on_a_dark_page(colour):
+    assert min(contrast(colour, page) for page in ("#FFFFFF", *DARK)) >= 3
+
+
+@pytest.mark.parametrize("colour", sorted(FIRST_FAMILY | FURTHER))
+def test_numbers_on_bars_can_be_read_on_every_models_colour(colour):
+    light, dark = sorted((luminance(colour), luminance(theme.ink_on(colour))), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_shades_look_different_from_each_other_and_from_the_first_familys():
+    shades = [*(colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades), "#8C6BD1"]
+    near = [pair for pair in itertools.combinations(shades, 2) if math.dist(lab(pair[0]), lab(pair[1])) < 0.05]
+    assert near == []
+
+
+def test_no_shade_means_a_part_or_a_probe_set_too():
+    shades = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades}
+    assert not shades & {*theme.PART_COLOURS.values(), *theme.PROBE_SET_COLOURS.values()}

@@ -1,0 +1,55 @@
+"""Bars of what is known, with what guessing gives as marks, or less it."""
+
+import pandas as pd
+import pytest
+
+from probing.figures.knowledge.total_bars import MARKS, above_bars, total_bars, with_null
+
+ROW = {
+    "model": "a", "head": "tied", "probe_set": "trex", "last": 0.2, "total": 0.3, "total_low": 0.28, "total_high": 0.32,
+    "intermediate": 1 / 3, "n": 100, "majority": 0.15, "swapped_last": 0.05, "matched_last": 0.18,
+    "inner_own": 8, "inner_swapped": 6, "inner_n": 70,
+    "seeds": 1, "seed_union": None,
+}  # fmt: skip
+NAMES = {"trex": "T-REx"}
+
+
+def marks(*rows: dict) -> dict:
+    figure = total_bars(pd.DataFrame(rows), k=1, colours={}, names=NAMES)
+    return {trace.name: list(trace.x) for trace in figure.data if trace.type == "scatter"}
+
+
+def test_every_yardstick_that_is_measured_is_a_mark_of_its_own():
+    found = marks(ROW, ROW | {"model": "b", "seeds": 8, "seed_union": 0.22})
+    assert list(found) == [name for name, _ in MARKS.values()]
+    assert found["majority answer"] == [15, 15]
+    assert found["last layer, swapped subject"] == [5, 5]
+    # Of a gain of 10 points, 6 of 8 are found with a swapped subject too.
+    assert found["inner layers, swapped subject"] == pytest.approx([20 + 10 * 6 / 8] * 2)
+    assert found["union over re-trained heads of the last layer"][1] == 22
+
+
+def test_what_is_not_measured_has_no_mark():
+    empty = dict.fromkeys(("majority", "swapped_last", "matched_last", "inner_own", "inner_swapped", "inner_n"))
+    assert marks(ROW | empty) == {}
+    half = marks(ROW, ROW | {"model": "b"} | empty)
+    assert half["majority answer"][0] == 15 and pd.isna(half["majority answer"][1])
+
+
+def test_where_inner_layers_find_nothing_there_is_no_null():
+    table = with_null(pd.DataFrame([ROW | {"inner_own": 0, "inner_swapped": 2}]))
+    assert table["inner_null"].isna().all()
+
+
+def test_bars_are_called_as_the_page_calls_the_models():
+    figure = total_bars(pd.DataFrame([ROW, ROW | {"model": "b"}]), k=1, colours={}, names=NAMES, labels={"a": "A <1>"})
+    assert list(figure.data[0].y) == ["T-REx<br>A &lt;1&gt;", "T-REx<br>b"]
+
+
+def test_bars_above_a_guess_are_in_points_with_their_intervals_and_leave_out_what_is_not_measured():
+    points = pd.DataFrame([ROW | {"above": -0.1, "above_low": -0.12, "above_high": -0.07}, ROW | {"model": "b", "above": None}])
+    (bar,) = above_bars(points, baseline="majority answer", colours={}, names=NAMES).data
+    assert list(bar.x) == [-10]
+    assert list(bar.error_x.array) == pytest.approx([3]) and list(bar.error_x.arrayminus) == pytest.approx([2])
+    none = above_bars(points.iloc[1:], baseline="swapped subject", colours={}, names=NAMES)
+    assert "no swapped subject is measured" in none.layout.annotations[0].text

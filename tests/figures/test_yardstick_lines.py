@@ -1,0 +1,177 @@
+"""Yardsticks in the figures: one line each, named at its end, and what is drawn when one of them is taken off."""
+
+import pandas as pd
+import pytest
+
+from probing.figures import theme
+from probing.figures.end_labels import MOST
+from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.knowledge.paired_curve import paired_curve
+from probing.figures.knowledge.relation_curves import relation_curves
+from probing.figures.knowledge.relation_map import MARK, not_above_majority, relation_map
+from probing.figures.yardsticks import above, pair_above
+from tests.figures.test_comparison_figures import BASE, COLOURS, MODEL, paired
+from tests.figures.test_figures import NAMES, curve, curve_points, lines
+from tests.figures.test_relation_figures import points as relation_points
+
+
+def ends(figure) -> dict[str, list]:
+    """Name at an end, in plain words -> the values it points at."""
+    found: dict[str, list] = {}
+    for note in figure.layout.annotations:
+        if note.name == "end label":
+            text = note.text.replace("<b>", "").replace("</b>", "").replace("-<br>", "-").replace("<br>", " ").replace("\u00a0", " ")
+            found.setdefault(text, []).append(note.y)
+    return found
+
+
+def dashed(figure, dash: str) -> list:
+    return [trace for trace in figure.data if trace.mode == "lines" and trace.line.dash == dash]
+
+
+def family(models: int = 8, **more) -> pd.DataFrame:
+    return curve_points(models=[f"model-{number}" for number in range(models)]).assign(**more)
+
+
+def test_the_majority_answer_is_drawn_once_however_many_models_share_it_and_in_no_models_colour():
+    figure = curve(family(8))
+    (line,) = dashed(figure, "dash")
+    assert set(line.y) == {24.0} and line.line.color == theme.NEUTRAL
+    assert ends(figure)["majority answer"] == [24.0]
+
+
+def test_each_probe_set_has_its_own_majority_line_under_its_name():
+    both = family(3, majority=0.24).assign(probe_set="trex")
+    other = family(3, majority=0.5).assign(probe_set="common_sense", run_id=lambda frame: frame["run_id"] + "2")
+    figure = curve(pd.concat([both, other], ignore_index=True))
+    assert len(dashed(figure, "dash")) == 2
+    found = ends(figure)
+    assert found["majority answer, T-REx"] == [24] and found["majority answer, common sense (ours)"] == [50]
+    panels = curve(pd.concat([both, other], ignore_index=True), panels=True)
+    assert {trace.yaxis for trace in dashed(panels, "dash")} == {"y", "y2"}
+    assert ends(panels)["majority answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, "a panel's title names its probe set"
+
+
+def test_runs_that_were_asked_other_facts_have_their_majority_line_by_name():
+    table = family(3).assign(majority=lambda frame: frame["model"].map({"model-0": 0.24, "model-1": 0.24, "model-2": 0.3}))
+    figure = curve(table, labels={"model-2": "Third"})
+    assert len(dashed(figure, "dash")) == 2
+    assert ends(figure)["majority answer, Third"] == [30] and ends(figure)["majority answer, model-0, model-1"] == [24]
+
+
+def test_chance_has_a_line_of_its_own():
+    figure = curve(family(4, chance=0.05, swapped=float("nan")))
+    (line,) = dashed(figure, "dashdot")
+    assert set(line.y) == {5.0} and ends(figure)["chance"] == [5.0]
+
+
+def test_every_model_has_its_own_dotted_swapped_subject_named_at_its_end():
+    figure = curve(curve_points(models=("nesia-mini", "other-bert")))
+    dotted = dashed(figure, "dot")
+    assert [line.line.color for line in dotted] == [line.line.color for line in lines(figure)]
+    assert all(line.line.width < 1.5 for line in dotted)
+    assert ends(figure)["swapped subject"] == [10, 10]
+
+
+def test_lines_are_named_at_their_ends_by_their_labels_and_there_is_no_legend():
+    figure = curve(curve_points(models=("nesia-mini", "other-bert")), labels={"nesia-mini": "Mini"})
+    assert {"Mini", "other-bert"} <= set(ends(figure))
+    assert not any(trace.showlegend for trace in figure.data)
+
+
+def test_where_names_have_no_room_there_is_a_legend_and_one_name_for_all_swapped_subjects():
+    full, crowded = curve(family(8)), curve(family(MOST + 1))
+    assert len(ends(full)) == 10 and len(ends(full)["swapped subject"]) == 1
+    assert not any(trace.showlegend for trace in full.data)
+    assert set(ends(crowded)) == {"majority answer", "swapped subject"}
+    assert sum(bool(trace.showlegend) for trace in crowded.data) == MOST + 1
+
+
+def differences() -> dict:
+    return {"above_majority": -0.04, "above_majority_low": -0.05, "above_majority_high": -0.03, "above_swapped": 0.06,
+            "above_swapped_low": 0.05, "above_swapped_high": 0.07, "swapped_n": 40}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "zero", "value"), [("majority", "majority answer", -4), ("swapped", "swapped subject", 6)])
+def test_what_is_above_a_yardstick_is_drawn_around_a_zero_line_with_its_name(mode, zero, value):
+    table = above(curve_points().assign(**differences()), mode)
+    figure = curve(table)
+    (line,) = lines(figure)
+    assert list(line.y) == pytest.approx([value] * 3)
+    assert ends(figure)[zero] == [0.0] and set(ends(figure)) == {zero, "nesia-mini · tied"}
+    (level,) = dashed(figure, "dash") + dashed(figure, "dot")
+    assert set(level.y) == {0.0} and level.line.color == theme.NEUTRAL
+    low, high = figure.layout.yaxis.range
+    assert low < 0 < high and not figure.layout.yaxis.ticksuffix
+    assert ("40 facts" if mode == "swapped" else "50 facts") in line.hovertext[0] and zero in line.hovertext[0]
+
+
+def test_values_are_left_as_they_are():
+    table = curve_points().assign(**differences())
+    assert above(table, "value") is table and pair_above(table, "value") is table
+
+
+def yard_pair() -> pd.DataFrame:
+    more = {"majority": 0.22, "base_swapped": 0.03, "swapped": 0.02, "swapped_n": 80, "more": 0.05, "more_low": 0.01, "more_high": 0.09,
+            "base_swapped_n": 70}  # fmt: skip
+    sides = {f"{run}above_{mode}{end}": 0.1 + 0.05 * (run == "") for run in ("base_", "") for mode in ("majority", "swapped")
+             for end in ("", "_low", "_high")}  # fmt: skip
+    return paired().assign(**more, **sides)
+
+
+def pair(table: pd.DataFrame):
+    return paired_curve(table, k=1, base=BASE, model=MODEL, colours=COLOURS, labels={MODEL: "QA"})
+
+
+def test_two_models_share_one_majority_line_and_have_a_swapped_subject_each():
+    figure = pair(yard_pair())
+    (level,) = dashed(figure, "dash")
+    assert set(level.y) == {22.0} and level.line.color == theme.NEUTRAL
+    assert [line.line.color for line in dashed(figure, "dot")] == [COLOURS[BASE], COLOURS[MODEL]]
+    assert ends(figure) == {BASE: [20.0], "QA": [20.0], "majority answer": [22.0], "swapped subject": [3.0, 2.0]}
+
+
+def test_above_the_swapped_subject_the_difference_is_how_much_more_comes_from_the_subject():
+    plain, moved = pair(pair_above(yard_pair(), "majority")), pair(pair_above(yard_pair(), "swapped"))
+    shown = {name: next(list(trace.y) for trace in moved.data if trace.name == name) for name in (BASE, "QA", "difference")}
+    assert shown[BASE] == pytest.approx([10] * 3) and shown["QA"] == pytest.approx([15] * 3) and shown["difference"] == [5.0] * 3
+    assert list(next(trace.y for trace in plain.data if trace.name == "difference")) == pytest.approx(list(paired()["difference"] * 100))
+    assert ends(moved)["swapped subject"] == [0.0] and ends(plain)["majority answer"] == [0.0]
+
+
+def test_every_relation_has_its_own_majority_line_in_grey_and_its_name_at_its_end():
+    figure = relation_curves(relation_points(majority=[0.1] * 4 + [0.2] * 4 + [0.3] * 4), k=1)
+    assert {trace.line.color for trace in dashed(figure, "dash")} == {theme.NEUTRAL}
+    found = ends(figure)
+    assert found["majority answer, capital"] == [10] and found["capital (n = 50)"] == [40]
+    zero = relation_curves(above(relation_points(**differences()), "swapped"), k=1)
+    assert ends(zero)["swapped subject"] == [0.0]
+
+
+def test_the_map_of_differences_has_its_middle_colour_at_nought():
+    table = relation_points(**differences(), matched=0.2)
+    table.loc[0, "above_majority"] = 0.2
+    heat, cells = relation_map(table, k=1, mode="majority").data
+    assert heat.zmin == -20 and heat.zmax == 20 and heat.z.min() == pytest.approx(-4)
+    assert "minus majority answer, points" in heat.colorbar.title.text
+    assert "against the majority answer: +20.0 points" in cells.hovertext[0] and "swapped subject: 10.0 %" in cells.hovertext[0]
+    based = relation_map(table.assign(base_value=0.01), k=1, mode="swapped", base="Mini").data[0]
+    assert based.z.max() == pytest.approx(5)
+
+
+def test_relations_not_above_their_majority_answer_are_marked():
+    low = [0.1] * 11 + [-0.01]
+    table = relation_points(above_majority_low=low)
+    assert not_above_majority(table) == ["P3"]
+    assert [name.endswith(MARK) for name in relation_map(table, k=1, order="name").layout.yaxis.ticktext] == [False, False, True]
+    assert not_above_majority(relation_points(above_majority_low=float("nan"))) == []
+
+
+def test_a_mode_without_values_says_so_in_words():
+    figure = relation_map(relation_points(above_swapped=float("nan"), above_swapped_low=float("nan")), k=1, mode="swapped")
+    assert "swapped subject" in figure.layout.annotations[0].text
+
+
+def test_names_of_probe_sets_are_those_of_a_reader():
+    table = curve_points(sets=("trex", "common_sense"))
+    assert set(ends(layer_curve(table, title="", unit="share", colours=COLOURS, names=NAMES))) >= set(NAMES.values())

@@ -1,0 +1,125 @@
+"""What every page shares: models by short names, links to many sections, and one word on the demonstration model."""
+
+import itertools
+import re
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.store.planted import plant_runs
+
+from .conftest import PAGES, ROOT
+from .test_relations_and_compare import FAMILY
+
+TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
+NOTICE = "small demonstration model"
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
+
+
+@pytest.fixture
+def look(snapshot, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+    """Opens a page on a base with two models that were fine-tuned from it."""
+
+    def opened(page: str, **query) -> AppTest:
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page(PAGES[page]) if page != "home" else None
+        for name, value in query.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return opened
+
+
+def main_words(app) -> str:
+    return "\n".join(str(one.value) for one in app.main.markdown)
+
+
+def shortly(options: list[str]) -> list[str]:
+    """The first two names of a menu, without the mark that says whether a model learnt its task."""
+    return [name.split()[0] for name in options[:2]]
+
+
+def links(app) -> list[tuple[str, str]]:
+    """Text and anchor of the links to the sections of a page."""
+    (line,) = [one.value for one in app.main.markdown if "On this page" in one.value] or [""]
+    return [(text.replace("\\", ""), anchor) for text, anchor in re.findall(r"\[([^\[\]]*)\]\(#(.*?)\)", line)]
+
+
+def test_menus_name_models_shortly_and_links_in_full(look):
+    app = look("layer_curves")
+    menu = app.sidebar.multiselect(key="layer_curves.models")
+    assert shortly(menu.options) == ["nesia-mini", "QA-SQuAD-1"]
+    menu.set_value([TUNED]).run()
+    assert not app.exception and app.query_params["models"] in (TUNED, [TUNED])
+
+
+def test_the_full_names_are_in_the_sidebar_of_every_page(look):
+    for page in PAGES:
+        told = "\n".join(str(one.value) for one in look(page).sidebar.markdown).replace("\\", "")
+        assert re.search(rf"- QA-SQuAD-1 :[a-z]+-badge\[[^]]+\]: `{TUNED}`", told), page
+
+
+def test_names_do_not_depend_on_the_models_that_are_chosen(look):
+    app = look("layer_curves", models=TUNED)
+    assert shortly(app.sidebar.multiselect(key="layer_curves.models").options) == ["nesia-mini", "QA-SQuAD-1"]
+
+
+def test_without_shorter_names_there_is_no_list_of_them(visit):
+    told = "\n".join(str(one.value) for one in visit("home", "several").sidebar.markdown)
+    assert "other\\-bert" not in told
+
+
+@pytest.mark.parametrize("page", ["home", "compare"])
+def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(look, page):
+    app = look(page)
+    drawn = [(head.value.replace("\\", ""), head.proto.anchor) for head in app.main.header]
+    assert len(drawn) > 3 and links(app) == drawn
+    again = app.run()
+    assert links(again) == drawn, "the links are there when the page is drawn again"
+
+
+@pytest.mark.parametrize("page", ["layer_curves", "relations", "facts"])
+def test_a_page_of_few_sections_has_no_links_to_them(look, page):
+    assert links(look(page)) == []
+
+
+def test_links_go_with_the_sections(look, visit):
+    assert links(visit("compare", "one model")) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_heading_skips_a_level(look, page):
+    app = look(page)
+    levels = [1]
+    for one in app.main:
+        if one.type == "header":
+            levels.append(2)
+        elif one.type == "markdown" and (found := re.match(r"(#+) ", one.value)):
+            levels.append(len(found.group(1)))
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+    assert not any(one.value.startswith("#") for one in app.sidebar.markdown)
+
+
+def test_the_demonstration_model_is_explained_on_the_first_page_only_and_stays_at_hand(visit):
+    app = visit("home")
+    assert NOTICE in main_words(app) and NOTICE in main_words(app.run()), "as long as the visitor stays"
+    app.switch_page(PAGES["layer_curves"])
+    app.run()
+    assert NOTICE not in main_words(app)
+    app.switch_page(PAGES["home"])
+    app.run()
+    assert NOTICE not in main_words(app)
+    sidebar = app.sidebar
+    assert any(NOTICE in one.value for one in sidebar.markdown) and any("--model bert-base-uncased" in one.value for one in sidebar.code)
+
+
+def test_with_other_models_in_the_store_the_notice_is_in_the_sidebar_only(visit):
+    app = visit("home", "several")
+    assert NOTICE not in main_words(app) and any(NOTICE in one.value for one in app.sidebar.markdown)

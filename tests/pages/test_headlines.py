@@ -1,0 +1,78 @@
+"""Every number about knowledge in a headline has its yardstick in the same or the next sentence.
+
+The pages are read as a reader finds them on the shipped results. A headline is a sentence of a page's own text, outside tables, captions,
+tooltips and what is folded away, that holds a share in per cent. What the paper says and the rules of its claims are left out.
+"""
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import PAGES, ROOT
+
+#: What a share can be held against: guessing, another subject, a model that learnt nothing new, another read-out, or an interval of it.
+YARDSTICKS = (
+    "majority answer", "commonest answer", "most frequent answer", "swapped", "never an answer", "by chance", "at random", "random",
+    "control", "re-trained heads", "paper's own", "guess", "interval", "baseline", "the best line",
+)  # fmt: skip
+#: What a text begins with, or holds, that is about the paper's numbers or states a rule.
+OF_THE_PAPER = ("**Rule.**", "**The paper", ":gray[", "the published number")
+_THRESHOLD = re.compile(r"(?:at least|within|by less than) \d+ points")
+_SHARE = re.compile(r"\d(?:[\d.,]*\d)?\s?(?:\\?%|per cent|points)")
+_SENTENCE = re.compile(r"(?<=[.!?:])(?:\*\*)?\s+(?=[A-Z*“(])")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; a decimal point or an abbreviation within a word ends none."""
+    return [one for part in text.split("\n") for one in _SENTENCE.split(part) if one.strip()]
+
+
+def without_yardstick(text: str) -> list[str]:
+    """The sentences that hold a share, where neither they nor the next one names what it is held against."""
+    found = sentences(text)
+    named = [any(word in one.lower() for word in YARDSTICKS) for one in found]
+    return [
+        one
+        for number, one in enumerate(found)
+        if _SHARE.search(_THRESHOLD.sub("", one)) and not any(named[number : number + 2])
+    ]  # fmt: skip
+
+
+def headlines(app: AppTest) -> list[str]:
+    """The texts of a page outside the sidebar and what is folded away."""
+    folded = {id(one) for box in app.main.get("expander") for one in box.markdown}
+    texts = [str(one.value) for one in app.main.markdown if id(one) not in folded]
+    return [text for text in texts if not any(words in text for words in OF_THE_PAPER)]
+
+
+@pytest.fixture
+def shipped(tmp_path_factory, monkeypatch):
+    """Opens a page on the shipped results."""
+
+    def opened(page: str, query: dict | None = None) -> AppTest:
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path_factory.getbasetemp() / "shipped-cache"))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
+        app.switch_page(PAGES[page]) if page != "home" else None
+        for name, value in (query or {}).items():
+            app.query_params[name] = value
+        return app.run()
+
+    return opened
+
+
+def test_a_share_without_anything_to_hold_it_against_is_found():
+    bare = "The model gives **23.9 %** of the facts. It is quick. The capital of France is Paris."
+    assert without_yardstick(bare) == ["The model gives **23.9 %** of the facts."]
+    assert without_yardstick("It gives **23.9 %**. The majority answer gives 22.9 %.") == []
+    assert without_yardstick("It gives **23.9 %**, with a swapped subject 3.6 %.") == []
+    assert without_yardstick("It gives **23.9 %**. So it is. The majority answer gives 22.9 %.") == ["It gives **23.9 %**."]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
+def test_every_share_in_a_headline_stands_beside_its_yardstick(shipped, page):
+    app = shipped(page)
+    assert not app.exception
+    texts = headlines(app)
+    assert texts
+    assert [one for text in texts for one in without_yardstick(text)] == []

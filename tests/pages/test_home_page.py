@@ -1,0 +1,303 @@
+"""Home: the question, one sentence to try, what is known beyond guessing, what fine-tuning cost; in this order."""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+
+from probing.core.facts.fact import Fact
+from probing.ui.home.examples import layers_in_words
+from tests.models.tiny_models import LAYERS, save
+from tests.pages.conftest import ROOT, words
+from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
+
+HEADINGS = ["What it knows beyond guessing", "What fine-tuning cost", "Where to go", "Facts worth looking at"]
+
+
+def figures(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def values(column) -> list:
+    """What an axis of a trace holds: Plotly writes long columns of numbers in base64."""
+    return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"]).tolist() if isinstance(column, dict) else column
+
+
+def headings(app) -> list[str]:
+    return [header.value.replace("\\", "") for header in app.header]
+
+
+def said(app) -> str:
+    """The words of the page without the backslashes that keep them from being markup."""
+    return words(app).replace("\\", "")
+
+
+def order(app) -> list[str]:
+    """The kinds of the page's parts from top to bottom, without what only holds others."""
+
+    def below(block) -> list[str]:
+        kids = getattr(block, "children", {})
+        own = [] if kids else [getattr(block, "type", "")]
+        return own + [kind for child in kids.values() for kind in below(child)]
+
+    return below(app.main)
+
+
+@pytest.fixture
+def on(visit, monkeypatch, tmp_path):
+    """Opens Home on planted runs."""
+
+    def opened(*runs: PlantedRun, **query: str):
+        app = visit("home", query=query, run=False)
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(plant_runs(tmp_path / "planted", runs)))
+        return app.run()
+
+    return opened
+
+
+def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anything_else(visit):
+    app = visit("home", "several")
+    assert app.title[0].value.endswith("?")
+    kinds = order(app)
+    first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "plotly_chart")]
+    assert first == sorted(first) and kinds.count("text_input") == 1
+    assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
+    assert headings(app) == HEADINGS
+    assert len(figures(app)) == 3
+
+
+def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, planted_snapshots, tmp_path):
+    app = visit("home")
+    prompt = app.text_input(key="home.sentence").value
+    number, fact = next((number, fact) for number, fact in enumerate(planted_facts("trex")) if fact.prompt == prompt)
+    grid = figures(app)[0]
+    cells = next(trace for trace in grid["data"] if trace.get("mode") == "text")
+    shown = {
+        (layer, place): text.split("<br>")[0]
+        for layer, place, text in zip(values(cells["y"]), values(cells["x"]), cells["text"], strict=True)
+    }
+    right = {key for key, word in shown.items() if re.sub("<.*?>", "", word) == fact.object}
+    assert right == {(layer, planted_rank(number, layer)) for layer in range(4) if planted_rank(number, layer) <= 3}
+    assert len(shown) == 4 * 3 and len(grid["layout"]["shapes"]) == len(right)
+
+
+def test_the_examples_are_one_that_is_known_late_one_that_is_lost_and_rocky_balboa(visit):
+    app = visit("home")
+    offered = app.pills(key="home.examples").options
+    facts = {fact.prompt: number for number, fact in enumerate(planted_facts("trex"))}
+    numbers = [facts[prompt.replace("\\", "")] for prompt in offered]
+    assert planted_rank(numbers[0], 3) == 1
+    assert planted_rank(numbers[1], 3) > 1 and 1 in (planted_rank(numbers[1], 1), planted_rank(numbers[1], 2))
+    assert "Rocky Balboa" in offered[2]
+
+
+def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
+    app = visit("home")
+    app.pills(key="home.examples").set_value(3).run()
+    assert app.query_params["example"] in ("3", ["3"])
+    assert app.text_input(key="home.sentence").value == "Rocky Balboa was born in [MASK] ."
+    assert "The right word, **philadelphia**" in said(app)
+    linked = visit("home", query={"example": "2"})
+    assert linked.pills(key="home.examples").value == 2
+
+
+def test_the_line_under_the_grid_says_where_the_word_comes_first_and_what_a_guess_would_say(on):
+    ranks = {0: 9, 1: 5, 2: 1, 3: 1}
+    app = on(PlantedRun(rank=lambda number, layer: ranks[layer] if number == 9 else 50))
+    assert "The right word, **paris**, comes first at layers 2 and 3." in said(app), "France, the only fact that is known"
+    assert "The majority answer of “capital” is berlin." in said(app)
+    assert "Asked about a swapped subject, the last layer gives paris rank 1." in said(app), "planted: rank + 5 * (9 % 3)"
+
+
+def test_a_fact_that_is_lost_at_the_end_says_so_with_the_swapped_subject_at_the_layer_that_has_it(on):
+    app = on(PlantedRun(rank=lambda number, layer: {2: 1, 3: 26}.get(layer, 7) if number == 7 else 50))
+    line = said(app)
+    assert "The right word, **berlin**, comes first at layer 2, and has rank 26 at the last layer." in line
+    assert "It is also the majority answer of “capital”" in line
+    assert "Asked about a swapped subject, layer 2 gives berlin rank 6." in line
+
+
+def test_a_word_that_is_never_first_is_described_by_its_best_rank(on):
+    app = on(PlantedRun(rank=lambda number, layer: 20 - layer), example="1")
+    assert "comes first at no layer: its best rank is 17, at layer 3, and it has rank 17 at the last layer." in said(app)
+    assert "Rocky Balboa" in app.text_input(key="home.sentence").value, "nothing is known: only the running example is left"
+
+
+def test_layers_are_listed_as_a_reader_says_them():
+    assert [layers_in_words(layers) for layers in ([4], [7, 8], [6, 7, 8], [2, 4, 6, 7, 8])] == [
+        "layer 4",
+        "layers 7 and 8",
+        "layers 6 to 8",
+        "layers 2, 4 and 6 to 8",
+    ]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_store_of_own_facts_only_has_examples_and_says_what_is_not_measured(on, several):
+    facts = tuple(
+        Fact("mine", "birds", name, answer, "[X] is [Y] .", f"{name} is [MASK] .") for name, answer in (("A", "hot"), ("B", "water"))
+    )
+    app = on(
+        *(PlantedRun(model=model, probe_set="mine", facts=facts) for model in (["nesia-mini", "other"] if several else ["nesia-mini"]))
+    )
+    assert not app.exception
+    assert len(app.pills(key="home.examples").options) >= 1
+    assert "mine facts" in said(app) and "always giving the relation's commonest answer is right for" in said(app)
+    assert "Asked about a swapped subject" not in said(app)
+
+
+def test_a_store_in_which_nothing_is_known_offers_the_input_without_examples(on):
+    facts = (Fact("mine", "birds", "A", "hot", "[X] is [Y] .", "A is [MASK] ."),)
+    app = on(PlantedRun(probe_set="mine", facts=facts, rank=lambda number, layer: 40))
+    assert not app.exception
+    assert app.text_input(key="home.sentence").value == "" and not [one for one in app.pills if one.key == "home.examples"]
+
+
+def test_filters_that_keep_nothing_leave_the_examples_and_say_so(visit):
+    app = visit("home", "several", {"exposures": "held out", "in_subject": "yes"})
+    assert not app.exception
+    assert app.pills(key="home.examples").options
+    assert any("No facts are left" in note.value for note in app.info)
+
+
+def test_opening_home_and_choosing_an_example_loads_no_torch(planted_snapshots, tmp_path):
+    code = """
+import sys
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("app.py", default_timeout=120).run()
+app.pills(key="home.examples").set_value(2).run()
+assert not app.exception
+print(sorted({"torch", "transformers"} & set(sys.modules)))
+"""
+    places = {"PROBING_SNAPSHOT": str(planted_snapshots["one model"]), "PROBING_CACHE": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | places)
+    assert run.stdout.strip().splitlines()[-1:] == ["[]"], run.stderr
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A tiny model under a name of its own, with planted results."""
+    save("bert", tmp_path / "cache" / "models" / "tiny")
+    return PlantedRun(model="tiny", head="lens")
+
+
+def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
+    app = on(tiny)
+    app.text_input(key="home.sentence").set_value("Paris is the capital of [MASK].")
+    app.button[0].click().run()
+    assert not app.exception and not app.warning
+    assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
+    assert "The last layer of tiny says" in said(app) and "The right word" not in said(app)
+    cells = next(trace for trace in figures(app)[0]["data"] if trace.get("mode") == "text")
+    assert len(cells["text"]) == 3 * (LAYERS + 1)
+    query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
+    assert query["prompt"] == ["Paris is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["lens"]
+    app.pills(key="home.examples").set_value(2).run()
+    assert "sentence" not in app.query_params and "The right word" in said(app)
+
+
+def test_the_first_of_several_gaps_is_answered_and_a_model_without_trained_heads_uses_its_own(on, tiny):
+    app = on(PlantedRun(model="tiny", head="tied"), sentence="[MASK] is the capital of [MASK].")
+    assert not app.exception and not app.warning
+    assert "at the first of 2 gaps" in said(app)
+    assert "has no trained tied heads here" in said(app)
+
+
+@pytest.mark.parametrize(("typed", "expected"), [("There is no gap here.", "has no [MASK]"), ("paris " * 600 + "[MASK]", "word pieces")])
+def test_a_sentence_that_cannot_be_asked_gets_a_helpful_answer(on, tiny, typed, expected):
+    app = on(tiny, sentence=typed)
+    assert not app.exception
+    assert expected in app.warning[0].value.replace("\\", "")
+    assert len(app.get("plotly_chart")) == 1, "the other figure of the page is there"
+
+
+def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
+    app = visit("home")
+    app.text_input(key="home.sentence").set_value("  ")
+    app.button[0].click().run()
+    assert any("Type a sentence with a gap" in note.value for note in app.info)
+    assert "The right word" in said(app) and "sentence" not in app.query_params
+    assert not app.run().info
+
+
+def test_where_no_model_can_be_asked_the_command_is_named(visit, monkeypatch):
+    from probing.ui.frame import live_models
+
+    monkeypatch.setattr(live_models, "choices", dict)
+    app = visit("home", query={"sentence": "Paris is [MASK]."})
+    assert not app.exception
+    assert "No model is on this machine" in words(app) and "python -m probing pretrain" in words(app)
+
+
+def _rows(snapshot, cache) -> list[tuple]:
+    """relation, object, layer, gold_rank, other_rank of every prediction of the one planted run."""
+    from probing.store.build import built_database
+
+    with_rows = built_database([snapshot], cache / "own")
+    found = with_rows.query(
+        "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
+    )
+    return list(found.itertuples(index=False, name=None))
+
+
+def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_snapshots, tmp_path):
+    rows = _rows(planted_snapshots["one model"], tmp_path)
+    last = [row for row in rows if row[2] == 3]
+    relations = sorted({row[0] for row in last})
+
+    def macro(hit, rows=last) -> float:
+        return (
+            100 * sum(sum(map(hit, mine)) / len(mine) for name in relations if (mine := [r for r in rows if r[0] == name])) / len(relations)
+        )
+
+    def most(relation: str) -> str:
+        answers = [row[1] for row in last if row[0] == relation]
+        return min(answers, key=lambda answer: (-answers.count(answer), answer))
+
+    lent = [row for row in last if row[4] is not None and row[4] == row[4]]
+    line = next(text.value.replace("\\", "") for text in visit("home").markdown if "gives the right word for" in text.value)
+    assert f"for **{macro(lambda row: row[3] == 1):.1f} %** of T-REx facts (mean over relations)" in line
+    assert f"commonest answer is right for **{macro(lambda row: row[1] == most(row[0])):.1f} %**" in line
+    assert f"swapped subject it still gives that word for **{macro(lambda row: row[4] == 1, lent):.1f} %**" in line
+    assert f"against {macro(lambda row: row[3] == 1, lent):.1f} % with the own subject" in line
+    missed = {row[5] for row in lent if row[3] > 1 and row[4] > 1}
+    own = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[3] == 1}
+    swapped = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[4] == 1}
+    assert f"some inner layer finds **{100 * len(own) / len(missed):.1f} %**" in line
+    assert f"with a swapped subject {100 * len(swapped) / len(missed):.1f} %:" in line
+
+
+@pytest.mark.parametrize(
+    ("minus", "k", "expected"),
+    [
+        ("majority", "1", "last layer minus majority answer, points"),
+        ("swapped", "10", "last layer minus swapped subject, points"),
+    ],
+)
+def test_the_bars_can_be_what_lies_above_a_guess(visit, minus, k, expected):
+    app = visit("home", query={"home_minus": minus, "k": k})
+    assert not app.exception and not app.info
+    figure = figures(app)[1]
+    assert figure["layout"]["xaxis"]["title"]["text"] == expected
+    table = next(one.value for one in app.dataframe if "above_majority" in one.value.columns)
+    bar = figure["data"][0]
+    assert values(bar["x"])[0] == pytest.approx(100 * table[f"above_{minus}"].iloc[0])
+    assert app.segmented_control(key="home.home_minus").value == minus
+
+
+def test_the_majority_answer_is_no_baseline_for_ten_tries_and_home_says_so(visit):
+    app = visit("home", query={"home_minus": "majority", "k": "10"})
+    assert any("baseline for rank 1 only" in note.value for note in app.info)
+
+
+def test_senseless_fields_of_a_link_are_left_aside(visit):
+    app = visit("home", query={"home_minus": "all", "example": "9"})
+    assert not app.exception
+    assert len([note for note in app.info if "makes no sense" in note.value]) == 2
+    assert app.pills(key="home.examples").value == 1

@@ -1,0 +1,113 @@
+"""Task scores of stored models: rows that a test can read off, and the verdicts on the shipped family."""
+
+import math
+
+import pytest
+
+from probing.core.registry import REPOSITORY
+from probing.core.stats.intervals import wilson_mean
+from probing.reports.learned import COLUMNS, learned, scores
+from probing.store.build import build_database
+from probing.store.database import open_database
+from probing.store.parquet import read_table, write_table
+from tests.store.planted import PlantedRun, plant_runs
+
+SNAPSHOT = REPOSITORY / "data" / "snapshot"
+SHIPPED = {
+    "nesia-mini-control": "control",
+    "nesia-mini-mlm-msmarco": "learned",
+    "nesia-mini-mlm-squad": "learned",
+    "nesia-mini-ner-conll": "learned",
+    "nesia-mini-qa-squad-1": "learned",
+    "nesia-mini-qa-squad-2": "not learned",
+    "nesia-mini-rank-msmarco": "cannot tell",
+}
+#: Masked tokens of one text hang together: at most 15 % of 128 pieces are masked.
+MASKED_A_TEXT = 20
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """A base, two models tuned from it of which one has a score, a control without a base, and a model that was never probed."""
+    runs = [
+        PlantedRun(),
+        PlantedRun("tuned", base="nesia-mini", objective="QA-SQuAD-1"),
+        PlantedRun("elsewhere", base="nesia-mini", objective=""),
+        PlantedRun("more", objective="control"),
+    ]
+    source = plant_runs(tmp_path / "runs", runs)
+    row = {"base": "nesia-mini", "metric": "F1", "n": 400, "value": 0.5}
+    write_table(
+        "tasks",
+        [row | {"model": "tuned", "objective": "QA-SQuAD-1", "chance": 0.125, "chance_name": "random span"}],
+        source / "tasks-a.parquet",
+    )
+    write_table(
+        "tasks", [row | {"model": "unprobed", "objective": "QA-SQuAD-1", "chance": None, "chance_name": None}], source / "tasks-b.parquet"
+    )
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        yield db
+
+
+def test_every_fine_tuned_model_has_a_verdict_and_a_base_has_none(opened):
+    found = learned(opened).set_index("model")
+    assert found["verdict"].to_dict() == {"elsewhere": "no score stored", "more": "control", "tuned": "learned", "unprobed": "cannot tell"}
+    assert list(learned(opened, ("tuned",))["model"]) == ["tuned"] and learned(opened, ()).empty
+    tuned = found.loc["tuned"]
+    assert (tuned["low"], tuned["high"]) == wilson_mean(0.5, 400)
+    assert (tuned["value"], tuned["baseline"], tuned["baseline_name"], tuned["n"]) == (0.5, 0.125, "random span", 400)
+    assert math.isnan(found.loc["elsewhere", "value"])
+
+
+def test_the_table_of_scores_has_a_row_for_each_metric_and_one_for_a_model_without(opened):
+    found = scores(opened)
+    assert list(found.columns) == list(COLUMNS)
+    assert list(found["model"]) == ["elsewhere", "more", "tuned", "unprobed"]
+    assert list(found["metric"]) == ["", "", "F1", "F1"]
+
+
+def test_a_report_of_task_scores_is_printed_in_every_form(run, tmp_path, monkeypatch):
+    monkeypatch.setenv(
+        "PROBING_SNAPSHOT", str(plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun("tuned", base="nesia-mini", objective="")]))
+    )
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    assert "no score stored" in run("report", "tasks").output
+    assert '"verdict": "no score stored"' in run("report", "tasks", "--json").output
+    assert run("report", "tasks", "--csv").output.startswith("model,base,objective,metric,value,low,high,baseline,baseline_name,other")
+    assert r"no score stored \\" in run("report", "tasks", "--latex").output
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory):
+    """The shipped task scores with a run of each model: the shipped runs take long to count."""
+    source = tmp_path_factory.mktemp("shipped")
+    plant_runs(source, [PlantedRun(), *(PlantedRun(model, base="nesia-mini", objective=_objective(model)) for model in SHIPPED)])
+    for model in SHIPPED:
+        write_table("tasks", _stored(model), source / f"tasks-{model}.parquet")
+    with open_database(build_database([source], source / "db").parent) as db:
+        yield db
+
+
+def _stored(model):
+    return read_table(SNAPSHOT / f"tasks-{model}.parquet", "tasks").to_pylist()
+
+
+def _objective(model):
+    return _stored(model)[0]["objective"]
+
+
+def test_the_verdicts_on_the_shipped_family_are_those_of_the_guide(shipped):
+    found = learned(shipped)
+    assert dict(zip(found["model"], found["verdict"], strict=True)) == SHIPPED
+    guide = (REPOSITORY / "docs" / "finetuning.md").read_text(encoding="utf-8")
+    for row in found.itertuples():
+        cells = [row.model, f"{row.metric} {row.value:.3f}", f"{row.low:.3f} to {row.high:.3f}", f"{row.baseline_name} {row.baseline:.3f}"]
+        line = f"| {' | '.join([*cells, f'{row.n:,}', row.verdict])} |"
+        assert line in guide, line
+
+
+def test_the_verdicts_on_masked_text_hold_if_every_text_counts_once(shipped):
+    masked = scores(shipped).query("metric == 'masked accuracy' and objective != 'control'")
+    assert len(masked) == 2
+    for row in masked.itertuples():
+        assert wilson_mean(row.value, int(row.n) // MASKED_A_TEXT)[0] > row.baseline

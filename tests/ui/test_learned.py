@@ -1,0 +1,57 @@
+"""The word on whether a model learned its task: marks on names, badges in sentences, the key and the evidence."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from probing.core.tasks.learned import Verdict
+from probing.reports.learned import COLUMNS
+from probing.ui.frame.page import View
+from probing.ui.frame.selection import RunChoice
+from probing.ui.widgets.learned import BADGES, MARKS, badge, evidence, mark, mark_key
+
+VERDICTS = {"qa *1*": "learned", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
+
+
+@pytest.fixture
+def view():
+    """What knows verdicts, without a store."""
+    scored = {"metric": "F1", "value": 0.108, "low": 0.092, "high": 0.126, "baseline": 0.04, "baseline_name": "random span", "n": 1269}
+    rows = [{"model": "qa *1*", **scored}, {"model": "qa-2", **scored, "baseline": None}, {"model": "elsewhere"}]
+    return SimpleNamespace(verdicts=VERDICTS, learned=pd.DataFrame(rows, columns=list(COLUMNS)))
+
+
+def test_every_verdict_has_a_mark_and_a_badge():
+    assert set(MARKS) == set(BADGES) == set(Verdict.__args__)
+    assert mark("qa", "learned") == " ✓" and badge("qa", "not learned") == " :red-badge[trained, not learned]"
+
+
+def test_a_base_has_neither_and_a_control_whose_name_says_so_has_a_badge_only():
+    assert mark("base", None) == badge("base", None) == ""
+    assert mark("a-Control", "control") == "" and mark("more", "control") == " (control)"
+    assert badge("more of the same", "control") == " :gray-badge[control]" and badge("nesia-mini-control", "control") == ""
+
+
+def test_the_key_explains_the_marks_that_are_there_and_no_others(view):
+    assert mark_key(view, ["base"]) == ""
+    assert mark_key(view, ["base", "qa *1*"]).startswith("✓ learned its task: ")
+    assert mark_key(view, ["rank", "elsewhere"]).count("?") == 1
+    every = mark_key(view, VERDICTS)
+    assert [every.index(sign) for sign in "✓✗?"] == sorted(every.index(sign) for sign in "✓✗?") and "control: " in every
+
+
+def test_the_evidence_has_score_interval_items_and_baseline_and_escapes_names(view):
+    assert evidence(view, ["qa *1*", "elsewhere"]) == (r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %")
+    assert evidence(view, ["qa-2"]).endswith("over 1,269; no baseline is stored")
+    assert evidence(view, ["elsewhere"]) == ""
+
+
+def test_a_page_without_a_store_knows_from_the_registry_what_was_fine_tuned(tmp_path, monkeypatch):
+    view = View("live", RunChoice(), None, pd.DataFrame())
+    assert view.label("bert-base-NER") == "bert-base-NER ?"
+    assert view.called("bert-base-NER") == r"bert\-base\-NER :gray-badge[task score unknown]"
+    assert view.label("bert-base-uncased") == view.called("bert-base-uncased").replace("\\", "") == "bert-base-uncased"
+    assert view.called("nesia-mini-control").endswith(" :gray-badge[control]")
+    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "none.toml"))
+    assert View("live", RunChoice(), None, pd.DataFrame()).label("bert-base-NER") == "bert-base-NER"

@@ -1,0 +1,32 @@
+"""Names and colours of the stored models, as every page takes them."""
+
+import pandas as pd
+
+from probing.ui.frame.model_looks import looks_of, usual_colour
+
+RUNS = pd.DataFrame(
+    [("nesia-mini", None, "pre-training"), ("nesia-mini-qa-squad-1", "nesia-mini", "QA-SQuAD-1"), ("own", "nesia-mini", "unknown")] * 2,
+    columns=["model", "base", "objective"],
+)
+
+
+def test_every_stored_model_has_one_name_and_one_colour_whatever_the_order_of_runs():
+    looks = looks_of(RUNS)
+    assert looks.names == {"nesia-mini": "nesia-mini", "nesia-mini-qa-squad-1": "QA-SQuAD-1", "own": "own"}
+    assert list(looks.colours) == ["nesia-mini", "nesia-mini-qa-squad-1", "own"] and looks.shipped == set(looks.colours) - {"own"}
+    assert looks_of(RUNS[::-1]) == looks
+    assert looks_of(pd.DataFrame()).names == {}
+
+
+def test_results_are_shown_without_a_registry_too(tmp_path, monkeypatch):
+    (tmp_path / "registry.toml").write_text("no registry", encoding="utf-8")
+    for path in (tmp_path / "registry.toml", tmp_path / "none.toml"):
+        monkeypatch.setenv("PROBING_REGISTRY", str(path))
+        looks = looks_of(RUNS)
+        # What finetune names by itself is known by its base.
+        assert looks.names["nesia-mini-qa-squad-1"] == "QA-SQuAD-1" and len(set(looks.colours.values())) == 3
+
+
+def test_a_registered_model_that_is_not_stored_has_its_colour_and_another_has_none():
+    assert usual_colour("nesia-mini-control") == "#6F767D" and usual_colour("bert-base-uncased") == "#8C6BD1"
+    assert usual_colour("somebody/else") == ""
