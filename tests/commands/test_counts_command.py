@@ -114,7 +114,9 @@ def test_counted_runs_are_neither_pushed_nor_pulled(run, asked, tiny_model, tmp_
     full, kept = asked
     run("counts", full, "--out", kept, "--new")
     (counted,) = (path.stem.removeprefix("counted_runs-") for path in kept.glob("counted_runs-*"))
-    output = run("push", "predictions", "--model", tiny_model, "--runs", kept, "--licence", "mit", "--folder", tmp_path / "shared").output
+    output = run(
+        "push", "predictions", "--model", tiny_model, "--runs", kept, "--licence", "mit", "--to-folder", tmp_path / "shared"
+    ).output
     assert f"counts alone: {counted}" in output
     assert not list((tmp_path / "shared").rglob("*counts*")) and not list((tmp_path / "shared").rglob(f"*{counted}*"))
     for table in ("counted_runs", "layer_counts"):
