@@ -18,7 +18,6 @@ from probing.store.schema import KEYS, SCHEMAS
 from probing.store.sources import SourceFile, data_version_of, find_files
 
 _Read = tuple[SourceFile, pa.Table]
-_TOO_MANY = "{}: more facts are known than there are; make the counts again"
 
 
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
@@ -194,6 +193,7 @@ def _counts(rows: dict[str, list[_Read]]) -> list[str]:
     """Problems of counts: those made in another run of the same question, and those kept of a run without its predictions."""
     counted_in = {row["run_id"]: row for _, table in rows["swapped_runs"] for row in table.to_pylist()}
     alone = {row["run_id"] for row in _rows(rows, "counted_runs")}
+    asked = {row["run_id"]: row["n_probed"] for table in ("counted_runs", "runs") for row in _rows(rows, table)}
     problems = []
     for row in counted_in.values():
         if problem := fingerprint_problem(row["counted_by"], row["config"]):
@@ -202,14 +202,17 @@ def _counts(rows: dict[str, list[_Read]]) -> list[str]:
         for file, table in rows[name]:
             if strays := sorted(set(_ids(table, "run_id")) - counted_in.keys() - alone):
                 problems.append(f"{file.path}: no swapped_runs file says where the counts of run {strays[0]} come from; make them again")
-            sides = [column for column in table.column_names if column.split("_")[0] in ("own", "swapped")]
-            if any(pc.any(pc.greater(table.column(side), table.column("n"))).as_py() for side in sides):
-                problems.append(_TOO_MANY.format(file.path))
+            key = ["run_id", "layer" if name == "swapped_counts" else "k"]
+            for row in table.group_by(key).aggregate([("n", "sum")]).to_pylist():
+                if row["n_sum"] > asked.get(row["run_id"], 0):
+                    got = f"{row['n_sum']:,} facts of run {row['run_id']}, which asked {asked.get(row['run_id'], 0):,}"
+                    problems.append(f"{file.path}: counts {got}; make the counts again")
+                    break
     for name in ("layer_counts", "total_counts"):
         for file, table in rows[name]:
             shares = [column for column in table.column_names if column not in (*KEYS[name], "n", "answers")]
             if any(pc.any(pc.greater(table.column(column), table.column("n"))).as_py() for column in shares):
-                problems.append(_TOO_MANY.format(file.path))
+                problems.append(f"{file.path}: more facts are known than there are; make the counts again")
     for name in COUNTS:
         for file, table in rows[name]:
             if strays := sorted(set(_ids(table, "run_id")) - alone):

@@ -53,3 +53,15 @@ def test_bars_above_a_guess_are_in_points_with_their_intervals_and_leave_out_wha
     assert list(bar.error_x.array) == pytest.approx([3]) and list(bar.error_x.arrayminus) == pytest.approx([2])
     none = above_bars(points.iloc[1:], baseline="swapped subject", colours={}, names=NAMES)
     assert "no swapped subject is measured" in none.layout.annotations[0].text
+
+
+def test_every_bar_has_its_number_beside_its_name_where_no_mark_can_cover_it():
+    rows = pd.DataFrame([ROW, ROW | {"model": "b", "last": 0.0}])
+    whole = total_bars(rows, k=1, colours={}, names=NAMES)
+    assert list(whole.layout.yaxis.tickvals) == list(whole.data[0].y)
+    assert [text.split("  ")[-1] for text in whole.layout.yaxis.ticktext] == ["<b>20.0</b>", "<b>0.0</b>"]
+    assert whole.data[0].text is None, "a circle lay on the numbers inside the bars"
+    points = pd.DataFrame([ROW | {"model": model, "above": above, "above_low": above, "above_high": above}
+                           for model, above in (("a", -0.0213), ("b", 0.011), ("c", -0.0004))])  # fmt: skip
+    above = above_bars(points, baseline="majority answer", colours={}, names=NAMES)
+    assert [text.split("  ")[-1] for text in above.layout.yaxis.ticktext] == ["<b>-2.1</b>", "<b>+1.1</b>", "<b>0.0</b>"]

@@ -110,6 +110,7 @@ def test_the_task_table_says_interval_baseline_and_verdict(cache, monkeypatch):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page(PAGES["compare"]).run()
     (table,) = (one.value for one in app.dataframe if "baseline_name" in one.value)
     assert "chance" not in table and {"value", "low", "high", "baseline", "other_name", "verdict", "definition"} <= set(table)
-    row = table[(table["model"] == TUNED) & table["decides"]].iloc[0]
+    row = table[(table["id"] == TUNED) & table["decides"]].iloc[0]
+    assert row["model"] == "QA-SQuAD-2 ✗", "named as in the figures, with its mark"
     assert (row["metric"], row["baseline_name"], row["verdict"]) == ("F1", "never an answer", "not learned")
     assert all(table["definition"])

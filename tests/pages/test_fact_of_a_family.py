@@ -136,6 +136,17 @@ def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(fa
     assert "live_models=nesia-mini&live_models=other-bert" in link.query_string
 
 
+def test_a_fact_says_what_a_guess_would_say_as_home_does(family):
+    app = family(model="nesia-mini", fact=planted.planted_facts("trex")[1].fact_id)
+    said = words(app).replace("\\", "").replace("**", "")
+    own = "At its last layer nesia-mini gives the right word, " + planted.planted_facts("trex")[1].object + ", rank 1. "
+    assert own in said
+    rest = said.split(own)[1]
+    assert rest.startswith(("It is also the majority answer of “place of birth”", "The majority answer of “place of birth” is "))
+    # Planted: the rank with another subject is the own one plus five times the fact's number modulo three.
+    assert f"Asked about a swapped subject, the last layer gives {planted.planted_facts('trex')[1].object} rank 6." in rest
+
+
 def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):
     app = family(model="nesia-mini")
     assert len(charts(app)) == 2

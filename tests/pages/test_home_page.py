@@ -9,12 +9,15 @@ import sys
 from urllib.parse import parse_qs
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact
 from probing.ui.home.examples import layers_in_words
+from probing.ui.home.known import beyond_words
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import ROOT, words
+from tests.pages.planted_family import FAMILY
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 HEADINGS = ["What it knows beyond guessing", "What fine-tuning cost", "Where to go", "Facts worth looking at"]
@@ -67,6 +70,7 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     kinds = order(app)
     first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "plotly_chart")]
     assert first == sorted(first) and kinds.count("text_input") == 1
+    assert app.text_input(key="home.sentence").label == "A sentence with a gap", "a name that is read aloud has no markup"
     assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
     assert headings(app) == HEADINGS
     assert len(figures(app)) == 3
@@ -193,7 +197,8 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     app.button[0].click().run()
     assert not app.exception and not app.warning
     assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
-    assert "The last layer of tiny says" in said(app) and "The right word" not in said(app)
+    assert "The right word" not in said(app)
+    assert re.search(r"\*\*tiny\*\* says \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as Live says it"
     cells = next(trace for trace in figures(app)[0]["data"] if trace.get("mode") == "text")
     assert len(cells["text"]) == 3 * (LAYERS + 1)
     query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
@@ -205,7 +210,7 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
 def test_the_first_of_several_gaps_is_answered_and_a_model_without_trained_heads_uses_its_own(on, tiny):
     app = on(PlantedRun(model="tiny", head="tied"), sentence="[MASK] is the capital of [MASK].")
     assert not app.exception and not app.warning
-    assert "at the first of 2 gaps" in said(app)
+    assert "This is the first of 2 gaps." in said(app)
     assert "has no trained tied heads here" in said(app)
 
 
@@ -274,6 +279,39 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
 
 
 @pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((1.14, 0.7, 1.5), "it is **1.1 points above** the commonest answer (95 % interval 0.7 to 1.5)"),
+        ((-2.3, -2.7, -1.9), "it is **2.3 points below** the commonest answer (95 % interval 1.9 to 2.7)"),
+        ((0.1, -0.3, 0.5), "it is **not clearly different** from the commonest answer (-0.3 to +0.5 points, 95 % interval)"),
+    ],
+)
+def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
+    names = [f"above_{name}{end}" for name in ("majority", "swapped") for end in ("", "_low", "_high")]
+    row = pd.Series([*(point / 100 for point in (*ends, 18.1, 17.5, 18.6))], index=names)
+    of_subject = "**18.1 points** of what it gives come from the subject (95 % interval 17.5 to 18.6)"
+    assert beyond_words(row) == f" So {expected}; {of_subject}."
+    assert beyond_words(row.where(~row.index.str.contains("majority"))) == f" So {of_subject}."
+    chance = row.where(~row.index.str.contains("majority")).replace({0.175: -0.001})
+    assert "none of it clearly comes from the subject (-0.1 to +18.6 points" in beyond_words(chance)
+    assert beyond_words(row.where(row > 1)) == ""
+
+
+def test_the_headline_holds_its_number_against_both_yardsticks_and_says_what_the_share_of_inner_layers_is_of(visit):
+    line = next(text.value.replace("\\", "") for text in visit("home").markdown if "gives the right word for" in text.value)
+    assert " the commonest answer (" in line and "from the subject (" in line
+    assert "the last layer misses with its own and with the swapped subject, some inner layer finds" in line
+    assert re.search(r"some inner layer finds \*\*[\d.]+ %\*\* over all facts;", line)
+
+
+@pytest.mark.parametrize("minus", ["value", "majority", "swapped"])
+def test_the_marks_on_models_are_explained_below_the_figures_that_name_them(look, minus):
+    captions = [text.value for text in look("home", home_minus=minus, models="nesia-mini,nesia-mini-qa-squad-1").caption]
+    found = [text for text in captions if "? cannot tell: too few test items" in text]
+    assert len(found) == 2, "the bars and what fine-tuning cost"
+
+
+@pytest.mark.parametrize(
     ("minus", "k", "expected"),
     [
         ("majority", "1", "last layer minus majority answer, points"),
@@ -301,3 +339,23 @@ def test_senseless_fields_of_a_link_are_left_aside(visit):
     assert not app.exception
     assert len([note for note in app.info if "makes no sense" in note.value]) == 2
     assert app.pills(key="home.examples").value == 1
+
+
+def test_the_cost_is_the_largest_and_the_smallest_loss_beside_what_a_guess_would_give(look, tmp_path):
+    other = PlantedRun(
+        model="nesia-mini-mlm-squad", base="nesia-mini", objective="MLM-SQuAD", rank=lambda number, layer: 1 if number < 5 else 200
+    )
+    kept = PlantedRun(
+        model="nesia-mini-ranking", base="nesia-mini", objective="ranking", rank=lambda number, layer: 1 if number < 3 else 200
+    )
+    app = look("home", snapshot=plant_runs(tmp_path / "three", [*FAMILY[:2], other, kept]))
+    line = next(text for text in said(app).split("\n") if "gives at its last layer" in text)
+    assert line.startswith("Of the 6 T-REx facts that")
+    plain = re.sub(r" :gray-badge\[.*?\]", "", line)
+    assert "the 3 fine-tuned models lose from **83 %** (QA-SQuAD-1) to **17 %** (MLM-SQuAD)" in plain
+    # Of facts 0 to 5 four have the commonest answer: 1, 2 and 3 were born in Paris, 4 speaks French.
+    assert "Of these 6 facts 4 have their relation's commonest answer" in line
+
+
+def test_of_other_ranks_than_1_home_names_no_guess_beside_the_cost(look):
+    assert "have their relation's commonest answer" not in said(look("home", k="10"))

@@ -2,9 +2,10 @@
 
 import pytest
 
+from probing.core.facts.fact import Fact
 from tests.pages.conftest import words
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
-from tests.store.planted import PlantedRun, plant_runs
+from tests.store.planted import TOKENS, PlantedRun, plant_runs
 
 COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "erased": 2}
 
@@ -46,6 +47,30 @@ def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_
     assert of_models["n P@10"].tolist() == [0, 1, 0]
     assert of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
     assert {"relation=P19", "at_layer=2", "at_rank=10"} <= set(links(app)["place of birth"].split("&"))
+    # Of two facts out of four no interval leaves out what a guess gives; at rank <= 10 the guess is the swapped subject.
+    said = words(app).replace("\\", "")
+    assert "In **none** of them is the best inner layer above what it gives for a swapped subject by its 95 % interval" in said
+
+
+def test_forgotten_relations_are_held_against_the_majority_answer_at_their_best_inner_layer(tmp_path, look):
+    # Both relations are known whole inside and half at the end; only the first has different answers.
+    facts = [
+        Fact("trex", relation, f"subject {number}", TOKENS[-1 - (number % 4 if relation == "P19" else 0)], "", f"{number} is [MASK]")
+        for relation in ("P19", "P36") for number in range(20)
+    ]  # fmt: skip
+    run = PlantedRun(facts=tuple(facts), rank=lambda number, layer: 1 if layer == 2 or (layer == 3 and number % 2) else 200)
+    app = look("relations", snapshot=plant_runs(tmp_path / "inner", [run]), model=run.model)
+    assert not app.exception
+    said = words(app).replace("\\", "")
+    assert "has forgotten **2 relations** of 2" in said
+    assert "In **1** of them is the best inner layer above the majority answer by its 95 % interval." in said
+
+
+def test_the_table_says_of_which_layer_the_swapped_subject_is(look):
+    table = table_with(look("relations", model="nesia-mini-qa-squad-1"), "best_inner", "swapped_last", "swapped_inner")
+    row = table.set_index("relation").loc["P19"]
+    # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first for both.
+    assert (row["best_layer"], row["swapped_last"], row["swapped_inner"]) == (2, 0.25, 0.0)
 
 
 def test_the_difference_to_the_base_is_offered_where_there_is_one(look):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from probing.core.facts.fact import Fact
 from probing.store.database import open_database
-from probing.store.knowledge.one_fact import commonest_answer, example_facts
+from probing.store.knowledge.one_fact import commonest_answer, example_facts, notable_facts
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
 FACTS = planted_facts("trex")
@@ -52,3 +53,35 @@ def test_a_guess_is_the_commonest_answer_of_the_facts_of_the_run(db):
     found = commonest_answer(opened, run_id, born[0].fact_id).iloc[0]
     assert (found["object"], found["n"], found["of"], found["answers"]) == ("paris", 3, len(born), 2)
     assert commonest_answer(opened, run_id, "feedfacefeedface").empty
+
+
+#: Right at the last layer (the swapped subject of 0 gives the answer too), or lost; Paris, French and Berlin are the commonest answers.
+GUESSES = {
+    0: (9, 9, 9, 1), 1: (9, 9, 9, 1), 4: (9, 9, 9, 1), 5: (9, 9, 9, 1),
+    7: (9, 1, 1, 9), 8: (9, 1, 9, 9), 9: (9, 1, 9, 9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("swapped", "known", "lost"), [(True, [5], [8]), (False, [0, 5], [8, 9])])
+def test_facts_worth_looking_at_are_no_guesses_and_without_swapped_ranks_no_majority_answers(tmp_path, swapped, known, lost):
+    run = PlantedRun(rank=lambda number, layer: GUESSES.get(number, (50,) * 4)[layer], swapped=swapped)
+    with open_database(plant_store(tmp_path, [run])) as opened:
+        found = notable_facts(opened, run.run_id)
+    assert sorted(numbers(found, "known at the last layer")) == known
+    assert sorted(numbers(found, "lost at the last layer")) == lost
+
+
+def test_a_lost_fact_is_a_guess_where_one_of_the_layers_that_knew_it_gives_it_for_the_swapped_subject(tmp_path):
+    run = PlantedRun(rank=lambda number, layer: {2: 1, 3: 9}.get(layer, 50) if number in (8, 9) else 50)
+    with open_database(plant_store(tmp_path, [run])) as opened:
+        assert numbers(notable_facts(opened, run.run_id), "lost at the last layer") == [8], "layer 2 gives 9 with both subjects"
+
+
+def test_facts_worth_looking_at_show_each_answer_once_a_relation(tmp_path):
+    answers = ["paris"] * 4 + ["rome", "rome", "berlin", "rome"]
+    facts = tuple(Fact("trex", "P19", f"Person {n}", one, "[X] was born in [Y] .", f"Person {n} was born in [MASK] .")
+                  for n, one in enumerate(answers))  # fmt: skip
+    run = PlantedRun(facts=facts, rank=lambda number, layer: 1, swapped=False)
+    with open_database(plant_store(tmp_path, [run])) as opened:
+        found = notable_facts(opened, run.run_id)
+    assert sorted(found["object"]) == ["berlin", "rome"]

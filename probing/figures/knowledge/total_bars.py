@@ -20,7 +20,7 @@ MARKS = {
 def total_bars(
     totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """One bar a run: solid what the last layer knows, hatched what only some inner layer knows.
+    """One bar a run: solid what the last layer knows, hatched what only some inner layer knows; beside its name the last layer's share.
 
     Args:
         totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; what
@@ -40,9 +40,7 @@ def total_bars(
     figure = go.Figure()
     figure.add_bar(
         y=bars, x=last, orientation="h", name="known at the last layer", marker={"color": bar_colours},
-        text=[f"{value:.1f}" for value in last], textposition="inside", insidetextanchor="start", textangle=0,
-        insidetextfont={"color": [theme.ink_on(colour) for colour in bar_colours]},
-        hovertemplate="%{y}<br>last layer: %{x:.1f} %<extra></extra>",
+        hovertemplate=[f"{bar}<br>last layer: {value:.1f} %<extra></extra>" for bar, value in zip(bars, last, strict=True)],
     )  # fmt: skip
     figure.add_bar(
         y=bars, x=total - last, orientation="h", name="known only at inner layers",
@@ -60,6 +58,7 @@ def total_bars(
     )  # fmt: skip
     _add_marks(figure, with_null(totals), bars)
     _lay_out(figure, totals, f"facts with rank ≤ {k}, per cent")
+    _number(figure, bars, [f"{value:.1f}" for value in last])
     figure.update_layout(barmode="stack")
     figure.update_xaxes(rangemode="tozero")
     return figure
@@ -91,6 +90,7 @@ def above_bars(
         ],
     )  # fmt: skip
     _lay_out(figure, points, f"last layer minus {baseline}, points")
+    _number(figure, bars, [_signed(value) for value in above])
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
     figure.update_xaxes(ticksuffix="")
     return figure
@@ -160,6 +160,19 @@ def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, An
         "type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 3,
         "color": theme.NEUTRAL,
     }  # fmt: skip
+
+
+def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:
+    """Writes each bar's number beside its name, where no mark, whisker or short bar is in its way."""
+    figure.update_yaxes(
+        tickmode="array", tickvals=bars, ticktext=[f"{bar}  <b>{number}</b>" for bar, number in zip(bars, numbers, strict=True)]
+    )
+
+
+def _signed(points: float) -> str:
+    """Points with their sign; what rounds to nothing has none."""
+    said = f"{points:+.1f}"
+    return said if float(said) else "0.0"
 
 
 def _lay_out(figure: go.Figure, rows: pd.DataFrame, title: str) -> None:

@@ -11,6 +11,12 @@ from probing.store.knowledge.swapped_ranks import StoredFact, names_lenders
 
 #: Three sentences of this length fit beside each other, and each on a line of a telephone.
 _SHORT = 34
+#: The answers of each relation of a run, the most frequent one first: what a guess would say.
+_ANSWERS = """
+    SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
+    FROM known k JOIN facts f ON f.fact_id = k.fact_id
+    WHERE k.run_id = $run_id GROUP BY k.relation, f.object
+"""
 
 
 def fact(db: Database, fact_id: str) -> pd.DataFrame:
@@ -73,8 +79,10 @@ def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
 def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
     """Facts to begin with: surely known at the end, and known inside but lost at the end.
 
-    Facts whose answer occurs in their subject are passed over (copying is not knowledge), and as many relations as possible
-    are shown.
+    Facts that copying or guessing explains are passed over: those whose answer occurs in their subject, those whose answer is the
+    most frequent one of their relation, and those whose answer a layer that is right gives for the swapped subject too (at the last
+    layer, or of a lost fact at any layer that has it first). A run without swapped ranks is judged without them. As many relations as
+    possible are shown, and each answer once a relation.
 
     Args:
         db: the database.
@@ -87,19 +95,27 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
         gold_logp.
     """
     found = db.query(
-        """
-        WITH sure AS (
-            SELECT k.fact_id, k.relation,
+        f"""
+        WITH answers AS ({_ANSWERS}), measured AS (
+            SELECT count(swapped_last_rank) > 0 AS swapped FROM known WHERE run_id = $run_id
+        ), sure AS (
+            SELECT k.fact_id, k.relation, f.object,
                 CASE WHEN k.last_rank = 1 THEN 'known at the last layer' ELSE 'lost at the last layer' END AS kind,
                 max(p.gold_logp) AS gold_logp
             FROM known k
             JOIN fact_runs r ON r.run_id = k.run_id
+            JOIN facts f ON f.fact_id = k.fact_id
+            JOIN answers a ON a.relation = k.relation AND a.place = 1
             JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id
-            WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject
+            CROSS JOIN measured m
+            WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject AND f.object <> a.object
                 AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
-            GROUP BY ALL
+            GROUP BY k.fact_id, k.relation, f.object, k.last_rank
+            HAVING bool_and(coalesce(p.other_rank > 1, NOT m.swapped))
+        ), once AS (
+            SELECT * FROM sure QUALIFY row_number() OVER (PARTITION BY kind, relation, object ORDER BY gold_logp DESC, fact_id) = 1
         ), placed AS (
-            SELECT *, row_number() OVER (PARTITION BY kind, relation ORDER BY gold_logp DESC, fact_id) AS in_relation FROM sure
+            SELECT *, row_number() OVER (PARTITION BY kind, relation ORDER BY gold_logp DESC, fact_id) AS in_relation FROM once
         ), chosen AS (
             SELECT *, row_number() OVER (PARTITION BY kind ORDER BY in_relation, gold_logp DESC, fact_id) AS place FROM placed
         )
@@ -199,11 +215,7 @@ def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
     """
     return db.query(
         f"""
-        WITH answers AS (
-            SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
-            FROM known k JOIN facts f ON f.fact_id = k.fact_id
-            WHERE k.run_id = $run_id GROUP BY k.relation, f.object
-        ), sure AS (
+        WITH answers AS ({_ANSWERS}), sure AS (
             SELECT k.fact_id, k.relation, f.prompt, k.last_rank = 1 AS kept,
                 f.object <> a.object AS uncommon, bool_and(coalesce(p.other_rank > 1, false)) AS of_subject,
                 CASE WHEN k.last_rank = 1

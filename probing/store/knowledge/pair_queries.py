@@ -49,11 +49,18 @@ def paired_layers(
 
 
 def paired_majority(
-    db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    first: str,
+    second: str,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+    *,
+    known: int | None = None,
 ) -> tuple[int, int]:
     """How many facts two runs share, and how many of them have the most frequent answer of their relation.
 
     The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table ``majority``.
+    With ``known`` only the facts count that have at most this rank at the first run's last layer.
     """
     found = db.query(
         f"""
@@ -65,8 +72,10 @@ def paired_majority(
         FROM known k
         JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = k.fact_id
         JOIN answers m ON m.asked = k.relation AND m.place = 1
-        WHERE k.run_id = $second AND k.fact_id IN (SELECT fact_id FROM known WHERE run_id = $first) AND {KEPT}
+        WHERE k.run_id = $second AND k.fact_id IN (
+            SELECT fact_id FROM known WHERE run_id = $first AND ($known::INTEGER IS NULL OR last_rank <= $known)
+        ) AND {KEPT}
         """,
-        {"first": first, "second": second, **filters(exposures, answer_in_subject)},
+        {"first": first, "second": second, "known": known, **filters(exposures, answer_in_subject)},
     )
     return int(found["n"].iloc[0]), int(found["hits"].iloc[0])

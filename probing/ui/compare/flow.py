@@ -1,5 +1,8 @@
 """The compare page's flow: what became of the facts that the base knows, and which model forgets most."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -11,13 +14,14 @@ from probing.reports.comparability import as_long
 from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
-from probing.ui.compare.model_pair import Pair, family_stamp, of_pair
+from probing.ui.compare.model_pair import Pair, family_stamp, of_pair, swapped_of
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 PARTS = {
@@ -31,6 +35,8 @@ PARTS = {
     "erased": "lost, and among the first 100 at no layer",
 }
 
+#: Points; an interval around 0 that ends below this leaves no room for answers that come from the subject.
+_NEXT_TO_NOTHING = 1.0
 #: What a relation's row shows before its details.
 _FIRST = ("label", "kept", "lost", "gained", "base_value", "value", "difference", "p_value")
 
@@ -65,7 +71,8 @@ def draw_flow(view: View, pair: Pair) -> None:
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
         caption="Heights are numbers of facts; each share says of what. What was lost has one of four fates: relocated (first at an inner "
         "layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an inner layer), erased. Click "
-        "a part to open its facts.",
+        "a part to open its facts. "
+        f"{mark_key(view, (base, model))}",
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
     )  # fmt: skip
@@ -134,23 +141,35 @@ def _beside(view: View, pair: Pair) -> Markdown:
         words.append(
             filled("Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"])))
         )
-    given = []
-    for prefix, model in (("base_", pair.base["model"]), ("", pair.model["model"])):
-        if pd.notna(row[f"{prefix}swapped"]):
-            n = int(row[f"{prefix}swapped_n"])
-            swapped, matched = (hits_of(row[f"{prefix}{name}"], n) for name in ("swapped", "matched"))
-            given.append(
-                filled(
-                    "{who} still gives {swapped:,} of the {n:,} facts that have one ({matched:,} about their own)",
-                    who=yardsticks.again(view, model),
-                    n=n,
-                    swapped=swapped,
-                    matched=matched,
-                )
-            )
-    if given:
-        words.append(filled("Asked about a swapped subject, {given}.", given=joined("; ", given)))
-    return joined(" ", words)
+    base, model = (yardsticks.again(view, one["model"]) for one in (pair.base, pair.model))
+    words.append(swapped_of(row, {"base_": base, "": model}, lambda share, n: filled("{hits:,}", hits=hits_of(share, n))))
+    words.append(of_subject(row, model))
+    return joined(" ", [one for one in words if one])
+
+
+def of_subject(row: Mapping[str, Any], who: Markdown) -> Markdown:
+    """Whether what the model still gives depends on the subject, by the interval of own minus swapped; nothing where none is stored.
+
+    Args:
+        row: of ``paired_with_yardsticks``.
+        who: the model.
+    """
+    if pd.isna(row["above_swapped"]):
+        return Markdown("")
+    value, low, high = (row[f"above_swapped{end}"] * 100 for end in ("", "_low", "_high"))
+    between = filled("{value:z.1f} points, {low:z.1f} to {high:z.1f}", value=value, low=low, high=high)
+    if low > 0:
+        said = "Of what {who} still gives, **{value:.1f} points** come from the subject (own minus swapped: {low:z.1f} to {high:.1f})."
+    elif high < 0:
+        said = "{who} gives **fewer** answers about the own subject than about a swapped one ({between})."
+    elif high <= _NEXT_TO_NOTHING:
+        said = (
+            "{who} gives **as many** answers about a swapped subject as about the own one ({between}): "
+            "nothing that it still gives is seen to come from the subject."
+        )
+    else:
+        said = "Whether anything that {who} still gives comes from the subject cannot be told: own minus swapped subject is {between}."
+    return filled(said, who=who, between=between, value=value, low=low, high=high)
 
 
 def family(view: View, pair: Pair) -> pd.DataFrame:
@@ -172,7 +191,8 @@ def draw_family(view: View, pair: Pair) -> None:
         drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        f"what the model knows now. {_of_base(view, pair)}{_of_controls(list(together['model']), view.controls)}Click to open the facts.",
+        f"what the model knows now. {_of_base(view, pair)}{_of_controls(list(together['model']), view.controls)}Click to open the facts. "
+        f"{mark_key(view, table['model'])}",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k

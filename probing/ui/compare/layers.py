@@ -19,7 +19,7 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import task_table
+from probing.ui.widgets.learned import mark_key, task_table
 
 
 def draw_answers(view: View, pair: Pair) -> None:
@@ -33,7 +33,8 @@ def draw_answers(view: View, pair: Pair) -> None:
             answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"]),
             labels=yardsticks.labels(view),
         ), table=table, stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
-        caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts.",
+        caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts. "
+        f"{mark_key(view, (pair.base['model'], pair.model['model']))}",
         alt="Share of each kind of first token by layer, for both models",
     )  # fmt: skip
 
@@ -53,7 +54,7 @@ def draw_weights(view: View, pair: Pair) -> None:
             "What the models were fine-tuned for: the task score with its 95 % interval, beside the baseline that it has to beat. Losses "
             "of a model that did not learn its task say nothing of the task."
         )
-        task_table(tasks, stamp=_stamp(view, pair, together, "task scores"), name="tasks")
+        task_table(tasks, view.label, stamp=_stamp(view, pair, together, "task scores"), name="tasks")
 
 
 def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
@@ -68,7 +69,8 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
             drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
-            caption="How far each layer's weights moved, in per cent of their length in the base.",
+            caption="How far each layer's weights moved, in per cent of their length in the base. "
+            f"{mark_key(view, drift['model'])}",
             alt="Relative change of weights by layer and model",
         )  # fmt: skip
     if together.empty:
@@ -79,7 +81,8 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
         blocks.figure(
             drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
-            caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law.",
+            caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law. "
+            f"{mark_key(view, points['model'])}",
             alt="Mean change of weights against share of facts lost, one point a model",
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The compare page's two models: which they are, whether they can be compared, and their curves."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
@@ -195,7 +196,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         drawn, table=table, stamp=pair.stamp(view, f"P@{k}{minus}, micro"), name="paired-curves",
         caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
         f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. Click a point to open "
-        "its facts.",
+        f"its facts. {mark_key(view, (base, model))}",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )  # fmt: skip
@@ -243,17 +244,27 @@ def beside_both(row: Mapping[str, Any], called: Mapping[str, Markdown]) -> Markd
         words.append(
             filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
         )
-    sides = [(prefix, who) for prefix, who in (("", called["model"]), ("base_", called["base"])) if pd.notna(row[f"{prefix}swapped"])]
-    if sides:
-        given = [
-            filled(
-                "{who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have one ({matched:.1f} % about their own)",
-                who=who,
-                swapped=row[f"{prefix}swapped"] * 100,
-                n=int(row[f"{prefix}swapped_n"]),
-                matched=row[f"{prefix}matched"] * 100,
-            )
-            for prefix, who in sides
-        ]
-        words.append(filled("Asked about a **swapped subject**, {given}.", given=joined("; ", given)))
-    return joined(" ", words)
+    sides = {"": called["model"], "base_": called["base"]}
+    words.append(swapped_of(row, sides, lambda share, _: filled("{share:.1f} %", share=share * 100)))
+    return joined(" ", [one for one in words if one])
+
+
+def swapped_of(row: Mapping[str, Any], sides: Mapping[str, Markdown], number: Callable[[float, int], Markdown]) -> Markdown:
+    """What both models give for a swapped subject and for the own one; nothing where it is measured of neither.
+
+    Args:
+        row: of ``paired_with_yardsticks``.
+        sides: prefix of a model's columns -> its name; the order of the sentence.
+        number: a share and the number of facts that it is of, in words.
+    """
+    sizes = {prefix: int(row[f"{prefix}swapped_n"]) for prefix in sides if pd.notna(row[f"{prefix}swapped"])}
+    if not sizes:
+        return Markdown("")
+    given = {name: [number(row[f"{prefix}{name}"], n) for prefix, n in sizes.items()] for name in ("swapped", "matched")}
+    called = [filled("{who} still gives" if not place else "{who}", who=sides[prefix]) for place, prefix in enumerate(sizes)]
+    still = (filled("{who} **{given}**", who=who, given=one) for who, one in zip(called, given["swapped"], strict=True))
+    return filled(
+        "About a **swapped subject**, {still} of the {n} facts that have one; about their own, {matched}.",
+        still=joined(" and ", still), n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
+        matched=joined(" and ", given["matched"]),
+    )  # fmt: skip

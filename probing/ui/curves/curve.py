@@ -16,6 +16,7 @@ from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import above_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Metric -> the rank that it counts.
@@ -104,7 +105,7 @@ def draw(view: View, table: pd.DataFrame) -> None:
     filters = f"{metric.label}{minus}, {chosen.average}, {view.filter_words()}"
     blocks.figure(
         drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"].unique())), name="layer-curves",
-        caption=_caption(own.metric, table, mode), on_point=_remember,
+        caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(), on_point=_remember,
         alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from probing.figures.tokens.token_grid import token_grid
 from probing.store.knowledge.fact_queries import neighbours
 from probing.store.knowledge.one_fact import fact as fact_of
 from probing.store.knowledge.one_fact import fact_predictions, fact_runs
-from probing.ui.facts import by_model, fact_list
+from probing.ui.facts import by_model, fact_list, guesses
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View, run_of
@@ -39,10 +39,12 @@ def show(view: View, fact_id: str) -> None:
     # Models are compared through the same kind of head.
     alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(rows["run_id"])]
     beside = by_model.beside(view, alike)
-    _heading(view, fact, fact_id)
-    _leaf(view, fact_id, beside)
     run = run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
+    _heading(view, fact, fact_id)
+    if len(mine):
+        _beside_a_guess(view, fact, mine)
+    _leaf(view, fact_id, beside)
     if mine.empty:
         st.info(
             filled("{model} with {head} heads was not asked this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
@@ -74,6 +76,19 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
         about.append(filled("training text: {exposure}", exposure=mine["exposure"].iloc[0]))
     st.markdown(joined(" · ", about))
+
+
+def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
+    """What the model's last layer makes of the right word, and what a guess would."""
+    found = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
+    words = guesses.in_words(fact.to_dict(), rows, found)
+    if words:
+        st.markdown(
+            filled(
+                "At its last layer {model} gives the right word, **{object}**, rank {rank:,}. {words}",
+                model=view.called(view.chosen.model), object=fact["object"], rank=int(rows["gold_rank"].iloc[-1]), words=words,
+            )
+        )  # fmt: skip
 
 
 def _leaf(view: View, fact_id: str, beside: list[str]) -> None:

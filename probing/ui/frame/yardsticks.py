@@ -33,10 +33,14 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     Args:
         view: the page.
         field: its field of the page's selection.
-        undefined: mode -> why it cannot be shown; the values are shown in its place.
+        undefined: mode -> why it cannot be shown; the values are shown in its place. Where that is so of every other mode, there is
+            nothing to choose, and the help says why.
     """
+    nothing_else = len(undefined) == len(MODES) - 1
+    why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
     mode = selection.bound(
         st.segmented_control, "Show", field, view.page, options=list(MODES), required=True, wrap=True, format_func=MODES.__getitem__,
+        disabled=nothing_else, help=why,
     )  # fmt: skip
     if mode not in undefined:
         return mode

@@ -11,10 +11,12 @@ from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.questions import Question
 from probing.figures.tokens.token_grid import token_grid
+from probing.ui.facts import guesses
 from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.home import examples
 from probing.ui.home.selection import HomeSelection
+from probing.ui.live import headline
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
@@ -50,10 +52,9 @@ def _line(shown: str) -> None:
     """The text field and its button; Enter does the same."""
     st.session_state[_FIELD] = shown
     with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        label = filled("A sentence with a gap, written {mask}", mask=MASK)
         st.text_input(
-            label, key=_FIELD, max_chars=selection.MAX_TEXT, label_visibility="collapsed", placeholder="The capital of France is [MASK].",
-            width="stretch",
+            "A sentence with a gap", key=_FIELD, max_chars=selection.MAX_TEXT, label_visibility="collapsed",
+            placeholder="The capital of France is [MASK].", width="stretch",
         )  # fmt: skip
         st.form_submit_button("Ask", type="primary", on_click=_asked)
 
@@ -91,7 +92,7 @@ def _stored(view: View, example: dict[str, Any]) -> None:
         ],
         columns=["layer", "place", "token", "probability", "framed"],
     )
-    words = examples.line(example, rows, examples.guess(view, example))
+    words = examples.line(example, rows, guesses.guess(view, example["fact_id"], example["run_id"]))
     _grid(
         view, tokens, view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
         caption=filled("{words} {reading}", words=words, reading=_READING), alt=f"Best words of every layer for: {example['prompt']}",
@@ -149,14 +150,10 @@ def _draw_answer(view: View, answer: "Answer", gaps: int) -> None:
         [(one.layer, place, token.token, token.probability) for one in answer.layers for place, token in enumerate(one.tokens, 1)],
         columns=["layer", "place", "token", "probability"],
     ).assign(framed=False)
-    best = answer.layers[-1].tokens[0]
-    words = filled(
-        "The last layer of {model} says **{token}** ({probability:.1f} %){gap}. Change the subject and ask again: what stays the same was "
-        "not known of the subject. {reading}",
-        model=view.called(answer.model), token=best.token, probability=best.probability * 100,
-        gap=filled(" at the first of {gaps} gaps", gaps=gaps) if gaps > 1 else "", reading=_READING,
-    )  # fmt: skip
+    of = filled(" This is the first of {gaps} gaps.", gaps=gaps) if gaps > 1 else ""
+    st.markdown(headline.says(view, answer, several=True) + of, help=headline.HELP)
     _grid(
-        view, tokens, Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"), caption=words,
+        view, tokens, Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"),
+        caption=filled("Change the subject and ask again: what stays the same was not known of the subject. {reading}", reading=_READING),
         alt=f"Best words of every layer of {answer.model} for: {answer.prompt}",
     )  # fmt: skip

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from probing.store.knowledge.one_fact import commonest_answer, example_facts, fact_predictions
+from probing.store.knowledge.one_fact import example_facts, fact_predictions
 from probing.store.knowledge.one_fact import fact as fact_of
+from probing.ui.facts import guesses
 from probing.ui.facts.running_example import rocky
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_order
@@ -66,7 +67,7 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
     Args:
         fact: ``object`` and ``label``, its relation.
         rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
-        guess: what ``commonest_answer`` gives.
+        guess: what ``guesses.guess`` gives.
     """
     inner = rows[rows["layer"] >= 1].set_index("layer")
     ranks = inner["gold_rank"] if len(inner) else rows.set_index("layer")["gold_rank"]
@@ -82,36 +83,9 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
             ": its best rank is {best:,}, at layer {layer}, and it has rank {rank:,} at the last layer.",
             best=int(ranks[best]), layer=best, rank=int(ranks[last]),
         )  # fmt: skip
-    at = last if last in first or not first else max(first)
-    return joined("", [words, at_end, _guessed(fact, guess), _swapped(fact, rows, at, last)])
-
-
-def _guessed(fact: Mapping[str, Any], guess: pd.DataFrame) -> Markdown:
-    """What always giving the relation's commonest answer would say."""
-    if guess.empty:
-        return Markdown("")
-    most = guess.iloc[0]
-    if most["object"] == fact["object"]:
-        return filled(" It is also the majority answer of “{label}”: always giving it would be right here.", label=fact["label"])
-    return filled(" The majority answer of “{label}” is {majority}.", label=fact["label"], majority=most["object"])
-
-
-def _swapped(fact: Mapping[str, Any], rows: pd.DataFrame, at: int, last: int) -> Markdown:
-    """What the layer says of the same word for another subject that does not have it."""
-    rank = rows.loc[rows["layer"] == at, "other_rank"].iloc[0]
-    if pd.isna(rank):
-        return Markdown("")
-    return filled(
-        " Asked about a swapped subject, {layer} gives {object} rank {rank:,}.",
-        layer="the last layer" if at == last else f"layer {at}", object=fact["object"], rank=int(rank),
-    )  # fmt: skip
+    return joined(" ", [one for one in (joined("", [words, at_end]), guesses.in_words(fact, rows, guess)) if one])
 
 
 def predictions(view: View, example: Mapping[str, Any]) -> pd.DataFrame:
     """What the layers of the example's run answered; see ``one_fact.fact_predictions``."""
     return view.read(fact_predictions, example["fact_id"], (example["run_id"],))
-
-
-def guess(view: View, example: Mapping[str, Any]) -> pd.DataFrame:
-    """What always giving the commonest answer says of the example."""
-    return view.read(commonest_answer, example["run_id"], example["fact_id"])

@@ -7,12 +7,17 @@ from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import pairs
+from probing.store.knowledge.pair_queries import paired_majority
 from probing.ui.frame import facts_link, navigation
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
+from probing.ui.home.known import with_key
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import task_sentence
 from probing.ui.widgets.markdown import Markdown, filled, joined
+
+_CAPTION = "In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
 
 
 def draw(view: View) -> None:
@@ -35,8 +40,7 @@ def draw(view: View) -> None:
     blocks.figure(
         drawing(retention_bars, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
-        caption="In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open "
-        "the facts.",
+        caption=with_key(view, _CAPTION, labels),
         alt="Kept, gained and lost by fine-tuned model",
         on_point=lambda point: facts_link.go(
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
@@ -46,32 +50,58 @@ def draw(view: View) -> None:
 
 
 def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
-    """What the fine-tuned models lost, and in the same sentence what training further on the base's own text loses.
+    """What the fine-tuned models lost, and in the same sentence what training further on the base's own text loses; then what it is worth.
 
     Args:
         view: the page.
-        table: ``model, base, kept, gained, lost`` and ``share``, lost of what the base gives.
+        table: ``base_run_id, run_id, model, base, kept, gained, lost`` and ``share``, lost of what the base gives.
         probe_set: the probe set.
     """
     control = table["model"].isin(view.controls)
-    tuned = table[~control].sort_values("share", ascending=False)
+    tuned = table[~control].sort_values("share", ascending=False, kind="stable")
     words = []
     if len(tuned):
-        most, least = tuned.iloc[0], tuned.iloc[-1]
-        words.append(
-            filled(
-                "Of the {known:,} {probe_set} facts that {base} gives at its last layer, {model} loses **{share:.0f} %**",
-                known=int(most["kept"] + most["lost"]), probe_set=set_name(probe_set), base=view.called(most["base"]),
-                model=view.called(most["model"]), share=most["share"] * 100,
-            )
+        of = filled(
+            "Of the {known:,} {probe_set} facts that {base} gives at its last layer, ", known=_known(tuned.iloc[0]),
+            probe_set=set_name(probe_set), base=view.called(tuned["base"].iloc[0]),
         )  # fmt: skip
-        if len(tuned) > 1:
-            words.append(filled(" and {model} **{share:.0f} %**", model=view.called(least["model"]), share=least["share"] * 100))
+        words += [of, _losses(view, tuned)]
     if control.any():
         words.append(_yardstick(view, table[control].iloc[0], list(tuned["model"])))
     else:
         words.append(Markdown(". What any further training costs is not known here: no control is stored that read the base's own text."))
-    return joined("", words)
+    named = dict.fromkeys(tuned["model"].iloc[[0, -1]]) if len(tuned) else {}
+    scores = [task_sentence(view, model, view.names.get(model, model)) for model in named]
+    guessed = [_guessed(view, tuned.iloc[0])] if len(tuned) else []
+    return joined(" ", [part for part in (joined("", words), *guessed, *scores) if part])
+
+
+def _known(row: pd.Series) -> int:
+    """How many of the facts that a model and its base were both asked the base gives."""
+    return int(row["kept"] + row["lost"])
+
+
+def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
+    """The largest and the smallest loss of the fine-tuned models, which begin with the largest; of one model its own."""
+    most, least = tuned.iloc[0], tuned.iloc[-1]
+    if len(tuned) == 1:
+        return filled("{model} loses **{share:.0f} %**", model=view.called(most["model"]), share=most["share"] * 100)
+    return filled(
+        "the {n} fine-tuned models lose from **{most:.0f} %** ({first}) to **{least:.0f} %** ({last})", n=len(tuned),
+        most=most["share"] * 100, first=view.called(most["model"]), least=least["share"] * 100, last=view.called(least["model"]),
+    )  # fmt: skip
+
+
+def _guessed(view: View, row: pd.Series) -> Markdown:
+    """How many of the facts that the base gives a guess would give as well; ``""`` for other ranks than 1: a guess is one answer."""
+    if view.chosen.k != 1:
+        return Markdown("")
+    of = (row["base_run_id"], row["run_id"], view.exposures, view.in_subject)
+    known, hits = view.read(paired_majority, *of, known=view.chosen.k)
+    return filled(
+        "Of these {known:,} facts {hits:,} have their relation's commonest answer: always giving it would be right for them too.",
+        known=known, hits=hits,
+    )  # fmt: skip
 
 
 def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:

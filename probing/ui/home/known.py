@@ -1,5 +1,7 @@
 """The home page's first figure: what the model knows beyond guessing."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 import streamlit as st
 
@@ -12,28 +14,30 @@ from probing.ui.frame.run_choice import set_name
 from probing.ui.home.selection import BARS, HomeSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 _CAPTION = (
-    "Solid: known at the last layer. Hatched: known at some inner layer only; whiskers: 95 % interval of the total. A union over many "
-    "layers grows by chance: the triangle is where the hatched part would end if inner layers found only what they find with a swapped "
-    "subject. The circle is the last layer asked about a swapped subject, on the facts that have one; the diamond is always giving the "
-    "relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many heads of the last layer: a "
-    "weaker control."
+    "Solid, and the number beside the name: known at the last layer. Hatched: known at some inner layer only; whiskers: 95 % interval of "
+    "the total. A union over many layers grows by chance: the triangle is where the hatched part would end if inner layers found only "
+    "what they find with a swapped subject. The circle is the last layer asked about a swapped subject, on the facts that have one; the "
+    "diamond is always giving the relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many "
+    "heads of the last layer: a weaker control."
 )
 #: Yardstick, as ``precision`` names its columns -> what it is in words, and the caption.
 _ABOVE = {
     "majority": (
         "majority answer",
         "The last layer's share of facts, less what always giving the relation's commonest answer gets right; whiskers: 95 % interval. "
-        "Below 0 the model knows less than that guess.",
+        "The number beside a name is this difference. Below 0 the model knows less than that guess.",
     ),
     "swapped": (
         "swapped subject",
         "Of the facts that have a swapped subject: the last layer's share with their own subject, less that with the swapped one; "
-        "whiskers: 95 % interval, paired. What lies above 0 comes from the subject.",
+        "whiskers: 95 % interval, paired. The number beside a name is this difference. What lies above 0 comes from the subject.",
     ),
 }
+_ENDS = ("", "_low", "_high")
 _PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh", 8: "an eighth", 9: "a ninth", 10: "a tenth"}
 
 
@@ -55,7 +59,8 @@ def draw(view: View) -> None:
     if table["total"].isna().all():
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return
-    st.markdown(headline(view, table.dropna(subset=["total"]).iloc[0]))
+    above = _beyond(view)[["run_id", *(f"above_{name}{end}" for name in _ABOVE for end in _ENDS)]]
+    st.markdown(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.segmented_control, "Show", "home_minus", view.page, options=list(BARS), required=True, wrap=True,
@@ -87,7 +92,7 @@ def _whole(view: View, table: pd.DataFrame) -> None:
     filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
     blocks.figure(
         drawing(total_bars, table, k=k, colours=view.colours, **_named(view, table)), table=table,
-        stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=_CAPTION,
+        stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=with_key(view, _CAPTION, table["model"]),
         alt="Total knowledge against the last layer, per probe set and model, with what guessing gives",
     )  # fmt: skip
 
@@ -98,17 +103,26 @@ def _above(view: View, minus: str) -> None:
     if minus == "majority" and k != 1:
         st.info("The majority answer is one answer, so it is a baseline for rank 1 only: choose rank 1 under Options.")
         return
-    of = tuple(view.overlaid["run_id"])
-    table = view.report(precision, of, (k,), view.chosen.average, last_only=True)
+    table = _beyond(view)
     order = {run_id: place for place, run_id in enumerate(totals(view)["run_id"])}
     table = table.sort_values("run_id", key=lambda ids: ids.map(order))
-    points = table.rename(columns={f"{column}{end}": f"above{end}" for end in ("", "_low", "_high")})
+    points = table.rename(columns={f"{column}{end}": f"above{end}" for end in _ENDS})
     filters = f"last layer minus {baseline}, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
     blocks.figure(
         drawing(above_bars, points, baseline=baseline, colours=view.colours, **_named(view, points)), table=table,
-        stamp=view.stamp(filters, of), name="above-guessing", caption=caption,
+        stamp=view.stamp(filters, tuple(view.overlaid["run_id"])), name="above-guessing", caption=with_key(view, caption, table["model"]),
         alt=f"Last layer minus {baseline}, per probe set and model",
     )  # fmt: skip
+
+
+def _beyond(view: View) -> pd.DataFrame:
+    """The last layers of the chosen runs beside what guessing gives; see ``precision``."""
+    return view.report(precision, tuple(view.overlaid["run_id"]), (view.chosen.k,), view.chosen.average, last_only=True)
+
+
+def with_key(view: View, caption: str, models: Iterable[str]) -> Markdown:
+    """A figure's caption with what the marks on the models mean that it names."""
+    return joined(" ", [part for part in (caption, mark_key(view, models)) if part])
 
 
 def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:
@@ -147,7 +161,42 @@ def headline(view: View, row: pd.Series) -> Markdown:
         )  # fmt: skip
     elif pd.isna(row["majority"]):
         words.append(Markdown(" What guessing gives is not measured here, so this number has no yardstick."))
-    return joined("", [*words, inner_words(row)])
+    return joined("", [*words, beyond_words(row), inner_words(row)])
+
+
+def beyond_words(row: pd.Series) -> Markdown:
+    """What the two yardsticks mean together: whether the value is above the majority answer, and what comes from the subject."""
+    words = []
+    if pd.notna(row["above_majority"]):
+        words.append(_beside_guess(*(row[f"above_majority{end}"] * 100 for end in _ENDS)))
+    if pd.notna(row["above_swapped"]):
+        words.append(_from_subject(*(row[f"above_swapped{end}"] * 100 for end in _ENDS)))
+    return filled(" So {words}.", words=joined("; ", words)) if words else Markdown("")
+
+
+def _beside_guess(points: float, low: float, high: float) -> Markdown:
+    """Where the value is beside the majority answer: above or below it, or neither where the interval holds 0."""
+    if low <= 0 <= high:
+        return filled(
+            "it is **not clearly different** from the commonest answer ({low:+.1f} to {high:+.1f} points, 95 % interval)",
+            low=low,
+            high=high,
+        )
+    near, far = sorted((abs(low), abs(high)))
+    return filled(
+        "it is **{points:.1f} points {side}** the commonest answer (95 % interval {near:.1f} to {far:.1f})", points=abs(points),
+        side="above" if points > 0 else "below", near=near, far=far,
+    )  # fmt: skip
+
+
+def _from_subject(points: float, low: float, high: float) -> Markdown:
+    """How much of what the run gives comes from the subject."""
+    if low <= 0:
+        return filled("none of it clearly comes from the subject ({low:+.1f} to {high:+.1f} points, 95 % interval)", low=low, high=high)
+    return filled(
+        "**{points:.1f} points** of what it gives come from the subject (95 % interval {low:.1f} to {high:.1f})", points=points, low=low,
+        high=high,
+    )  # fmt: skip
 
 
 def inner_words(row: pd.Series) -> Markdown:
@@ -161,8 +210,8 @@ def inner_words(row: pd.Series) -> Markdown:
         )  # fmt: skip
     own, swapped, n = int(row["inner_own"]), int(row["inner_swapped"]), int(row["inner_n"])
     return filled(
-        " Of the facts that the last layer misses, some inner layer finds **{own:.1f} %**; with a swapped subject {swapped:.1f} %: "
-        "{verdict}.",
+        " Of the facts that the last layer misses with its own and with the swapped subject, some inner layer finds **{own:.1f} %** over "
+        "all facts; with a swapped subject {swapped:.1f} %: {verdict}.",
         own=own / n * 100, swapped=swapped / n * 100, verdict=_verdict(own, swapped, row["inner_p"]),
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, tables
-from probing.ui.widgets.markdown import count, escape, filled, listing
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
 
 #: What "forgotten" can mean -> one line on it.
 DEFINITIONS = {
@@ -21,7 +22,11 @@ DEFINITIONS = {
 }
 _MOST_LINKS = 8
 #: What a relation's row shows before its details.
-_FIRST = ("label", "last", "majority", "swapped", "best_inner", "best_layer", "drop", "caption", "authors", "strict")
+_FIRST = (
+    "label", "last", "majority", "swapped_last", "best_inner", "swapped_inner", "best_layer", "drop", "caption", "authors", "strict",
+)  # fmt: skip
+#: Column of the points -> what lies below the best inner layer where that column is above 0; the first that is defined is named.
+_FLOORS = {"above_majority_low": "the majority answer", "above_swapped_low": "what it gives for a swapped subject"}
 
 
 def draw_models(view: View) -> None:
@@ -59,7 +64,8 @@ def draw_models(view: View) -> None:
         shown, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=blocks.EMPTY,
         column_config=headings, column_order=[*(name for name in wide if name != "relations"), "relations"],
     )  # fmt: skip
-    st.caption("Select a row to see that model on this page. The CSV has every model, k and definition with the names.")
+    words = "Select a row to see that model on this page. The CSV has every model, k and definition with the names. {key}"
+    st.caption(filled(words, key=mark_key(view, models)))
     stamp = view.stamp(
         f"forgotten relations, {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}", tuple(table["run_id"].unique())
     )
@@ -90,14 +96,13 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
 
     Args:
         view: the page.
-        points: of ``precision_by_relation``; the yardsticks of the last layer stand beside it.
+        points: of ``precision_by_relation``; the yardsticks of the last and of the best inner layer stand beside it.
     """
     chosen, run, definition = view.chosen, run_of(view), selection.of(RelationsSelection).definition
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
         return
-    beside = points.loc[points["layer"] == points["layer"].max(), ["relation", "majority", "swapped"]]
-    table = table.merge(beside, on="relation", how="left")
+    table = _with_yardsticks(table, points)
     st.markdown(filled("### {model}, relation by relation", model=view.called(chosen.model)))
     lost = table[table[definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
@@ -105,15 +110,11 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
             filled("Under “{definition}” its last layer has forgotten no relation at rank ≤ {k}.", definition=definition, k=chosen.k)
         )
     else:
-        st.markdown(
-            filled(
-                "Under “{definition}” its last layer has forgotten **{relations}** of {n}: {names}.",
-                definition=definition,
-                relations=count(len(lost), "relation"),
-                n=len(table),
-                names=listing(list(lost["label"]), 6),
-            )
-        )
+        said = filled(
+            "Under “{definition}” its last layer has forgotten **{relations}** of {n}: {names}.",
+            definition=definition, relations=count(len(lost), "relation"), n=len(table), names=listing(list(lost["label"]), 6),
+        )  # fmt: skip
+        st.markdown(joined(" ", [said, _above_floor(lost, points)]))
         with st.container(horizontal=True):
             for row in lost.head(_MOST_LINKS).itertuples():
                 facts_link.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
@@ -143,11 +144,42 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         column_config={
             "last": number(format="percent", width=70, help="Known at the last layer."),
             "majority": number(format="percent", width=80, help="What always giving the relation's commonest answer gets right."),
-            "swapped": number(format="percent", width=80, help="Known at the last layer when asked about a swapped subject."),
+            "swapped_last": number(
+                "swapped, last", format="percent", width=80, help="Known at the last layer when asked about a swapped subject."),
             "best_inner": number("inner", format="percent", width=70, help="Known at the best inner layer."),
+            "swapped_inner": number(
+                "swapped, inner", format="percent", width=80, help="Known at the best inner layer when asked about a swapped subject."),
             "best_layer": number("at layer", help="The best inner layer."), "drop": number(format="percent", width=75),
             **{name: number(name.replace("_", " "), format="%.2g", width=80) for name in ("p_authors", "p_strict")},
             "relation": "id", "label": st.column_config.TextColumn("relation", pinned=True), "family_size": number(
                 "tests", help="Size of the family that the strict p-values are corrected for."),
         },
     )  # fmt: skip
+
+
+def _with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
+    """The relations with the majority answer, and with the swapped subject at the last and at the best inner layer."""
+    swapped = points[["relation", "layer", "swapped"]]
+    last = points.loc[points["layer"] == points["layer"].max(), ["relation", "majority", "swapped"]]
+    inner = swapped.rename(columns={"layer": "best_layer", "swapped": "swapped_inner"})
+    table = table.assign(best_layer=pd.to_numeric(table["best_layer"]))
+    table = table.merge(last.rename(columns={"swapped": "swapped_last"}), on="relation", how="left")
+    return table.merge(inner.astype({"best_layer": "float64"}), on=["relation", "best_layer"], how="left")
+
+
+def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
+    """In how many forgotten relations the best inner layer knew more than a guess; nothing where no yardstick is defined."""
+    at_best = lost[["relation", "label", "best_layer"]].merge(
+        points.astype({"layer": "float64"}), left_on=["relation", "best_layer"], right_on=["relation", "layer"], suffixes=("", "_there")
+    )
+    for column, floor in _FLOORS.items():
+        low = at_best[column].dropna()
+        if low.empty:
+            continue
+        of = "them" if len(low) == len(lost) else f"the {len(low)} that have one"
+        above = int((low > 0).sum())
+        return filled(
+            "In **{above}** of {of} is the best inner layer above {floor} by its 95 % interval.",
+            above="none" if not above else "all" if above == len(low) > 1 else str(above), of=of, floor=floor,
+        )  # fmt: skip
+    return Markdown("")

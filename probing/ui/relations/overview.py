@@ -77,10 +77,8 @@ def headline(view: View, points: pd.DataFrame) -> None:
         who=who, does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
         value=row["value"] * 100, set=set_name(chosen.probe_set), relations=count(int(row["relations"]), "relation"),
     )  # fmt: skip
-    st.markdown(joined(" ", [said, yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model)), _above_majority(points)]))
-    late = _onsets(points)
-    if late:
-        st.markdown(late)
+    beside = yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model))
+    st.markdown(joined(" ", [one for one in (said, beside, _above_majority(points), _onsets(points)) if one]))
 
 
 def _above_majority(points: pd.DataFrame) -> Markdown:

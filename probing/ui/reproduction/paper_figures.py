@@ -81,8 +81,9 @@ def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: l
     blocks.figure(
         drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets), labels=_labels(view, gathered)), table=table,
         stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
-        caption="Solid: known at the last layer. Hatched: known at some inner layer only. Over facts (micro), as the authors' code pools "
-        "them. Marks show what guessing gives: the majority answer, and a swapped subject where it is measured.",
+        caption="Solid, and the number beside the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
+        "(micro), as the authors' code pools them. Marks show what guessing gives: the majority answer, "
+        "and a swapped subject where it is measured.",
         alt=figure.title,
     )  # fmt: skip
     _link("home", gathered, table, "Open with all controls on Home", k=1, average="micro")

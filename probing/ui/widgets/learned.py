@@ -1,6 +1,6 @@
 """Whether a fine-tuned model learned its task, as a mark on its name, as a badge in a sentence, and as a table."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import pandas as pd
@@ -27,7 +27,7 @@ BADGES: Mapping[Verdict, Markdown] = {
 _KEY: Mapping[str, Markdown] = {
     " ✓": Markdown("✓ learned its task: the task score lies above its baseline with its 95 % interval"),
     " ✗": Markdown("✗ was trained and did not learn its task, so what it lost cannot be put down to that task"),
-    " ?": Markdown("? cannot tell: too few test items, or no task score is stored"),
+    " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
     " (control)": Markdown("control: trained further on its base's own text, so it has no task"),
 }
 _LABELS = {metric.label: metric for metric in METRICS.values()}
@@ -81,6 +81,24 @@ def evidence(view: Marked, models: Iterable[str]) -> Markdown:
     return joined("\n", (filled("- {line}", line=_score_in_words(row)) for _, row in rows.iterrows()))
 
 
+def task_sentence(view: Marked, model: str, name: str) -> Markdown:
+    """The task score that the verdict on a model rests on beside its baseline, as a sentence; ``""`` where none is stored."""
+    table = view.learned
+    rows = table[(table["model"] == model) & table["value"].notna()]
+    if rows.empty:
+        return Markdown("")
+    row = rows.iloc[0]
+    baseline = (
+        filled("no baseline is stored")
+        if pd.isna(row["baseline"])
+        else filled("against a baseline of {share:.1f} % ({which})", share=100 * row["baseline"], which=row["baseline_name"])
+    )
+    return filled(
+        "{name}'s task score is {metric} {value:.1f} % ({low:.1f} to {high:.1f}), {baseline}.", name=name, metric=row["metric"],
+        baseline=baseline, **{end: 100 * row[end] for end in ("value", "low", "high")},
+    )  # fmt: skip
+
+
 def _score_in_words(row: pd.Series) -> Markdown:
     score = filled(
         "{model}: {metric} {value:.1f} % ({low:.1f} to {high:.1f}) over {n:,}",
@@ -91,11 +109,12 @@ def _score_in_words(row: pd.Series) -> Markdown:
     return filled("{score}; {name}: {baseline:.1f} %", score=score, name=row["baseline_name"], baseline=100 * row["baseline"])
 
 
-def task_table(table: pd.DataFrame, *, stamp: Stamp, name: str) -> None:
+def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:
     """Shows task scores with intervals, baselines, verdicts and what each metric is.
 
     Args:
         table: of ``reports.learned.scores``.
+        label: what figures and menus call a model; its stored name stands in a column of its own.
         stamp, name: as ``blocks.table_with_download`` has them.
     """
     percent = {
@@ -104,10 +123,10 @@ def task_table(table: pd.DataFrame, *, stamp: Stamp, name: str) -> None:
     }
     table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
     blocks.table_with_download(
-        table, stamp=stamp, name=name, height="content",
+        table, shown=table.assign(id=table["model"], model=table["model"].map(label)), stamp=stamp, name=name, height="content",
         column_order=[
             "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
-            "objective", "base", "definition",
+            "objective", "base", "id", "definition",
         ],
         column_config={**_COLUMNS, **percent, "model": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip

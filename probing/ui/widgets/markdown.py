@@ -11,6 +11,7 @@ from string import Formatter
 from typing import Any
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
+_MINUS = "−"
 #: Words that a browser's Markdown turns into links by itself, escaped or not: addresses of pages and of people.
 _ADDRESS = re.compile(r"https?://|www\.|[\w.+-]@[\w-]+\.[\w-]", re.IGNORECASE)
 
@@ -46,11 +47,17 @@ def code(text: Any) -> Markdown:
 class _Escaping(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         text = format(value, format_spec)
-        return text if isinstance(value, Markdown | Number) else escape(text)
+        if isinstance(value, Number):
+            # The minus sign that axes have, not a hyphen.
+            return text.replace("-", _MINUS, 1) if text.startswith("-") else text
+        return text if isinstance(value, Markdown) else escape(text)
 
 
 def filled(template: str, /, **values: Any) -> Markdown:
-    """A template of ours with values filled in, as ``str.format`` does; every value but numbers and ``Markdown`` is escaped."""
+    """A template of ours with values filled in, as ``str.format`` does; every value but numbers and ``Markdown`` is escaped.
+
+    A negative number has the minus sign of the figures' axes.
+    """
     return Markdown(_Escaping().vformat(template, (), values))
 
 

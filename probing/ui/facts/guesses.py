@@ -1,0 +1,51 @@
+"""What a guess would say of a fact: the majority answer of its relation, and the same word for a swapped subject."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from probing.store.knowledge.one_fact import commonest_answer
+from probing.ui.frame.page import View
+from probing.ui.widgets.markdown import Markdown, filled, joined
+
+
+def guess(view: View, fact_id: str, run_id: str) -> pd.DataFrame:
+    """What always giving the commonest answer says of a fact that the run was asked; see ``commonest_answer``."""
+    return view.read(commonest_answer, run_id, fact_id)
+
+
+def in_words(fact: Mapping[str, Any], rows: pd.DataFrame, found: pd.DataFrame) -> Markdown:
+    """What a guess would say of a fact: a sentence on the majority answer and one on the swapped subject, as far as they are stored.
+
+    Args:
+        fact: ``object`` and ``label``, its relation.
+        rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
+        found: what ``guess`` gives.
+    """
+    return joined(" ", [one for one in (_guessed(fact, found), _swapped(fact, rows)) if one])
+
+
+def _guessed(fact: Mapping[str, Any], found: pd.DataFrame) -> Markdown:
+    """What always giving the relation's commonest answer would say."""
+    if found.empty:
+        return Markdown("")
+    most = found.iloc[0]
+    if most["object"] == fact["object"]:
+        return filled("It is also the majority answer of “{label}”: always giving it would be right here.", label=fact["label"])
+    return filled("The majority answer of “{label}” is {majority}.", label=fact["label"], majority=most["object"])
+
+
+def _swapped(fact: Mapping[str, Any], rows: pd.DataFrame) -> Markdown:
+    """What the last layer that knows the word, or the last of all, says of it for another subject that does not have it."""
+    inner = rows[rows["layer"] >= 1]
+    ranked = (inner if len(inner) else rows).set_index("layer")
+    last, first = int(ranked.index.max()), [int(layer) for layer in ranked.index[ranked["gold_rank"] == 1]]
+    at = max(first, default=last)
+    rank = ranked.loc[at, "other_rank"]
+    if pd.isna(rank):
+        return Markdown("")
+    return filled(
+        "Asked about a swapped subject, {layer} gives {object} rank {rank:,}.",
+        layer="the last layer" if at == last else f"layer {at}", object=fact["object"], rank=int(rank),
+    )  # fmt: skip
