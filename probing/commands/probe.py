@@ -15,6 +15,7 @@ from probing.commands.options import (
     chosen,
     options_refused,
 )
+from probing.core.head_kinds import listed
 from probing.core.knowledge.swapped import OF_0_2_WITHOUT_THE_ANSWER, WITHOUT_THE_ANSWER
 from probing.workflows.executors import Who
 
@@ -34,7 +35,7 @@ def probe(
     facts: Annotated[
         str, typer.Option(help="trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.")
     ] = "all",
-    head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
+    head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
     called: Annotated[str | None, typer.Option("--as", help="Name of the probe set of your own facts; none: the file's name.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
     templates: Annotated[str | None, typer.Option(help="Template set; none: a LAMA folder's own, else default.")] = None,

@@ -8,6 +8,7 @@ import typer
 
 from probing.commands.options import options_refused
 from probing.core.errors import StoreError
+from probing.core.head_kinds import listed
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
 from probing.core.metrics import RANKS
@@ -39,7 +40,7 @@ def report(
         What, typer.Argument(help="precision (by layer), total, forgotten (relations), transitions (base to fine-tuned) or tasks (scores).")
     ],
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable. None: all. For transitions: the fine-tuned one.")] = None,
-    head: Annotated[list[str] | None, typer.Option(help="full, tied or lens; repeatable. None: all.")] = None,
+    head: Annotated[list[str] | None, typer.Option(help=f"{listed()}; repeatable. None: all.")] = None,
     probe_set: Annotated[
         list[str] | None, typer.Option(help="trex, google_re, ...; repeatable. None: all, but of forgotten relations: trex.")
     ] = None,

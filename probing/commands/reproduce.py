@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from probing.commands.options import AddressOption, Whose, WhoseOption, WorkersOption, chosen, options_refused
+from probing.core.head_kinds import HEADS
 from probing.workflows.reproduction.stage import Stage
 
 
 def reproduce(
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
-    heads: Annotated[str, typer.Option(help="Kinds of heads, separated by commas: tied, lens, full.")] = "tied,lens",
+    heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,lens",
     facts: Annotated[str, typer.Option(help="As probe takes them; a LAMA folder is asked in its own templates.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: cache/reproduction/FAMILY.")] = None,
     only: Annotated[Stage | None, typer.Option(help="One stage instead of all.")] = None,

@@ -14,12 +14,13 @@ from probing.commands.options import (
     chosen,
     options_refused,
 )
+from probing.core.head_kinds import STORED, listed
 from probing.workflows.executors import Who
 
 
 def train_heads(
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")],
-    head: Annotated[str, typer.Option(help="full or tied.")] = "tied",
+    head: Annotated[str, typer.Option(help=f"{listed(STORED)}.")] = "tied",
     text: Annotated[Path | None, typer.Option(help="Training text in WikiText's form; none takes the fetched WikiText-2.")] = None,
     valid: Annotated[Path | None, typer.Option(help="Validation text; none takes the fetched WikiText-2.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the heads; none puts them where probe and ask look.")] = None,
@@ -32,7 +33,15 @@ def train_heads(
     blocks_a_step: Annotated[int, typer.Option(help="Blocks whose masked positions make one step.", min=1)] = 8,
     rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
     seed: Annotated[int, typer.Option(help="Seed of the order; from 1 on a replicate, of the last layer only.", min=0)] = 0,
-    start: Annotated[str, typer.Option(help="pre-trained or random.")] = "pre-trained",
+    start: Annotated[
+        str | None, typer.Option(help="pretrained, least-squares or random; none: pretrained, of tuned_lens least-squares.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Steps of the training; 0 goes by epochs.", min=0)] = 0,
+    validate_every: Annotated[int, typer.Option(help="Steps from one validation to the next; 0: after every epoch.", min=0)] = 0,
+    patience: Annotated[
+        int, typer.Option(help="End after so many validations in a row without a fall of the loss; 0 takes all steps.", min=0)
+    ] = 0,
+    tolerance: Annotated[float, typer.Option(help="Nats by which the loss must be below its lowest to have fallen.", min=0.0)] = 0.0,
     half: Annotated[bool, typer.Option("--half", help="Store weights in float16.")] = False,
     precision: Annotated[str, typer.Option(help="float32 or bfloat16, of the products with the vocabulary matrix.")] = "float32",
     states_budget: Annotated[
@@ -70,6 +79,10 @@ def train_heads(
         rate=rate,
         seed=seed,
         start=start,
+        steps=steps,
+        validate_every=validate_every,
+        patience=patience,
+        tolerance=tolerance,
         half=half,
         precision=precision,
         states_budget=states_budget,

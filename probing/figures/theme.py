@@ -21,7 +21,15 @@ PROBE_SET_COLOURS = {
     "questions": "#AA3377",
 }
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "cross")
-HEAD_SUFFIX = {"tied": "", "lens": "-open", "full": "-dot"}
+HEAD_SUFFIX = {"tied": "", "lens": "-open", "full": "-dot", "least_squares": "-open-dot", "tuned_lens": "-x"}
+#: Signs of which plotly has no form with an x, and what stands for it.
+_CROSSED = {
+    "triangle-up": "star-triangle-up",
+    "triangle-down": "star-triangle-down",
+    "star": "star-diamond",
+    "hexagon": "hexagram",
+    "cross": "star-square",
+}
 #: Readable on white and on near-black; used for baselines, grid marks and stamps.
 NEUTRAL = "#808890"
 GRID = "rgba(128,136,144,0.22)"
@@ -56,6 +64,12 @@ PART_COLOURS = {
     "displaced": "#B05CA5",
     "erased": "#8A5A6B",
 }
+
+
+def head_symbol(place: int, head: str) -> str:
+    """The marker of a line: its sign by place, its form by kind of head."""
+    symbol, suffix = SYMBOLS[place % len(SYMBOLS)], HEAD_SUFFIX.get(head, "")
+    return _CROSSED.get(symbol, f"{symbol}{suffix}") if suffix == "-x" else f"{symbol}{suffix}"
 
 
 def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:

@@ -1,19 +1,23 @@
 """Trains a decoding head for every layer of a model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from probing.core.head_kinds import MAPPED
 from probing.core.paths import cache_folder
 from probing.jobs.coordinator import run_job
 from probing.jobs.lock import claimed
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import trained_heads_folder, validation_losses
-from probing.models.heads.recipe import HeadRecipe, text_sha256
+from probing.models.heads.recipe import LEAST_SQUARES, PRETRAINED, HeadRecipe, text_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
 from probing.workflows.head_work import HeadWork, head_job, head_text
 from probing.workflows.say import Say
+
+#: Another spelling of a start -> how recipes have called it since the first.
+STARTS = {"pretrained": PRETRAINED}
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class HeadsRequest:
 
     Attributes:
         model: registry name, hub id or folder.
-        head: full or tied.
+        head: one of ``STORED``.
         text, valid: training and validation text in WikiText's form; None takes the fetched WikiText-2.
         out: folder of the heads; None is where ``probe`` and ``ask`` look.
         base: base model whose head a headless model takes.
@@ -34,7 +38,11 @@ class HeadsRequest:
         blocks_a_step: blocks whose masked positions make one step.
         rate: peak learning rate.
         seed: of the order; from 1 on a replicate, of the last layer only.
-        start: pre-trained or random.
+        start: pre-trained (or pretrained), least-squares or random; None is what is usual for the kind.
+        steps: steps of the training; 0 goes by epochs.
+        validate_every: steps from one validation to the next; 0 validates after every epoch.
+        patience: validations in a row without a fall of the loss that end the training; 0 takes all steps.
+        tolerance: nats by which the loss must be below its lowest to have fallen.
         half: whether weights are stored in float16.
         precision: float32 or bfloat16, of the products with the vocabulary matrix.
         states_budget: gigabytes of disk for hidden states.
@@ -59,7 +67,11 @@ class HeadsRequest:
     blocks_a_step: int = 8
     rate: float = 5e-4
     seed: int = 0
-    start: str = "pre-trained"
+    start: str | None = None
+    steps: int = 0
+    validate_every: int = 0
+    patience: int = 0
+    tolerance: float = 0.0
     half: bool = False
     precision: str = "float32"
     states_budget: float = 20.0
@@ -83,11 +95,15 @@ class HeadsRequest:
             batch=self.batch,
             learning_rate=self.rate,
             seed=self.seed,
-            start=self.start,
+            start=STARTS.get(self.start, self.start) if self.start else LEAST_SQUARES if self.head in MAPPED else PRETRAINED,
             pieces_a_block=self.blocks,
             blocks_a_step=self.blocks_a_step,
             precision=self.precision,
             states_dtype=self.states_dtype,
+            steps=self.steps,
+            validate_every=self.validate_every,
+            patience=self.patience,
+            tolerance=self.tolerance,
         )
         recipe.check()
         return recipe
@@ -123,5 +139,14 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
         say(outcome.told())
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):
-        say(f"  layer {row['layer']:2}: {row['start']:.3f} at the start, {row['best']:.3f} at step {row['best_step']}")
+        say(f"  layer {row['layer']:2}: {_told(row)}")
     return folder
+
+
+def _told(row: Mapping[str, float]) -> str:
+    """The validation losses of one layer's head in words."""
+    best = f"{row['best']:.3f} at step {row['best_step']}"
+    if "map" not in row:
+        return f"{row['start']:.3f} at the start, {best}"
+    kept = ", so without the map" if row["map"] >= row["lens"] else ""
+    return f"{row['lens']:.3f} by logit lens, {row['map']:.3f} by the least-squares map{kept}, {best}"

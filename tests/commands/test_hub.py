@@ -94,6 +94,20 @@ def test_what_is_pulled_is_byte_for_byte_what_was_pushed_and_probe_has_nothing_l
     assert {row["head"] for row in json.loads(run("runs", "--json").stdout)} == {"full", "lens"}
 
 
+def test_heads_of_a_map_make_the_round_trip_too(run, at, made, tmp_path):
+    cache, text = at(tmp_path / "cache"), made.facts.with_name("text.txt")
+    small = ("--text", text, "--valid", text, "--positions", 200, "--epochs", 1, "--batch", 64)
+    for kind in ("least_squares", "tuned_lens"):
+        run("train-heads", "--model", made.model, "--head", kind, *small)
+    run("push", "heads", "--model", made.model, "--to-folder", tmp_path / "shared", "--licence", "MIT")
+    other = at(tmp_path / "other")
+    run("pull", "--from-folder", tmp_path / "shared")
+    assert contents(other / "heads") == contents(cache / "heads")
+    assert {path.name for path in (other / "heads").glob("*/*")} == {"least_squares-seed0", "tuned_lens-seed0"}
+    run("push", "heads", "--model", made.model, "--head", "least_squares", "--to-folder", tmp_path / "one", "--licence", "MIT")
+    assert {file.path.split("/")[2] for file in read_manifest(tmp_path / "one" / MANIFEST).content} == {"least_squares-seed0"}
+
+
 def test_a_second_push_and_a_second_pull_change_nothing_and_leave_nothing_behind(run, at, made, shared):
     before = {path: path.stat().st_mtime_ns for path in (shared / "heads").rglob("*.safetensors")}
     sums = {path: file_sha256(path) for path in before}

@@ -123,7 +123,7 @@ def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, fac
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "sideways")
 
 
-@pytest.mark.parametrize("kind", ["tied", "full"])
+@pytest.mark.parametrize("kind", ["tied", "full", "least_squares", "tuned_lens"])
 def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_file, tmp_path, kind):
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris . The sun is red and the moon is blue .\n" * 60)
@@ -137,6 +137,23 @@ def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", kind)
     answer = run("ask", "The capital of France is [MASK].", "--model", tiny_model, "--head", kind, "--json", "--top", 3)
     assert [layer["layer"] for layer in json.loads(answer.stdout)["layers"]] == [0, 1, 2]
+
+
+def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tiny_model, tmp_path):
+    from probing.models.heads.files import read_identity
+
+    text = tmp_path / "text.txt"
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 3000)
+    small = ("--model", tiny_model, "--text", text, "--valid", text, "--positions", 200, "--batch", 32)
+    for start, said in (("pretrained", "pre-trained"), ("pre-trained", "pre-trained"), ("least-squares", "least-squares")):
+        output = run("train-heads", *small, "--start", start, "--steps", 4, "--patience", 3, "--out", tmp_path / start).output
+        assert ("by logit lens" in output) == (said == "least-squares")
+        recipe = json.loads(read_identity(tmp_path / start / "layer-00.safetensors").recipe)
+        assert (recipe["start"], recipe["steps"], recipe["patience"]) == (said, 4, 3)
+    heads = [(tmp_path / start / "layer-00.safetensors").read_bytes() for start in ("pretrained", "pre-trained")]
+    assert heads[0] == heads[1]
+    with pytest.raises(HeadError, match=r"start is one of .*, not 'warm'"):
+        run("train-heads", *small, "--start", "warm")
 
 
 def test_torn_or_missing_side_files_are_made_again_and_new_counts_are_recorded(run, cache, tiny_model, facts_file):

@@ -162,6 +162,13 @@ def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copie
     assert output.count("trained on 200 positions (asked are 300 positions and 1 epochs; delete the folder to train them so)") == 4
 
 
+def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
+    words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,lens"]
+    assert run(*words).output.count("by logit lens") > 0
+    again = run(*words, "--epochs", 9).output
+    assert again.count("heads are there already") == 4 and "trained on" not in again
+
+
 def test_a_single_stage_is_done_alone(run, copies, copy_of_it, undisturbed, tmp_path):
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "tables").output
     assert "stage 1 of 1: tables" in output and "stage 1 of 1: fetch" not in output

@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from probing.core.head_kinds import HEADS
 from probing.figures import layer_axis, theme
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.total_bars import total_bars
@@ -266,3 +267,11 @@ def test_a_legend_of_many_lines_leaves_the_curve_its_height():
     few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 12))
     assert many.layout.height - few.layout.height == 14 * 9
     assert many.layout.legend.tracegroupgap == 0, "a gap for every line makes it twice as high on a telephone"
+
+
+def test_every_kind_of_head_has_a_marker_of_its_own_that_plotly_knows():
+    for place in range(len(theme.SYMBOLS)):
+        markers = [theme.head_symbol(place, head) for head in HEADS]
+        assert len(set(markers)) == len(HEADS)
+        assert [go.scatter.Marker(symbol=marker).symbol for marker in markers] == markers
+    assert [theme.head_symbol(1, head) for head in HEADS[:3]] == ["square", "square-open", "square-dot"]

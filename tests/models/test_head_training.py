@@ -8,7 +8,7 @@ import torch
 from probing.core.errors import HeadError
 from probing.models.heads import step as head_step
 from probing.models.heads import training
-from probing.models.heads.files import head_path, load_head, read_identity, validation_losses
+from probing.models.heads.files import head_path, load_head, read_identity, read_seconds, validation_losses
 from probing.models.heads.masked_states import MaskedStates, StatesCache, masked_text_of, place_of
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.step import HeadStep, start_of
@@ -112,11 +112,23 @@ def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeyp
     assert [loss for _, loss in curve(tmp_path / "tied")] == [3.0, 2.0, 1.0, 2.5]
 
 
-@pytest.mark.parametrize(("kind", "seconds", "again"), [("tied", 300.0, 2), ("full", 300.0, 2), ("full", 0.0, 0)])
-def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, again, bert, states, tmp_path, monkeypatch):
-    wanted, taken = recipe(kind, epochs=3), []
+@pytest.mark.parametrize(
+    ("kind", "seconds", "again", "more"),
+    [
+        ("tied", 300.0, 2, {}),
+        ("full", 300.0, 2, {}),
+        ("full", 0.0, 0, {}),
+        ("tied", 300.0, 2, {"start": "least-squares"}),
+        ("tuned_lens", 300.0, 2, {"start": "least-squares"}),
+        ("tuned_lens", 0.0, 0, {"start": "pre-trained"}),
+        ("tied", 300.0, 1, {"start": "least-squares", "steps": 20, "validate_every": 4, "patience": 5}),
+    ],
+)
+def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, again, more, bert, states, tmp_path, monkeypatch):
+    wanted, taken = recipe(kind, epochs=3, **more), []
     train, valid = states(wanted)
-    whole = train_head(bert, 1, wanted, train, valid, tmp_path / "whole", torch.float32)
+    target = train.layer(bert.layers) if wanted.follows else None
+    whole = train_head(bert, 1, wanted, train, valid, tmp_path / "whole", torch.float32, target)
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", seconds)
     # 7 steps an epoch: killed in the middle of the second and of the third.
     for die_at in (9, 17):
@@ -130,13 +142,53 @@ def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, agai
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(HeadStep, "take", killed)
-            train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32)
+            train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32, target)
         assert not head_path(tmp_path / "resumed", 1).is_file()
-    resumed = train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32)
+    resumed = train_head(bert, 1, wanted, train, valid, tmp_path / "resumed", torch.float32, target)
     assert resumed.read_bytes() == whole.read_bytes()
     # Without checkpoints inside the epoch its first two steps are taken again, with one after every step none is.
     assert len(taken) - len(set(taken)) == again
-    assert [path.name for path in resumed.parent.iterdir()] == [resumed.name], "nothing partial is left"
+    assert sorted(path.name for path in resumed.parent.iterdir()) == [resumed.name, "layer-01.seconds.json"], "nothing partial is left"
+    seconds_of = [read_seconds(folder, 1, wanted.canonical()) for folder in (tmp_path / "whole", tmp_path / "resumed")]
+    assert all(0 < one < 600 for one in seconds_of) and read_seconds(tmp_path / "whole", 1, "another recipe") is None
+
+
+@pytest.mark.parametrize(
+    ("losses", "patience", "tolerance", "steps"),
+    [
+        ([3.0, 2.0, 2.1, 2.2, 1.0, 0.5, 0.4], 2, 0.0, [0, 4, 8, 12]),
+        ([3.0, 2.0, 2.1, 1.9, 1.95, 0.5, 0.4], 2, 0.0, [0, 4, 8, 12, 16, 20, 22]),
+        ([3.0, 2.0, 1.95, 1.0, 0.5, 0.4, 0.3], 1, 0.1, [0, 4, 8]),
+        ([3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 3.6], 0, 0.0, [0, 4, 8, 12, 16, 20, 22]),
+    ],
+)
+def test_training_ends_when_the_validation_loss_has_stopped_falling(
+    losses, patience, tolerance, steps, bert, states, tmp_path, monkeypatch
+):
+    given = iter(losses)
+    monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: next(given))
+    wanted = recipe(steps=22, validate_every=4, patience=patience, tolerance=tolerance)
+    train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
+    assert curve(tmp_path / "tied") == [list(point) for point in zip(steps, losses, strict=False)]
+
+
+def test_a_training_that_has_stopped_is_not_gone_on_with_after_a_kill(bert, states, tmp_path, monkeypatch):
+    given = iter([3.0, 2.0, 2.5, 1.0])
+    monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: next(given))
+    wanted = recipe(steps=22, validate_every=4, patience=1)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(training, "save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
+    monkeypatch.setattr(HeadStep, "take", lambda *_: pytest.fail("gone on with"))
+    train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
+    assert curve(tmp_path / "tied") == [[0, 3.0], [4, 2.0], [8, 2.5]]
+
+
+def test_steps_may_be_fewer_than_an_epoch_or_more_than_all_epochs(bert, states, tmp_path):
+    for steps, points in ((3, [0, 3]), (16, [0, 7, 14, 16])):
+        wanted = recipe(steps=steps)
+        train_head(bert, 0, wanted, *states(wanted), tmp_path / str(steps), torch.float32)
+        assert [step for step, _ in curve(tmp_path / str(steps))] == points
 
 
 def test_a_checkpoint_of_another_recipe_is_not_gone_on_from(bert, states, tmp_path, monkeypatch):
@@ -203,7 +255,7 @@ def test_a_random_start_forgets_the_pretrained_head(bert):
     assert not torch.equal(head.dense.weight, bert.head.dense.weight)
     assert not torch.equal(head.vocabulary.weight, bert.head.vocabulary.weight)
     assert torch.equal(head.dense.weight, again.dense.weight)
-    with pytest.raises(HeadError, match="one of 'pre-trained', 'random', not 'warm'"):
+    with pytest.raises(HeadError, match="one of 'pre-trained', 'least-squares', 'random', not 'warm'"):
         start_of(bert, recipe(start="warm"))
 
 

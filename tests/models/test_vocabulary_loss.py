@@ -44,6 +44,17 @@ def test_loss_and_gradients_are_those_of_cross_entropy(kind, architecture, encod
     assert (ours.vocabulary.weight.grad is None) == (kind == "tied")
 
 
+def test_the_gradient_to_a_distribution_is_that_of_the_kl_divergence(architecture, encoder_of):
+    head = fresh_copy(encoder_of(architecture, torch.float64).head, "tuned_lens")
+    states, _ = batch(head)
+    target = head(torch.flip(states, [0])).log_softmax(1)
+    features = head.transform(states).requires_grad_()
+    F.kl_div(head.vocabulary(features).log_softmax(1), target, reduction="batchmean", log_target=True).backward()
+    wanted = head.transform(torch.flip(states, [0]))
+    found = VocabularyLoss(head, most=20).gradient_to(features.detach(), wanted)
+    torch.testing.assert_close(found, features.grad, rtol=1e-9, atol=1e-12)
+
+
 def test_padding_rows_have_no_probability_and_stay_as_they_are(bert):
     head = fresh_copy(bert.head, "full")
     for parameter in head.parameters():

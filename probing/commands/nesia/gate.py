@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from probing.core.head_kinds import listed
 from probing.core.nesia.quality import LayerCounts, p_at
 from probing.workflows.nesia.gate import EXPOSURES, Layers
 from probing.workflows.nesia.gate import gate as measured
@@ -11,7 +12,7 @@ from probing.workflows.nesia.gate import gate as measured
 
 def gate(
     model: Annotated[str, typer.Option(help="A model made by pretrain.")] = "nesia-mini",
-    head: Annotated[str, typer.Option(help="full, tied or lens.")] = "tied",
+    head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
     found = measured(model, head)

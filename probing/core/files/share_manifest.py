@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 
 from probing.core.errors import HubError
 from probing.core.files.checksums import file_sha256
+from probing.core.head_kinds import STORED
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
 What = Literal["heads", "predictions"]
 #: What is shared -> the form of its files' paths. A path leads nowhere but below these folders.
 PATHS: dict[What, re.Pattern[str]] = {
-    "heads": re.compile(r"heads/[0-9a-f]{16}/(full|tied)-seed[0-9]+/layer-[0-9]{2,3}\.safetensors"),
+    "heads": re.compile(rf"heads/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"),
     "predictions": re.compile(r"data/[a-z][^/\\\0]*\.parquet"),
 }
 

@@ -90,7 +90,7 @@ def layer_curve(
         place = sets.index(one["probe_set"])
         look = _Look(
             called[one["run_id"]], _colour(line, points, colours), theme.line_dash(one["model"] in controls),
-            theme.SYMBOLS[place % len(theme.SYMBOLS)] + theme.HEAD_SUFFIX.get(one["head"], ""),
+            theme.head_symbol(place, one["head"]),
             scale, {"row": place + 1 if panels else 1, "col": 1},
         )  # fmt: skip
         drawn.append((line.sort_values("layer"), look))

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 from transformers.activations import ACT2FN
 
 from probing.core.errors import HeadError, ModelError
+from probing.core.head_kinds import MAPPED, STORED, listed
 
 #: model type -> where its masked-LM model keeps dense, activation, norm, vocabulary matrix.
 PARTS = {
@@ -56,9 +57,23 @@ class DecodingHead(nn.Module):
 
     def trainable(self, kind: str) -> dict[str, nn.Parameter]:
         """The parameters that a head of this kind owns: all of them, or all but the vocabulary matrix."""
-        if kind not in ("full", "tied"):
-            raise HeadError(f"a {kind!r} head has nothing to train; expected full or tied")
+        if kind not in STORED:
+            raise HeadError(f"a {kind!r} head has nothing to train; expected {listed(STORED)}")
         return {name: p for name, p in self.named_parameters() if kind == "full" or name != "vocabulary.weight"}
+
+    def give_bias(self) -> None:
+        """Gives the linear map a bias of zeros where it has none (ModernBERT), as an affine map that is folded in needs one."""
+        if self.dense.bias is None:
+            self.dense.bias = nn.Parameter(self.dense.weight.new_zeros(self.dense.out_features), requires_grad=False)
+
+    @torch.no_grad()
+    def fold(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
+        """Puts the affine map (hidden, hidden), (hidden,) before the head: dense(W h + b) = (D W) h + (D b + d), in float64."""
+        self.give_bias()
+        # On the processor: not every accelerator has float64.
+        dense, own, weight, bias = (part.detach().to("cpu", torch.float64) for part in (self.dense.weight, self.dense.bias, weight, bias))
+        self.dense.bias.copy_(dense @ bias + own)
+        self.dense.weight.copy_(dense @ weight)
 
 
 def own_head(model: PreTrainedModel) -> DecodingHead:
@@ -100,9 +115,12 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
-    """A head to train, started from ``head``; a tied one shares its vocabulary matrix instead of copying it."""
+    """A head to train, started from ``head``; all but a full one share its vocabulary matrix instead of copying it."""
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
-    matrix.weight = nn.Parameter(head.vocabulary.weight if kind == "tied" else head.vocabulary.weight.clone(), requires_grad=False)
+    matrix.weight = nn.Parameter(head.vocabulary.weight.clone() if kind == "full" else head.vocabulary.weight, requires_grad=False)
     assert head.vocabulary.bias is not None
     matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
-    return DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()
+    fresh = DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()
+    if kind in MAPPED:
+        fresh.give_bias()
+    return fresh

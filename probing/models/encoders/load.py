@@ -4,16 +4,15 @@ import hashlib
 import json
 import logging
 import shlex
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import huggingface_hub
 import torch
-import transformers
 from huggingface_hub import try_to_load_from_cache
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -23,6 +22,7 @@ from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.delta_weights import apply_difference, is_difference
 from probing.models.encoders.head import DecodingHead, pretrained_head
 from probing.models.encoders.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
+from probing.models.runtime.quiet_loading import quiet_loading
 
 log = logging.getLogger(__name__)
 #: A mask between two special tokens.
@@ -53,6 +53,7 @@ class Encoder:
         max_pieces: longest input in word pieces.
         device: where it runs.
         options: how a command opens it again: ``--model`` and what belongs to it.
+        opens_base: loads the model whose head is borrowed; None where the head is its own.
     """
 
     name: str
@@ -68,6 +69,17 @@ class Encoder:
     max_pieces: int
     device: torch.device
     options: str
+    opens_base: Callable[[], "Encoder"] | None = None
+
+    def head_owner(self) -> "Encoder":
+        """The model whose last layer the head was trained to read: itself, or the base whose head it borrows.
+
+        Raises:
+            ModelError, HeadError: if that base is no longer there, or another one.
+        """
+        if self.opens_base is None:
+            return self
+        return self.opens_base()
 
     @property
     def casing(self) -> str:
@@ -156,7 +168,7 @@ def load_encoder(
             model, missing = _load(source, revision, dtype)
             lacks_head, base_identity = _lacks_head(source, model, missing), ""
         head_source: PreTrainedModel = model
-        identity, used_base = weights_identity(source, revision), name
+        identity, used_base, opens_base = weights_identity(source, revision), name, None
         tokenizer_source, tokenizer_revision = source, revision
         if lacks_head:
             if base is None:
@@ -166,6 +178,7 @@ def load_encoder(
                 base_identity = base_identity or weights_identity(base.source, base.revision)
             _check_base(source, base, base_identity)
             used_base = base.name or name_of_model(base.source)
+            opens_base = partial(_open_base, replace(base, name=used_base, weights=base_identity), source, device, dtype)
         if base_identity:
             identity = joint_identity(identity, base_identity)
         if base is not None and not _has_tokenizer(source):
@@ -190,6 +203,7 @@ def load_encoder(
             max_pieces=_max_pieces(model, tokenizer),
             device=chosen,
             options=options or f"--model {shlex.quote(str(source))}" + (f" --base {shlex.quote(str(base.source))}" if base else ""),
+            opens_base=opens_base,
         )
         _check_answers(encoder, source)
     return encoder
@@ -205,6 +219,14 @@ def _as_base_of(source: str | Path, base: str | Path) -> Iterator[None]:
         raise ModelError(
             f"the base of {source}, {base}, cannot be used: {error}; where it lies elsewhere now, name its folder (--base)"
         ) from error
+
+
+def _open_base(base: BaseSource, source: str | Path, device: str, dtype: torch.dtype) -> Encoder:
+    """The base of ``source`` as an encoder of its own, which must have the weights that it had when its head was borrowed."""
+    with _as_base_of(source, base.source):
+        opened = load_encoder(base.source, name=base.name, revision=base.revision, device=device, dtype=dtype)
+    _check_base(source, base, opened.identity)
+    return opened
 
 
 def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
@@ -273,7 +295,7 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
     with broken_files_named(source):
         config = AutoConfig.from_pretrained(source, **where, trust_remote_code=False)
         check_layers(source, config)
-        with _quiet():
+        with quiet_loading():
             model, info = AutoModelForMaskedLM.from_pretrained(
                 source, **where, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
             )
@@ -290,36 +312,6 @@ def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedToken
     if not tokenizer.is_fast:
         raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
     return tokenizer
-
-
-class _Quiet:
-    """Silences transformers while models load, in however many threads, and restores what was set before."""
-
-    def __init__(self) -> None:
-        self._lock, self._depth = threading.Lock(), 0
-        self._verbosity, self._bars = 0, False
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._depth == 0:
-                self._verbosity, self._bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
-                transformers.logging.set_verbosity_error()
-                transformers.logging.disable_progress_bar()
-            self._depth += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._depth -= 1
-                if self._depth == 0:
-                    transformers.logging.set_verbosity(self._verbosity)
-                    if self._bars:
-                        transformers.logging.enable_progress_bar()
-
-
-#: Around loading: transformers' report of missing weights is read as data, and named errors are raised here.
-_quiet = _Quiet()
 
 
 def _head_parameters(model: PreTrainedModel) -> set[str]:

@@ -28,6 +28,22 @@ def steps_an_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
     return -(-len(text.labels) // recipe.batch)
 
 
+def steps_of(recipe: HeadRecipe, text: MaskedText) -> int:
+    """Steps of the whole training, if nothing ends it before."""
+    if recipe.kind == "least_squares":
+        return 0
+    return recipe.steps or recipe.epochs * steps_an_epoch(recipe, text)
+
+
+def steps_from(recipe: HeadRecipe, text: MaskedText, layer: int, first: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Number and masked positions of every step from ``first`` on, through as many epochs as it takes."""
+    each, last = steps_an_epoch(recipe, text), steps_of(recipe, text)
+    for epoch in range(first // each, -(-last // each)):
+        for number, positions in enumerate(batches(recipe, text, layer, epoch), epoch * each):
+            if first <= number < last:
+                yield number, positions
+
+
 def most_positions(recipe: HeadRecipe, text: MaskedText) -> int:
     """The most masked positions that a step can have."""
     if recipe.pieces_a_block:

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import whole_file, write_whole
 from probing.core.head_kinds import HEADS
 from probing.core.model_folders import find_entry
 from probing.models.encoders.catalogue import heads_of
@@ -20,6 +20,8 @@ from probing.models.runtime.checked_arrays import sum_of
 
 #: Where a head file's metadata keeps its identity, as JSON.
 IDENTITY = "decoding_head"
+#: Parts of the identity that are written only where they say something, as files of earlier versions lack them.
+LATER = ("configuration", "starts")
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,13 @@ class HeadIdentity:
         model: name of the model.
         weights: identity of the encoder's weights (``Encoder.identity``).
         layer: the layer whose states it reads.
-        kind: ``full`` or ``tied``.
+        kind: one of ``STORED``.
         recipe: canonical JSON of the training recipe.
         validation: JSON list of ``[step, loss]``, step 0 being the start.
         crc32: sum of the weights' bytes, filled in when they are written; empty in files of version 0.1.
         configuration: ``Encoder.configuration`` of the encoder; empty in files up to version 0.2, which fit any.
+        starts: of a head that may begin with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
+            pre-trained head without it. It began with the lower one.
     """
 
     model: str
@@ -45,6 +49,7 @@ class HeadIdentity:
     validation: str
     crc32: str = field(default="", compare=False)
     configuration: str = ""
+    starts: str = ""
 
 
 def head_path(folder: Path, layer: int) -> Path:
@@ -52,13 +57,31 @@ def head_path(folder: Path, layer: int) -> Path:
     return folder / f"layer-{layer:02d}.safetensors"
 
 
+def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
+    """Notes beside a head how long its training took: not in its file, for equal heads are equal bytes."""
+    write_whole(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
+
+
+def read_seconds(folder: Path, layer: int, recipe: str) -> float | None:
+    """How long the training of a head took where it was trained; None where nothing is noted of this recipe."""
+    try:
+        noted = json.loads(_seconds_path(folder, layer).read_text(encoding="utf-8"))
+        return float(noted["seconds"]) if noted["recipe"] == recipe else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _seconds_path(folder: Path, layer: int) -> Path:
+    return folder / f"layer-{layer:02d}.seconds.json"
+
+
 def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: torch.dtype = torch.float32) -> Path:
-    """Writes a head's own parameters atomically; a tied head leaves the vocabulary matrix out."""
+    """Writes a head's own parameters atomically; all but a full head leave the vocabulary matrix out."""
     folder.mkdir(parents=True, exist_ok=True)
     path = head_path(folder, identity.layer)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
-    said = {name: value for name, value in vars(identity).items() if name != "configuration" or value}
+    said = {name: value for name, value in vars(identity).items() if name not in LATER or value}
     with whole_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
         save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
@@ -128,7 +151,11 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
                 f"{train_command(encoder, kind)}"
             )
     head = fresh_copy(encoder.head, kind)
-    own, tensors = head.trainable(kind), read_weights(path)
+    tensors = read_weights(path)
+    if "dense.bias" in tensors:
+        # One that began with the closed-form map has it, whatever the architecture.
+        head.give_bias()
+    own = head.trainable(kind)
     if set(tensors) != set(own):
         raise HeadError(f"{path} holds {sorted(tensors)}, expected exactly {sorted(own)}")
     for name, parameter in own.items():
@@ -176,12 +203,18 @@ def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: i
 
 
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
-    """Validation loss of the layers' heads: at the start, and at the best checkpoint."""
+    """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``lens`` and ``map`` where both were tried.
+
+    Beside it ``steps``, all that were taken.
+    """
     rows = []
     for layer in layers:
-        curve = json.loads(read_identity(head_path(folder, layer)).validation)
+        identity = read_identity(head_path(folder, layer))
+        curve = json.loads(identity.validation)
         best = min(curve, key=lambda point: point[1])
-        rows.append({"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0]})
+        starts = json.loads(identity.starts or "{}")
+        found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
+        rows.append(found | {way: float(starts[way]) for way in ("lens", "map") if way in starts})
     return rows
 
 

@@ -68,8 +68,21 @@ class VocabularyLoss:
             else:
                 torch.mm(powers.T, features, out=self._gradient)
             self.matrix.weight.grad = self._gradient[: self.size]
-        by_features = powers @ (self._low_weight if self._low else self._weight)
-        return losses.mean(), by_features.to(features.dtype)
+        return losses.mean(), self._by_features(powers).to(features.dtype)
+
+    @torch.no_grad()
+    def gradient_to(self, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Gradient by (positions, embedding) features of their distributions' mean KL divergence from those of the target's features."""
+        nobody = torch.zeros(len(features), dtype=torch.long, device=features.device)
+        _, powers, total = self._exponentials(target, nobody)
+        wanted = powers / total
+        _, powers, total = self._exponentials(features, nobody)
+        powers.div_(total).sub_(wanted).div_(len(features))
+        return self._by_features(self._low_scores[: len(features)].copy_(powers) if self._low else powers).to(features.dtype)
+
+    def _by_features(self, by_scores: torch.Tensor) -> torch.Tensor:
+        """(positions, rows) gradient by the scores -> (positions, embedding) gradient by the features."""
+        return by_scores @ (self._low_weight if self._low else self._weight)
 
     def _exponentials(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Losses (positions,), exponentials of the scores less their maximum (positions, rows), and their sums (positions, 1)."""

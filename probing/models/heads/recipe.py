@@ -8,14 +8,20 @@ import torch
 from pydantic import BaseModel, ConfigDict
 
 from probing.core.errors import HeadError
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import MAPPED, STORED
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.
-LATER = ("pieces_a_block", "blocks_a_step", "precision", "states_dtype")
+LATER = ("pieces_a_block", "blocks_a_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge")
+#: Settings of gradient steps, of which a closed form takes none.
+OF_STEPS = (
+    "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_a_step", "precision", "steps", "validate_every",
+    "patience", "tolerance",
+)  # fmt: skip
+LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
 CHOICES = {
-    "kind": tuple(kind for kind in HEADS if kind != "lens"),
-    "start": ("pre-trained", "random"),
+    "kind": STORED,
+    "start": (PRETRAINED, LEAST_SQUARES, "random"),
     "precision": ("float32", "bfloat16"),
     "states_dtype": ("float32", "float16"),
 }
@@ -25,7 +31,7 @@ class HeadRecipe(BaseModel):
     """Everything that decides a head's weights.
 
     Attributes:
-        kind: ``full`` or ``tied``.
+        kind: one of ``STORED``.
         text_sha256: what ``text_sha256`` makes of the text.
         positions: masked positions to learn from; 0 takes the whole text. Blocks are taken whole, so there may be a few more.
         validation_positions: masked positions of the validation text.
@@ -37,11 +43,16 @@ class HeadRecipe(BaseModel):
         warm_up: share of the steps in which the rate rises; it falls to 0 over the rest.
         weight_decay: AdamW's.
         seed: of the order and of a random start.
-        start: ``pre-trained`` or ``random``.
+        start: ``pre-trained``; ``least-squares``, the pre-trained head behind the closed-form map; or ``random``.
         pieces_a_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads sentences.
         blocks_a_step: blocks whose masked positions make one step.
         precision: of the products with the vocabulary matrix; weights, optimiser and loss are float32.
         states_dtype: how hidden states are kept on disk.
+        steps: steps of the training; 0 goes by ``epochs``.
+        validate_every: steps from one validation to the next; 0 validates after every epoch.
+        patience: validations in a row without a fall of the loss that end the training; 0 takes all steps.
+        tolerance: nats by which the loss must be below its lowest to have fallen.
+        ridge: of the closed-form map, as a share of the mean diagonal of its sums.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,11 +74,28 @@ class HeadRecipe(BaseModel):
     blocks_a_step: int = 8
     precision: str = "float32"
     states_dtype: str = "float32"
+    steps: int = 0
+    validate_every: int = 0
+    patience: int = 0
+    tolerance: float = 0.0
+    ridge: float = 1e-3
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the closed-form map is made: as the head, or as its start."""
+        return self.kind == "least_squares" or self.start == LEAST_SQUARES
+
+    @property
+    def follows(self) -> bool:
+        """Whether the head is made with the last layer's states: for the map, or as what it learns from."""
+        return self.mapped or self.kind == "tuned_lens"
 
     def canonical(self) -> str:
-        """Canonical JSON, the form that is compared and stored."""
+        """Canonical JSON, the form that is compared and stored: without what does not decide the weights."""
         defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
-        kept = {name: value for name, value in self.model_dump().items() if name not in LATER or value != defaults[name]}
+        left_out = {name for name, default in defaults.items() if getattr(self, name) == default and not (name == "ridge" and self.mapped)}
+        left_out |= set(OF_STEPS) if self.kind == "least_squares" else set()
+        kept = {name: value for name, value in self.model_dump().items() if name not in left_out}
         return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
     def check(self) -> None:
@@ -75,11 +103,23 @@ class HeadRecipe(BaseModel):
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise HeadError(f"a head's {name} is one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if self.kind in MAPPED and self.start == "random":
+            raise HeadError(f"a {self.kind} head has no random start; leave --start out")
+        if self.kind == "least_squares" and self.seed:
+            raise HeadError(f"got seed {self.seed} for least_squares: nothing of it is drawn, so it has no other seed; leave --seed out")
 
     def rate(self, step: int, steps: int) -> float:
         """Learning rate of a step, counted from 0: up in a line while warming, then down in a line to 0."""
         warm = max(1, round(self.warm_up * steps))
         return self.learning_rate * min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
+
+    def has_stopped(self, losses: Sequence[float]) -> bool:
+        """Whether validation losses, the start's first, have not fallen for as long as ``patience`` says."""
+        lowest, waited = losses[0], 0
+        for loss in losses[1:]:
+            waited = 0 if loss < lowest - self.tolerance else waited + 1
+            lowest = min(lowest, loss)
+        return 0 < self.patience <= waited
 
     @property
     def kept_dtype(self) -> torch.dtype:

@@ -6,6 +6,7 @@ from torch import nn
 
 from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
+from probing.models.heads.affine_maps import AffineMap
 from probing.models.heads.loss import VocabularyLoss
 from probing.models.heads.masked_states import LayerStates
 from probing.models.heads.recipe import HeadRecipe
@@ -15,7 +16,7 @@ VALIDATED_AT_ONCE = 512
 
 
 class HeadStep:
-    """One head in training, with its optimiser."""
+    """One head in training, with its optimiser; the steps of another kind of training say what they own and learn from."""
 
     def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, most: int):
         """Args:
@@ -26,19 +27,38 @@ class HeadStep:
         """
         self.recipe, self.steps, self.device = recipe, steps, encoder.device
         self.head = start_of(encoder, recipe)
-        for parameter in self.head.trainable(recipe.kind).values():
+        for parameter in self.owned().values():
             parameter.requires_grad_()
         self.vocabulary = VocabularyLoss(self.head, max(most, VALIDATED_AT_ONCE), recipe.precision)
         # Named after the vocabulary's own have become views of its padded ones.
-        self.own: dict[str, nn.Parameter] = self.head.trainable(recipe.kind)
+        self.own: dict[str, nn.Parameter] = self.owned()
         self.optimiser = torch.optim.AdamW(self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
 
-    def take(self, step: int, states: np.ndarray, labels: np.ndarray) -> None:
-        """Takes one step, counted from 0, on (positions, hidden) states and their (positions,) labels."""
-        features = self.head.transform(torch.from_numpy(states).to(self.device))
+    def owned(self) -> dict[str, nn.Parameter]:
+        """What trains, by name."""
+        return self.head.trainable(self.recipe.kind)
+
+    def features(self, states: torch.Tensor) -> torch.Tensor:
+        """(positions, hidden) -> (positions, embedding), what the vocabulary matrix is applied to."""
+        return self.head.transform(states)
+
+    def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
+        """Gradient of the training loss by the features; those of vocabulary matrix and bias go to their ``.grad``."""
+        return self.vocabulary.loss_and_gradients(features, torch.from_numpy(wanted).to(self.device))[1]
+
+    def begin_at(self, found: AffineMap) -> None:
+        """Puts a map before the head."""
+        self.head.fold(found.weight, found.bias)
+
+    def trained(self) -> DecodingHead:
+        """The head as it is stored."""
+        return self.head
+
+    def take(self, step: int, states: np.ndarray, wanted: np.ndarray) -> None:
+        """Takes one step, counted from 0, on (positions, hidden) states and what they are to give: (positions,) labels."""
+        features = self.features(torch.from_numpy(states).to(self.device))
         self.optimiser.zero_grad()
-        _, gradient = self.vocabulary.loss_and_gradients(features.detach(), torch.from_numpy(labels).to(self.device))
-        features.backward(gradient)
+        features.backward(self.gradient(features.detach(), wanted))
         torch.nn.utils.clip_grad_norm_(self.own.values(), 1.0)
         for group in self.optimiser.param_groups:
             group["lr"] = self.recipe.rate(step, self.steps)
@@ -51,7 +71,7 @@ class HeadStep:
             positions = np.arange(first, min(first + VALIDATED_AT_ONCE, len(states)))
             labels = torch.from_numpy(states.labels[positions]).to(self.device)
             with torch.inference_mode():
-                features = self.head.transform(torch.from_numpy(states.at(positions)).to(self.device))
+                features = self.features(torch.from_numpy(states.at(positions)).to(self.device))
                 total += self.vocabulary.loss(features, labels).item() * len(positions)
         return total / len(states)
 
@@ -70,6 +90,8 @@ def start_of(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
     """The head that training starts from."""
     recipe.check()
     head = fresh_copy(encoder.head, recipe.kind)
+    if recipe.mapped:
+        head.give_bias()
     if recipe.start == "random":
         torch.manual_seed(recipe.seed)
         head.dense.reset_parameters()

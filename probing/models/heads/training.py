@@ -1,7 +1,8 @@
 """Trains a decoding head for every layer from hidden states that are computed once and cached on disk.
 
 The encoder is frozen and in eval mode; only masked positions are decoded. Differences from Wallat et al. 2020: larger
-batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's).
+batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's). A head that begins with the
+closed-form map begins without it at a layer where the logit lens has the lower validation loss.
 """
 
 import json
@@ -9,6 +10,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,12 +21,14 @@ from tqdm import tqdm
 from probing.core.errors import HeadError
 from probing.core.files.locks import used_together
 from probing.models.encoders.load import Encoder
-from probing.models.heads.batches import batches, most_positions, steps_an_epoch
-from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
-from probing.models.heads.masked_states import MaskedStates, StatesCache, masked_text_of, place_of, plan
+from probing.models.heads.affine_maps import Target, least_squares, sums_of
+from probing.models.heads.batches import most_positions, steps_an_epoch, steps_from, steps_of
+from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype, write_seconds
+from probing.models.heads.masked_states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
 from probing.models.heads.masked_text import MaskedText
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.step import HeadStep
+from probing.models.heads.tuned_lens import TunedLensStep
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 __all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
@@ -41,13 +45,17 @@ class Progress:
 
     Attributes:
         step: steps taken.
-        curve: ``[step, validation loss]`` at the start and after every epoch.
+        curve: ``[step, validation loss]`` at the start and at every validation.
         best: weights of the best point of the curve.
+        seconds: that it took before it was taken up here.
+        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it.
     """
 
     step: int
     curve: list[list[float]]
     best: dict[str, torch.Tensor] = field(repr=False)
+    starts: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 def train_head(
@@ -58,11 +66,22 @@ def train_head(
     valid: MaskedStates,
     folder: Path,
     dtype: torch.dtype,
+    target: LayerStates | None = None,
 ) -> Path:
     """Trains and saves one layer's head; the best checkpoint by validation loss, the start included, is kept.
 
     Killed and called again, it goes on from the last checkpoint to the same bytes; a finished head of the same recipe is left
     alone.
+
+    Args:
+        encoder: frozen encoder.
+        layer: whose head it is.
+        recipe: kind and settings.
+        train, valid: states of the layer, among others.
+        folder: where the head goes.
+        dtype: how its weights are stored.
+        target: what a map leads to and a tuned lens learns from, at the positions of ``train``; None where that is the layer itself,
+            which the pre-trained head reads as it is.
 
     Raises:
         HeadError: if a head of another recipe lies where this one goes.
@@ -70,40 +89,58 @@ def train_head(
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
     if finished(path, recipe, encoder, dtype):
         return path
-    each = steps_an_epoch(recipe, train.text)
-    total = each * recipe.epochs
-    step = HeadStep(encoder, recipe, total, most_positions(recipe, train.text))
+    began = time.monotonic()
+    tuned = recipe.kind == "tuned_lens"
+    each = recipe.validate_every or steps_an_epoch(recipe, train.text)
+    total = 0 if tuned and target is None else steps_of(recipe, train.text)
+    step = (TunedLensStep if tuned else HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
     states, validating = train.layer(layer), valid.layer(layer)
-    at = _saved(partial, recipe, encoder, step)
-    if at is None:
-        at = Progress(0, [[0, step.validation_loss(validating)]], step.weights())
+    at = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
+    began -= at.seconds
     shown = tqdm(total=total, initial=at.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
     written = time.monotonic()
-    for epoch in range(at.step // each, recipe.epochs):
-        for number, positions in enumerate(batches(recipe, train.text, layer, epoch), epoch * each):
-            if number < at.step:
-                continue
-            step.take(number, states.at(positions), states.labels[positions])
-            at.step = number + 1
-            shown.update()
-            if at.step % each and time.monotonic() - written > CHECKPOINT_SECONDS:
+    for number, positions in steps_from(recipe, train.text, layer, at.step) if total else ():
+        if recipe.has_stopped([loss for _, loss in at.curve]):
+            break
+        step.take(number, states.at(positions), target.at(positions) if tuned and target else states.labels[positions])
+        at.step = number + 1
+        shown.update()
+        if at.step % each and at.step < total:
+            if time.monotonic() - written > CHECKPOINT_SECONDS:
+                at.seconds = time.monotonic() - began
                 _save(partial, recipe, encoder, step, at)
                 written = time.monotonic()
+            continue
         loss = step.validation_loss(validating)
         if loss < min(point[1] for point in at.curve):
             at.best = step.weights()
         at.curve.append([at.step, loss])
+        at.seconds = time.monotonic() - began
         _save(partial, recipe, encoder, step, at)
         written = time.monotonic()
     shown.close()
     step.put(at.best)
     rounded = json.dumps([[number, round(loss, 5)] for number, loss in at.curve])
-    identity = HeadIdentity(
-        encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded, configuration=encoder.configuration
-    )
-    save_head(step.head, identity, folder, dtype)
+    starts = json.dumps({way: round(loss, 5) for way, loss in at.starts.items()}) if at.starts else ""
+    made = (encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded)
+    identity = HeadIdentity(*made, configuration=encoder.configuration, starts=starts)
+    write_seconds(folder, layer, identity.recipe, time.monotonic() - began)
+    save_head(step.trained(), identity, folder, dtype)
     partial.unlink(missing_ok=True)
     return path
+
+
+def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
+    """A training at its start: the closed-form map where the recipe has one, unless the pre-trained head is better without it."""
+    loss, starts = step.validation_loss(validating), {}
+    without = step.weights()
+    if step.recipe.mapped and target is not None:
+        step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
+        starts = {"lens": loss, "map": step.validation_loss(validating)}
+        loss = min(starts.values())
+        if starts["map"] >= starts["lens"]:
+            step.put(without)
+    return Progress(0, [[0, loss]], step.weights(), starts)
 
 
 def checkpoint_path(folder: Path, layer: int) -> Path:
@@ -135,7 +172,7 @@ def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, a
     parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
     arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
     note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": at.step}
-    note["curve"] = at.curve
+    note |= {"curve": at.curve, "starts": at.starts, "seconds": at.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
 
@@ -160,7 +197,7 @@ def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) 
     best = parts.pop("best")
     state = {int(part.removeprefix("optimiser ")): tensors for part, tensors in parts.items()}
     step.optimiser.load_state_dict({"state": state, "param_groups": step.optimiser.state_dict()["param_groups"]})
-    return Progress(note["step"], note["curve"], best)
+    return Progress(note["step"], note["curve"], best, note.get("starts", {}), note.get("seconds", 0.0))
 
 
 def train_heads(
@@ -189,10 +226,12 @@ def train_heads(
         layers: those to train; None means all.
 
     Raises:
-        HeadError: if a head of another recipe is in the way, the text is too short, or the states of one layer exceed the
-            budget or the disk.
+        HeadError: if a head of another recipe is in the way, the text is too short, the states of one layer exceed the
+            budget or the disk, or a base cuts the text into other tokens.
+        ModelError: if the base of a head that learns from its last layer is not there.
     """
     recipe.check()
+    every = list(range(encoder.layers + 1)) if recipe.seed == 0 else [encoder.layers]
     layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
     wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
     for layer in set(layers) - set(wanted):
@@ -202,20 +241,27 @@ def train_heads(
     for sentences, positions, seed in ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ():
         text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
         parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
+    target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if wanted and recipe.follows else None
+    budget = states.budget - (target.bytes_beside(parts, states.budget) if target else 0)
     shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
-    for group in groups_of_layers(encoder, wanted, parts, recipe, states.budget) if wanted else ():
+    for group in groups_of_layers(encoder, wanted, parts, recipe, budget) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
+        target = target and target.found_in(training)
+        used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
         # Another kind or seed may be training from the same states.
-        with used_together(training.folder) as remove_training, used_together(validating.folder) as remove_validating:
-            for part in (training, validating):
+        with ExitStack() as stack:
+            removes = {place: stack.enter_context(used_together(place)) for place in used}
+            for part in used.values():
                 part.compute()
             for layer in group:
                 if layer in wanted:
-                    train_head(encoder, layer, recipe, training, validating, folder, dtype)
+                    train_head(encoder, layer, recipe, training, validating, folder, dtype, target.for_layer(layer) if target else None)
                     shown.update()
-            if len(group) <= encoder.layers and all(head_path(folder, layer).is_file() for layer in group):
-                remove_training()
-                remove_validating()
+            for part in used.values() if len(group) <= encoder.layers else ():
+                # The target's states are for all groups, and those of all its layers for its own heads too.
+                reading = group if part in (training, validating) else every
+                if len(part.layers) <= len(group) and all(head_path(folder, layer).is_file() for layer in reading):
+                    removes[part.folder]()
     shown.close()
     return [head_path(folder, layer) for layer in layers]
 

@@ -16,7 +16,7 @@ class AskRequest:
     Attributes:
         prompt: a sentence with one mask.
         model: registry name, hub id or folder.
-        head: full, tied or lens; None is tied or, where none are trained, lens.
+        head: one of ``HEADS``; None is tied or, where none are trained, lens.
         top: tokens a layer.
         watch: words to follow through the layers.
         mask: which of several masks to read, from 0.

@@ -16,7 +16,7 @@ class HeadTraining:
     """How heads are trained.
 
     Attributes:
-        kinds: tied, lens, full.
+        kinds: some of ``HEADS``.
         text, valid: what they learn from and are validated on; None takes the fetched WikiText-2.
         positions: masked positions that they learn from.
         epochs: passes over them.

@@ -108,7 +108,8 @@ def _otherwise(heads: Path, plan: Plan) -> str:
         return ""
     recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
     asked = plan.request.heads
-    other = [f"{getattr(recipe, name):,} {name}" for name in ("positions", "epochs") if getattr(recipe, name) != getattr(asked, name)]
+    names = ("positions",) if recipe.kind == "least_squares" else ("positions", "epochs")
+    other = [f"{getattr(recipe, name):,} {name}" for name in names if getattr(recipe, name) != getattr(asked, name)]
     words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs; delete the folder to train them so"
     return f", trained on {' and '.join(other)} ({words})" if other else ""
 

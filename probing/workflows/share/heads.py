@@ -12,6 +12,7 @@ from probing.core.errors import FactsError, HeadError, HubError
 from probing.core.files.atomic import copy_whole, place_folder
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
+from probing.core.head_kinds import STORED
 from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.load import Encoder
@@ -40,7 +41,7 @@ class HeadSet:
     """A head for every layer, or a replicate for the last one.
 
     Attributes:
-        kind: ``full`` or ``tied``.
+        kind: one of ``STORED``.
         seed: 0, or that of a replicate.
         recipe: as the files say, parsed.
         losses: of each layer: layer, start, best, best_step.
@@ -67,7 +68,7 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
         HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
     """
     found = []
-    for kind in kinds or ("full", "tied"):
+    for kind in kinds or STORED:
         seeds = {0} | {_seed(path) for root in heads_of(encoder, cache_folder()) for path in root.glob(f"{kind}-seed*")}
         for seed in sorted(seeds):
             layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]

@@ -1,0 +1,121 @@
+"""The affine map from a layer's states to the last layer's that has the least squared error, in closed form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probing.core.errors import HeadError
+from probing.models.encoders.load import Encoder
+from probing.models.heads.masked_states import WINDOW, LayerStates, MaskedStates, masked_text_of, place_of, states_bytes
+from probing.models.heads.masked_text import MaskedText
+from probing.models.heads.recipe import PRETRAINED, HeadRecipe
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """h -> W h + b.
+
+    Attributes:
+        weight: (hidden of the target, hidden), in float64.
+        bias: (hidden of the target,).
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the map needs of all positions, in float64.
+
+    Attributes:
+        squares: (hidden + 1, hidden + 1), the sum of [h 1]^T [h 1].
+        products: (hidden + 1, hidden of the target), the sum of [h 1]^T z.
+    """
+
+    squares: torch.Tensor
+    products: torch.Tensor
+
+
+def sums_of(states: LayerStates, target: LayerStates, device: torch.device) -> Sums:
+    """Goes through both a window at a time, so that memory holds one window of each.
+
+    Args:
+        states: of the layer.
+        target: what the map leads to, at the same positions.
+        device: that computes; sums on one without float64 are made on the processor.
+    """
+    place = torch.device("cpu") if device.type == "mps" else device
+    squares = products = torch.zeros((), dtype=torch.float64, device=place)
+    for first in range(0, len(states), WINDOW):
+        positions = np.arange(first, min(first + WINDOW, len(states)))
+        read = [torch.from_numpy(part.at(positions)).to(place, torch.float64) for part in (states, target)]
+        own = torch.cat([read[0], read[0].new_ones((len(positions), 1))], 1)
+        squares, products = squares + own.T @ own, products + own.T @ read[1]
+    return Sums(squares, products)
+
+
+def least_squares(sums: Sums, ridge: float) -> AffineMap:
+    """The map with the least |W h + b - z|^2, plus ``ridge`` times the mean diagonal of the squares times |W|^2 + |b|^2.
+
+    Raises:
+        HeadError: if the states are no numbers, or too few for a map without ridge.
+    """
+    squares = sums.squares + ridge * sums.squares.diagonal().mean() * torch.eye(len(sums.squares)).to(sums.squares)
+    try:
+        solved = torch.cholesky_solve(sums.products, torch.linalg.cholesky(squares))
+    except torch.linalg.LinAlgError as error:
+        raise HeadError("the states have no least-squares map: they are too few or hold what is no finite number") from error
+    return AffineMap(solved[:-1].T.contiguous(), solved[-1].contiguous())
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the layers of an encoder are mapped to: the last layer that its head was trained to read, its base's where it is borrowed.
+
+    Attributes:
+        encoder: whose layers they are.
+        states: of that last layer, among others, at the positions that heads learn from.
+    """
+
+    encoder: Encoder
+    states: MaskedStates
+
+    @classmethod
+    def of(cls, encoder: Encoder, sentences: Sequence[str], text: MaskedText, recipe: HeadRecipe, cache: Path) -> "Target":
+        """The target on a text, whose states need not be there yet.
+
+        Raises:
+            HeadError: if the base cuts the text into other tokens.
+            ModelError: if the base is not there.
+        """
+        source = encoder.head_owner()
+        own = masked_text_of(source, sentences, recipe, recipe.positions, 0, cache)
+        if any(not np.array_equal(part, getattr(own, name)) for name, part in vars(text).items()):
+            raise HeadError(
+                f"{encoder.name} and its base {source.name} cut the text into different tokens, expected equal tokenizers: its layers "
+                f"cannot be mapped to the base's last; train tied or full heads from the start {PRETRAINED}"
+            )
+        place = place_of(source, recipe, recipe.positions, 0, cache)
+        every = MaskedStates(source, own, range(source.layers + 1), recipe.kept_dtype, place)
+        return cls(encoder, every if not every.missing() else MaskedStates(source, own, [source.layers], recipe.kept_dtype, place))
+
+    def bytes_beside(self, parts: Sequence[tuple[MaskedText, Path]], budget: int) -> int:
+        """What the target's states take besides those of the encoder's layers: nothing where one pass gives both."""
+        positions = sum(len(text.labels) for text, _ in parts)
+        every = states_bytes(self.encoder.layers + 1, positions, self.encoder.hidden, self.states.dtype)
+        one_pass = self.states.encoder is self.encoder and every <= budget
+        return 0 if one_pass else self.states.bytes // len(self.states.layers)
+
+    def found_in(self, training: MaskedStates) -> "Target":
+        """The target among the states that heads learn from, where the encoder is its own and all its layers are there."""
+        both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.layers
+        return Target(self.encoder, training) if both else self
+
+    def for_layer(self, layer: int) -> LayerStates | None:
+        """The target's states for a layer's head; None for the target itself, which the head reads as it is."""
+        source = self.states.encoder
+        return None if source is self.encoder and layer == source.layers else self.states.layer(source.layers)

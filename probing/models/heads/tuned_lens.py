@@ -1,0 +1,42 @@
+"""A tuned lens (Belrose et al. 2023): an affine map before the frozen pre-trained head, trained to the last layer's distribution."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from probing.models.encoders.head import DecodingHead, fresh_copy
+from probing.models.encoders.load import Encoder
+from probing.models.heads.affine_maps import AffineMap
+from probing.models.heads.recipe import HeadRecipe
+from probing.models.heads.step import HeadStep
+
+
+class TunedLensStep(HeadStep):
+    """A map in training, which starts as the identity; what it learns from is the target's states instead of labels."""
+
+    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, most: int):
+        self.map = nn.Linear(encoder.hidden, encoder.hidden, device=encoder.device)
+        with torch.no_grad():
+            self.map.weight.copy_(torch.eye(encoder.hidden))
+            self.map.bias.zero_()
+        super().__init__(encoder, recipe, steps, most)
+
+    def owned(self) -> dict[str, nn.Parameter]:
+        return dict(self.map.named_parameters())
+
+    def features(self, states: torch.Tensor) -> torch.Tensor:
+        return self.head.transform(self.map(states))
+
+    def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
+        """Of the mean KL divergence of the features' distribution from that of the target's states, which is the head's own."""
+        return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(wanted).to(self.device)))
+
+    @torch.no_grad()
+    def begin_at(self, found: AffineMap) -> None:
+        self.map.weight.copy_(found.weight.float())
+        self.map.bias.copy_(found.bias.float())
+
+    def trained(self) -> DecodingHead:
+        head = fresh_copy(self.head, self.recipe.kind)
+        head.fold(self.map.weight, self.map.bias)
+        return head
