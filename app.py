@@ -8,7 +8,7 @@ from probing.ui.home import ask, forgetting, known, overview
 view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
 st.markdown("Every layer of a language model fills the gap in a sentence. Choose an example, or type a sentence of your own.")
 ask.draw(view)
-view.contents.links()
+view.introduce()
 known.draw(view)
 forgetting.draw(view)
 overview.ways(view)

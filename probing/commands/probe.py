@@ -60,6 +60,8 @@ def probe(
 
     A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
     """
+    if compact and swapped_as is not SwappedAs.now:
+        raise typer.BadParameter("got --compact and --swapped-as; a compact run has no swapped subject: leave one of them out")
     from probing.workflows.knowledge import probe as workflow
 
     request = workflow.ProbeRequest(

@@ -58,6 +58,8 @@ def report(
     """Report stored results: every cell, or those chosen; the same numbers as on the pages."""
     if as_csv + as_latex + as_json > 1:
         raise typer.BadParameter("give one of --csv, --latex and --json")
+    if what is What.tasks and (head or probe_set or k or definition or average is not Average.both or templates != "default"):
+        raise typer.BadParameter("tasks are scores of models: only --model chooses among them; leave the other choices out")
     ks = tuple(dict.fromkeys(k or RANKS))
     if set(ks) - set(RANKS):
         raise typer.BadParameter(f"got k {', '.join(map(str, ks))}; expected 1, 10 or 100")

@@ -1,5 +1,6 @@
 """Parquet files: written whole or not at all, read only if they are ours."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 
 from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.files.atomic import whole_file
+from probing.core.metrics import RANKS
 from probing.store.migration import columns_of, migrated
 from probing.store.schema import SCHEMAS, SORT, VERSIONS
 
@@ -86,9 +88,13 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
                 rows = migrated(table_name, version, file.read().replace_schema_metadata())
                 return rows if columns is None else rows.select(list(columns))
             wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-            return file.read(columns=wanted.names).replace_schema_metadata().cast(wanted)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            rows = file.read(columns=wanted.names).replace_schema_metadata().cast(wanted)
+    # pyarrow raises a bare ValueError for an empty value in a column that may have none.
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
+    if columns is None and (problem := _impossible(table_name, rows)):
+        raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
+    return rows
 
 
 def rows_and_values(path: Path) -> tuple[int, int]:
@@ -138,6 +144,33 @@ def check_file(path: Path, table_name: str) -> int:
     if found.names != expected:
         raise StoreError(f"{path} has the columns {found.names}, expected {expected}; make it again with this version of the program")
     return version
+
+
+def _impossible(table_name: str, rows: pa.Table) -> str | None:
+    """Which value no counting gives, in tables whose numbers are shown as they are; None if there is none."""
+    if table_name == "tasks":
+        for name in ("value", "chance"):
+            values = [value for value in rows.column(name).to_pylist() if value is not None]
+            if strange := [value for value in values if not 0 <= value <= 1]:
+                return f"{name} is {strange[0]}, expected 0 to 1"
+    if table_name not in ("swapped_counts", "inner_counts"):
+        return None
+    counts = {
+        name: rows.column(name).to_numpy().astype(np.int64) for name in rows.column_names if rows.schema.field(name).type == pa.uint32()
+    }
+    ends = [""] if table_name == "inner_counts" else [f"_{k}" for k in RANKS]
+    n = counts["n"]
+    for end in ends:
+        own, swapped = counts[f"own{end}"], counts[f"swapped{end}"]
+        both = counts["own_and_swapped" if table_name == "inner_counts" else f"both{end}"]
+        if (own + swapped - both > n).any() or (both > np.minimum(own, swapped)).any():
+            return "more facts are known with one subject, or with both, than there are"
+    if table_name == "inner_counts":
+        return None if set(rows.column("k").to_pylist()) <= set(RANKS) else f"a k is none of {', '.join(map(str, RANKS))}"
+    for side in ("own", "swapped", "both"):
+        if any((counts[f"{side}_{less}"] > counts[f"{side}_{more}"]).any() for less, more in itertools.pairwise(RANKS)):
+            return "fewer facts have rank <= 10 or 100 than have a lower rank"
+    return None
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

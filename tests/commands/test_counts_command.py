@@ -58,3 +58,21 @@ def test_counts_of_another_question_are_refused(run, cache, tiny_model, lama, fa
     with pytest.raises(StoreError, match="expected one of the same weights, head and facts"):
         run("counts", tmp_path / "full", "--out", tmp_path / "compact")
     assert not list((tmp_path / "compact").glob("swapped_*"))
+
+
+def test_folders_without_anything_to_count_and_two_runs_of_one_question_are_refused(run, cache, tiny_model, lama, tmp_path):
+    arguments = ("probe", "--model", tiny_model, "--facts", lama, "--head", "lens")
+    run(*arguments, "--out", tmp_path / "compact", "--compact")
+    with pytest.raises(StoreError, match="expected folders of runs that `probe` made in full"):
+        run("counts", tmp_path / "compact", "--out", tmp_path / "compact")
+    run(*arguments, "--out", tmp_path / "full")
+    run(*arguments, "--out", tmp_path / "again", "--swapped-as", "0.2")
+    with pytest.raises(StoreError, match="several full runs"):
+        run("counts", tmp_path / "full", tmp_path / "again", "--out", tmp_path / "compact")
+    assert not list((tmp_path / "compact").glob("swapped_*"))
+
+
+def test_a_rule_of_swapped_subjects_is_refused_for_a_run_without_them(run, cache, tiny_model, lama):
+    assert (
+        "leave one of them out" in run("probe", "--model", tiny_model, "--facts", lama, "--compact", "--swapped-as", "0.2", code=2).output
+    )

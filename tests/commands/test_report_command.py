@@ -104,6 +104,11 @@ def test_what_is_not_stored_is_named(folders, run):
     assert "expected 1, 10 or 100" in run("report", "total", "--k", "5", code=2).output
 
 
+def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
+    assert "only --model chooses" in run("report", "tasks", "--k", "10", code=2).output
+    assert "only --model chooses" in run("report", "tasks", "--head", "lens", code=2).output
+
+
 def test_a_place_that_cannot_be_written_is_named(folders, run):
     with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
         run("report", "total", "--out", folders)

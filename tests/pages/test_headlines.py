@@ -13,8 +13,8 @@ from tests.pages.conftest import PAGES, ROOT
 
 #: What a share can be held against: guessing, another subject, a model that learnt nothing new, another read-out, or an interval of it.
 YARDSTICKS = (
-    "majority answer", "commonest answer", "most frequent answer", "swapped", "never an answer", "by chance", "at random", "random",
-    "control", "re-trained heads", "paper's own", "guess", "interval", "baseline", "the best line",
+    "majority answer", "commonest answer", "most frequent answer", "swapped", "never an answer", "by chance", "chance",
+    "control", "re-trained heads", "paper's own", "guess", "baseline", "the best line",
 )  # fmt: skip
 #: What a text begins with, or holds, that is about the paper's numbers or states a rule.
 OF_THE_PAPER = ("**Rule.**", "**The paper", ":gray[", "the published number")

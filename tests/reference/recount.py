@@ -26,9 +26,15 @@ def aggregate_of_rows(db: Database, run_ids: Sequence[str], seconds: float = 600
             count(*) FILTER (p.answer_rank = 1) AS answer_hits_1,
             sum(1.0::DOUBLE / p.answer_rank) AS sum_answer_reciprocal_rank,
             count(p.other_rank) AS other_n,
+            count(*) FILTER (p.other_rank IS NOT NULL AND p.gold_rank <= 1) AS own_1,
+            count(*) FILTER (p.other_rank IS NOT NULL AND p.gold_rank <= 10) AS own_10,
+            count(*) FILTER (p.other_rank IS NOT NULL AND p.gold_rank <= 100) AS own_100,
             count(*) FILTER (p.other_rank <= 1) AS other_1,
             count(*) FILTER (p.other_rank <= 10) AS other_10,
-            count(*) FILTER (p.other_rank <= 100) AS other_100
+            count(*) FILTER (p.other_rank <= 100) AS other_100,
+            count(*) FILTER (p.other_rank <= 1 AND p.gold_rank <= 1) AS own_other_1,
+            count(*) FILTER (p.other_rank <= 10 AND p.gold_rank <= 10) AS own_other_10,
+            count(*) FILTER (p.other_rank <= 100 AND p.gold_rank <= 100) AS own_other_100
         FROM predictions p JOIN facts f ON f.fact_id = p.fact_id
         WHERE p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         GROUP BY p.run_id, p.layer, f.relation ORDER BY p.run_id, p.layer, f.relation

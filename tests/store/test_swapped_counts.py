@@ -1,10 +1,12 @@
 """Own against swapped subject: the derived counts against plain sums, and counts that were made in another run."""
 
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
+from probing.core.errors import StoreError
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.store import run_queries
@@ -148,15 +150,6 @@ def test_predictions_come_before_counts(both: Path, db: Database, tmp_path: Path
     assert "no swapped_runs file" in problem
 
 
-def test_counts_that_cannot_be_are_named(db: Database, tmp_path: Path):
-    folder = tmp_path / "runs"
-    plant_compact(folder)
-    plant_counts(folder, db)
-    rows = counts_of(db, "swapped_counts", FULL.run_id).assign(run_id=COMPACT.run_id, own_1=10_000)
-    write_table("swapped_counts", rows.to_dict("records"), folder / "swapped_counts-a.parquet")
-    assert ["more facts are known than there are" in problem for problem in check_store([folder])] == [True]
-
-
 def test_runs_of_other_answers_differ(both: Path, tmp_path: Path):
     other = PlantedRun(rank=lambda number, layer: 1 if (number, layer) == (4, 3) else rank(number, layer), made=(("other", "yes"),))
     plant_runs(tmp_path / "runs", [FULL, other])
@@ -165,3 +158,61 @@ def test_runs_of_other_answers_differ(both: Path, tmp_path: Path):
         assert differing_answers(database, FULL.run_id, other.run_id) == (1, 40)
         assert differing_answers(database, FULL.run_id, FULL.run_id) == (0, 40)
     assert run_row(other)["n_probed"] == 10
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "words"),
+    [
+        ("swapped_counts", {"both_1": 99}, "more facts are known"),
+        ("swapped_counts", {"n": 0}, "more facts are known"),
+        ("swapped_counts", {"own_1": 4, "own_10": 3, "both_1": 0, "both_10": 0}, "more facts are known|fewer facts"),
+        ("inner_counts", {"own_and_swapped": 99}, "more facts are known"),
+        ("inner_counts", {"k": 7}, "a k is none of 1, 10, 100"),
+    ],
+)
+def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_path: Path, table, change, words):
+    folder = tmp_path / "runs"
+    plant_compact(folder)
+    plant_counts(folder, db)
+    rows = [row | change for row in counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")]
+    write_table(table, rows[:1], folder / f"{table}-a.parquet")
+    with pytest.raises(StoreError, match=rf"{table}-a.parquet.*({words})"):
+        build_database([folder], tmp_path / "database")
+    assert any(re.search(words, problem) for problem in check_store([folder]))
+
+
+def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_shown(db: Database, tmp_path: Path):
+    folder = tmp_path / "runs"
+    plant_compact(folder)
+    plant_counts(folder, db)
+    many = [
+        row | {"n": 64_000_000} for row in counts_of(db, "swapped_counts", FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")
+    ]
+    write_table("swapped_counts", many, folder / "swapped_counts-a.parquet")
+    build_database([folder], tmp_path / "database")
+    with open_database(tmp_path / "database") as database:
+        assert precision(database, [COMPACT.run_id])["swapped"].isna().all()
+        assert total(database, [COMPACT.run_id])["inner_n"].notna().all()
+    assert ["which asked 10" in problem for problem in check_store([folder])] == [True]
+    (folder / "swapped_runs-a.parquet").unlink()
+    build_database([folder], tmp_path / "database")
+    with open_database(tmp_path / "database") as database:
+        assert total(database, [COMPACT.run_id])["inner_n"].isna().all()
+
+
+@pytest.mark.parametrize("value", [1.5, -0.2, float("nan")])
+def test_a_task_score_that_is_no_share_is_refused(tmp_path: Path, value: float):
+    row = {
+        "model": "qa",
+        "base": "nesia-mini",
+        "objective": "QA-SQuAD-1",
+        "metric": "F1",
+        "value": value,
+        "chance": 0.1,
+        "chance_name": "x",
+        "n": 9,
+    }
+    plant_runs(tmp_path / "runs", [FULL])
+    write_table("tasks", [row], tmp_path / "runs" / "tasks-qa.parquet")
+    with pytest.raises(StoreError, match=r"tasks-qa.parquet: value is"):
+        build_database([tmp_path / "runs"], tmp_path / "database")

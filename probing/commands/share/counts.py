@@ -10,7 +10,10 @@ def counts(
     full: Annotated[list[Path], typer.Argument(help="Folders of full runs, made without --compact.")],
     out: Annotated[Path, typer.Option(help="Folder of the compact runs; their predictions stay as they are.")],
 ) -> None:
-    """Keep the counts with the swapped subject, by layer and relation, beside compact runs of the same weights, heads and facts."""
+    """Keep of full runs the counts that compact runs of the same question lack.
+
+    These are the counts with the swapped subject, by layer and relation.
+    """
     from probing.workflows.share.swapped_counts import keep_counts
 
     kept = keep_counts(full, out, typer.echo)

@@ -195,9 +195,9 @@ def judged_by(rule: Rule, evidence: Evidence) -> Finding:
         found = rule.judge(evidence)
         said = f"{why} What such a model forgot says nothing of the task. Its numbers all the same: {found.numbers}"
         return replace(found, verdict=UNTESTED, numbers=said)
-    if set(evidence.tuned) <= set(out):
-        return Finding(UNTESTED, f"No fine-tuned model is left that has learned its task. {why}")
     found = rule.judge(evidence.without(out))
+    if found.verdict == UNTESTED and set(evidence.tuned) <= set(out):
+        return Finding(UNTESTED, f"No fine-tuned model is left that has learned its task. {why}")
     return replace(found, numbers=f"{found.numbers} Left out: {why}")
 
 

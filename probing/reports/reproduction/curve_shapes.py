@@ -116,11 +116,19 @@ def bend(curves: NDArray) -> NDArray:
 
 
 def similarity(first: Curve, second: Curve) -> Interval | None:
-    """Spearman's correlation of two curves over layers 1..L; None where one is flat or they have other layers."""
+    """Spearman's correlation of two curves over layers 1..L; None where one is flat or they have other layers.
+
+    Noise lowers a rank correlation, so its draws lie below it. The interval therefore reaches as far above the value as the draws
+    reach below it (the union of the percentile and the basic bootstrap interval).
+    """
     first, second = first.since(1), second.since(1)
     if not np.array_equal(first.layers, second.layers):
         return None
-    return interval(correlations(first.values[None], second.values[None]), correlations(first.drawn, second.drawn))
+    found = interval(correlations(first.values[None], second.values[None]), correlations(first.drawn, second.drawn))
+    if found is None:
+        return None
+    reach = max(found.value - found.low, found.high - found.value)
+    return Interval(found.value, max(found.value - reach, -1.0), min(found.value + reach, 1.0))
 
 
 def correlations(first: NDArray, second: NDArray) -> NDArray:

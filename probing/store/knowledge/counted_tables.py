@@ -86,9 +86,16 @@ SELECT * EXCLUDE (
 ) FROM by_layer ORDER BY ALL
 """
 
+
+def _too_many(table: str, by: str) -> str:
+    """SQL of the runs of which a stored table counts more facts than they asked."""
+    each = f"SELECT run_id, sum(n) AS n FROM {table} GROUP BY run_id, {by}"
+    return f"SELECT c.run_id FROM ({each}) c JOIN fact_runs r ON r.run_id = c.run_id WHERE c.n > r.n_probed"
+
+
 #: Paired counts of own and swapped subject by layer, on the facts that have a swapped subject; of runs that do not measure it what was
 #: counted elsewhere, as far as it is stored.
-SWAPPED = """
+SWAPPED = f"""
 CREATE TABLE swapped AS
 SELECT run_id, relation, exposure, answer_in_subject, layer, other_n AS n, own_1, own_10, own_100,
     other_1 AS swapped_1, other_10 AS swapped_10, other_100 AS swapped_100,
@@ -98,12 +105,13 @@ UNION ALL
 SELECT run_id, relation, exposure, answer_in_subject, layer, n, own_1, own_10, own_100, swapped_1, swapped_10, swapped_100,
     both_1, both_10, both_100
 FROM swapped_counts WHERE run_id IN (SELECT run_id FROM by_layer GROUP BY run_id HAVING sum(other_n) = 0)
+    AND run_id IN (SELECT run_id FROM swapped_runs) AND run_id NOT IN ({_too_many("swapped_counts", "layer")})
 ORDER BY ALL
 """
 
 #: The null of total knowledge: of the facts that the last layer misses with both subjects, those that an inner layer finds with
 #: the own, the swapped, or both. A run without inner layers has no row, a fact without a swapped subject is not counted.
-INNER = """
+INNER = f"""
 CREATE TABLE inner_layers AS
 WITH ks AS (SELECT unnest([1, 10, 100])::UTINYINT AS k), measured AS (
     SELECT n.run_id, n.relation, n.exposure, n.answer_in_subject, k,
@@ -119,6 +127,7 @@ SELECT * FROM measured
 UNION ALL
 SELECT run_id, relation, exposure, answer_in_subject, k, n, own, swapped, own_and_swapped
 FROM inner_counts WHERE run_id IN (SELECT run_id FROM known) AND run_id NOT IN (SELECT run_id FROM measured)
+    AND run_id IN (SELECT run_id FROM swapped_runs) AND run_id NOT IN ({_too_many("inner_counts", "k")})
 ORDER BY ALL
 """
 

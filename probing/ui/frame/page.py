@@ -33,7 +33,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-#: Pages whose answer comes before the links to their sections.
+#: Pages whose answer comes first: they call ``View.introduce`` themselves.
 ANSWER_FIRST = ("home", "live")
 
 
@@ -110,6 +110,12 @@ class View:
         """A model in a sentence; a badge says whether a fine-tuned one learned its task."""
         return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model))
 
+    def introduce(self) -> None:
+        """Draws the notice on the demonstration model, on the first page of a visit, and the links to the page's sections."""
+        if self._looks.shipped == set(self._looks.names):
+            notice.at_first(self.page)
+        self.contents.links()
+
     @property
     def exposures(self) -> tuple[str, ...] | None:
         """The exposures kept, as queries want it."""
@@ -176,12 +182,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             navigation.link("live", "Ask a model live meanwhile")
             st.stop()
     chosen, unknown = fit(selection.current(), runs)
-    looks = looks_of(runs)
-    if looks.shipped == set(looks.names):
-        notice.at_first(page)
     view = View(page, chosen, opened, runs, Contents(page))
     if page not in ANSWER_FIRST:
-        view.contents.links()
+        view.introduce()
     with st.sidebar:
         if len(runs):
             _controls(view)

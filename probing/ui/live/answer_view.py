@@ -80,7 +80,7 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
     _grids(view, got, stamp, suffix)
     if not suffix:
-        view.contents.links()
+        view.introduce()
     view.contents.section("Tokens by layer", linked=not suffix)
     _followed(view, got, stamp, suffix)
     view.contents.section("Entropy by layer", linked=not suffix)

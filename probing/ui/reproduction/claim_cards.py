@@ -32,7 +32,10 @@ def cards(view: View, ours: Reproduction) -> None:
     claims = published().claims
     rows = [(claim.says, judged[claim.name], claim.where) for claim in claims]
     table = pd.DataFrame(
-        [(says, one.verdict, _of_paper(one.paper), one.numbers, one.null, one.paper.numbers, one.rule, where) for says, one, where in rows],
+        [
+            (says, one.verdict, _of_paper(one.paper), one.numbers, one.null, _printed(one.paper), one.rule, where)
+            for says, one, where in rows
+        ],
         columns=["claim", "verdict", "paper", "numbers", "null", "paper_numbers", "rule", "where"],
     )
     counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in _LOOK}
@@ -40,7 +43,8 @@ def cards(view: View, ours: Reproduction) -> None:
         filled(
             "Of {claims} claims, **{hold}** hold for **{base}** and its family and **{fail}** do not. For **{unsure}** our numbers cannot "
             "tell, and **{untested}** cannot be tested. A rule looks at 95 % intervals: a claim holds only if its rule is met at both ends "
-            "of each, and does not hold only if it is missed at both ends of one. The paper states no tolerances, so those are ours. A "
+            "of each, and does not hold only if it is missed at both ends of one. Some of many intervals miss by chance; only the rule on "
+            "forgetting by every model corrects for their number. The paper states no tolerances, so those are ours. A "
             "verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models.",
             base=view.called(gathered.family.base),
             claims=len(claims),

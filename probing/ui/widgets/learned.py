@@ -27,7 +27,7 @@ BADGES: Mapping[Verdict, Markdown] = {
 _KEY: Mapping[str, Markdown] = {
     " ✓": Markdown("✓ learned its task: the task score lies above its baseline with its 95 % interval"),
     " ✗": Markdown("✗ was trained and did not learn its task, so what it lost cannot be put down to that task"),
-    " ?": Markdown("? cannot tell: too few test items, or no task score is stored"),
+    " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
     " (control)": Markdown("control: trained further on its base's own text, so it has no task"),
 }
 _LABELS = {metric.label: metric for metric in METRICS.values()}

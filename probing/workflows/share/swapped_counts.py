@@ -5,6 +5,7 @@ counts by layer and relation are kept, under the compact run's id.
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +57,10 @@ def keep_counts(full: Sequence[Path], target: Path, say: Say) -> list[str]:
         build_database([target, *full], Path(folder))
         with open_database(Path(folder)) as database:
             twins = _twins(database, full, target)
-            for pair in twins:
-                _write(database, pair, target, say)
+            agreed = [_agreed(database, pair) for pair in twins]
+            for pair, words in zip(twins, agreed, strict=True):
+                _write(database, pair, target)
+                say(words)
     return [pair.target["run_id"] for pair in twins]
 
 
@@ -78,6 +81,13 @@ def _twins(database: Database, full: Sequence[Path], target: Path) -> list[_Twin
                 "swapped subjects, as `probe --compact` makes it"
             )
         twins.append(_Twins(found, rows[run_id]))
+    if not twins:
+        places = ", ".join(map(str, full))
+        raise StoreError(
+            f"no run in {places} has swapped subjects and is not in {target}; expected folders of runs that `probe` made in full"
+        )
+    if twice := [one for one, n in Counter(pair.target["run_id"] for pair in twins).items() if n > 1]:
+        raise StoreError(f"run {twice[0]} has several full runs in {', '.join(map(str, full))}; expected one: leave out the others")
     return twins
 
 
@@ -90,16 +100,25 @@ def _question(row: dict) -> tuple:
     return tuple(configuration.get(name) for name in QUESTION)
 
 
-def _write(database: Database, twins: _Twins, target: Path, say: Say) -> None:
+def _agreed(database: Database, twins: _Twins) -> str:
+    """A line on how well two runs agree.
+
+    Raises:
+        StoreError: if they know other facts.
+    """
     run_id, counted = twins.target["run_id"], twins.full["run_id"]
     differing, answers = differing_answers(database, run_id, counted)
     if differing > MOST_DIFFERING * answers:
         got = f"{differing:,} of {answers:,} answers differ from those of run {run_id}"
         raise StoreError(f"run {counted}: {got}; expected equal ones, as its question is the same; nothing is kept")
+    name = " ".join(str(twins.target[column]) for column in ("model", "head", "probe_set"))
+    return f"{run_id} ({name}): counted in {counted}; {differing:,} of {answers:,} answers differ"
+
+
+def _write(database: Database, twins: _Twins, target: Path) -> None:
+    run_id, counted = twins.target["run_id"], twins.full["run_id"]
     source = {name: twins.full[name] for name in ("config", "device", "created")}
     write_table("swapped_runs", [{"run_id": run_id, "counted_by": counted, **source}], target / f"swapped_runs-{run_id}.parquet")
     for table in DERIVED:
         rows = counts_of(database, table, counted).assign(run_id=run_id)
         write_table(table, rows.to_dict("records"), target / f"{table}-{run_id}.parquet")
-    say(f"{run_id} ({twins.target['model']} {twins.target['head']} {twins.target['probe_set']}): counted in {counted}; "
-        f"{differing:,} of {answers:,} answers differ")  # fmt: skip
