@@ -240,7 +240,7 @@ def _rows(one: Contest, recipe: HeadRecipe, folder: Path) -> list[Measurement]:
     share = one.heads / len(sides)
     today, reached, alone = ([getattr(side, name) for side in sides] for name in ("today", "reached", "map_alone"))
     rows = []
-    for what, found, bound in (("as good as today's, from the map", reached, BOUND), ("the map alone", alone, None)):
+    for what, found, bound in (("heads as good as today's, from the map", reached, BOUND), ("heads, the map alone", alone, None)):
         equal = _compared(sides, found)
         for counted, extra, left_out in (
             ("heads alone", 0.0, 0.0),
@@ -248,7 +248,7 @@ def _rows(one: Contest, recipe: HeadRecipe, folder: Path) -> list[Measurement]:
             ("encoder counted", one.encoding, 0.0),
         ):
             mine, other = (extra + share * sum(head.seconds - left_out * head.validations for head in of) for of in (found, today))
-            name = f"{one.heads} tied heads {what}, {one.name}, {counted}"
+            name = f"{one.heads} {what}, {one.name}, {counted}"
             note = (
                 f"processor seconds, {thread_count()} threads; {one.note}; layers {', '.join(str(side.layer) for side in sides)} "
                 f"extrapolated to {one.heads} heads; a validation takes {validation:.2f} s, the encoder {one.encoding:.0f} s"
