@@ -56,8 +56,12 @@ def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Of the runs with the same names the one made last, newest first; of several made at one time, that with the first id."""
-    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
+    """Of the runs with the same names the one made last, newest first; of several made at one time, that with the first id.
+
+    A run with predictions comes before one of which counts alone are stored, whenever it was made.
+    """
+    order = ["counted", "_when", "run_id"]
+    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(order, ascending=[True, False, True])
     return ordered.drop_duplicates(list(names)).drop(columns="_when")
 
 
@@ -87,20 +91,33 @@ def pairs(runs: pd.DataFrame) -> pd.DataFrame:
     return tuned.merge(bases, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
 
 
-def identities(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """run_id, model, head, seed, probe_set of the runs, in the order given; unknown ones are left out."""
-    known = all_runs(db).set_index("run_id", drop=False)
+def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> pd.DataFrame:
+    """run_id, model, head, seed, probe_set of the runs, in the order given; unknown ones are left out.
+
+    With ``by_fact`` also those of which counts alone are stored.
+    """
+    known = (_by_fact(db) if by_fact else all_runs(db)).set_index("run_id", drop=False)
     return known.loc[[run_id for run_id in run_ids if run_id in known.index], list(IDENTITY)].reset_index(drop=True)
 
 
 def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """The columns of ``pairs`` for a frame of it, or for (base's run id, run id) of each pair."""
+    """The columns of ``pairs`` for a frame of it, or for (base's run id, run id) of each pair.
+
+    A pair is left out where counts alone are stored of one of its runs: it has no facts to compare one by one.
+    """
+    known = _by_fact(db).set_index("run_id")
     if isinstance(wanted, pd.DataFrame):
+        wanted = wanted[wanted["base_run_id"].isin(known.index) & wanted["run_id"].isin(known.index)]
         return wanted[list(PAIR)].drop_duplicates(["base_run_id", "run_id"]).reset_index(drop=True)
-    known = all_runs(db).set_index("run_id")
     rows = [
         (base, run, known.at[base, "model"], *known.loc[run, ["model", "head", "seed", "probe_set"]])
         for base, run in dict.fromkeys(wanted)
         if base in known.index and run in known.index
     ]
     return pd.DataFrame(rows, columns=list(PAIR))
+
+
+def _by_fact(db: Database) -> pd.DataFrame:
+    """The runs with predictions."""
+    found = all_runs(db)
+    return found[~found["counted"].astype(bool)]

@@ -17,7 +17,7 @@ from probing.core.files.atomic import place_file, write_whole
 from probing.core.files.checksums import file_sha256
 from probing.core.files.disk_errors import require_writable
 from probing.store import increment
-from probing.store.completeness import Counted, counted_in_database, lack
+from probing.store.completeness import COUNTS, Counted, counted_in_database, lack, lacking_counts
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
@@ -214,7 +214,7 @@ def _load_plain(
         connection.register("incoming", rows)
         connection.execute("INSERT INTO loading SELECT *, ? FROM incoming", [place])
         connection.unregister("incoming")
-    columns = ", ".join(SCHEMAS[table].names)
+    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
     connection.execute(
         f"INSERT INTO {target} SELECT {columns} FROM (SELECT DISTINCT ON ({key}) * FROM loading ORDER BY {key}, place, {columns}) "
         f"ORDER BY {', '.join(SORT[table])}"
@@ -225,7 +225,7 @@ def _load_plain(
 def _load_predictions(
     connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
 ) -> None:
-    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM fact_runs").fetchall()}
+    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM fact_runs WHERE NOT counted").fetchall()}
     source_of: dict[str, int] = {}
     seen: set[str] = set()
     for file in files:
@@ -251,7 +251,16 @@ def _load_predictions(
 def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
     """Counts of a run with missing or doubled rows would look like results, so it is left out whole."""
     found = counted_in_database(connection)
-    for run in connection.sql("SELECT run_id, role, layers, n_probed FROM fact_runs ORDER BY run_id").to_arrow_table().to_pylist():
+    runs = connection.sql("SELECT run_id, role, probe_set, layers, n_probed, counted FROM fact_runs ORDER BY run_id").to_arrow_table()
+    counted = [run for run in runs.to_pylist() if run["counted"]]
+    counts = {table: connection.sql(f"SELECT * FROM {table}").to_arrow_table() for table in COUNTS} if counted else {}
+    relations = set(connection.execute("SELECT DISTINCT probe_set, relation FROM facts").fetchall()) if counted else set()
+    for run_id, problem in lacking_counts(counted, counts, relations).items():
+        _log.warning("run %s is left out of the database: %s", run_id, problem)
+        drop_runs(connection, "run_id = ?", [run_id])
+    for run in runs.to_pylist():
+        if run["counted"]:
+            continue
         run_id = run["run_id"]
         lacking = lack(run, found.get(run_id, Counted()))
         if lacking.complete:

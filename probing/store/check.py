@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.store.completeness import Counted, counted_in_tables, lack
+from probing.store.completeness import COUNTS, Counted, counted_in_tables, lack, lacking_counts
 from probing.store.database import BUILD_COMMAND, current_version, is_whole
 from probing.store.knowledge.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
@@ -18,14 +18,15 @@ from probing.store.schema import KEYS, SCHEMAS
 from probing.store.sources import SourceFile, data_version_of, find_files
 
 _Read = tuple[SourceFile, pa.Table]
+_TOO_MANY = "{}: more facts are known than there are; make the counts again"
 
 
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
     """Names every problem of the runs below the folders, and of the database made from them.
 
     Checked: every file is readable and ours; keys are unique; a run is complete (``store.completeness``), and its id is the fingerprint
-    of its configuration; every swapped
-    rank has a lender that can lend, where the run names its lenders; what several files say of one thing agrees; predictions belong to
+    of its configuration; every swapped rank has a lender that can lend, where the run names its lenders; counts belong to a run and are
+    of no more facts than there are; what several files say of one thing agrees; predictions belong to
     a run; its tokenizer has a vocabulary; read = probed + left out; the database is made from these very files.
 
     Args:
@@ -57,7 +58,7 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     for name, read in rows.items():
         problems += _repeated(name, read)
         # Of a run that was made twice, device and time of making may differ.
-        if name not in ("predictions", "runs"):
+        if name not in ("predictions", "runs", "counted_runs"):
             problems += _conflicts(name, read)
     problems += _copies(rows["predictions"])
     problems += _runs(rows)
@@ -97,7 +98,8 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
     differing: Counter[tuple[Path, Path]] = Counter()
     for file, rows in read:
         # A fact's id does not hold the name of its template set: two sets may have the same template.
-        names = [*key, *(name for name in rows.column_names if name not in (*key, "template_set"))]
+        # Equal heads may be trained twice, in other times.
+        names = [*key, *(name for name in rows.column_names if name not in (*key, "template_set", "seconds"))]
         for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
             path, said = first.setdefault(row[: len(key)], (file.path, row))
             if said != row and path != file.path:
@@ -129,26 +131,42 @@ def _runs(rows: dict[str, list[_Read]]) -> list[str]:
         if found.strange_facts:
             problems.append(f"run {run_id}: {found.strange_facts} facts of its predictions are in no facts file")
     tokenizers = set(_together(rows, "vocabulary", ["tokenizer"]).column("tokenizer").unique().to_pylist())
-    runs: dict[str, dict] = {}
-    for _, table in rows["runs"]:
-        for run in table.to_pylist():
-            runs.setdefault(run["run_id"], run)
-    for run_id, run in sorted(runs.items()):
+    runs = {run["run_id"]: run for run in _rows(rows, "runs")}
+    for run_id, run in runs.items():
         lacking = lack(run, counted.get(run_id, Counted()))
         if lacking.wrong_number:
             problems.append(
                 f"run {run_id}: {lacking.counted.rows} predictions, expected {lacking.expected} "
                 f"({run['n_probed']} facts x {lacking.layers} layer{'' if lacking.layers == 1 else 's'}); run `probe` again to complete it"
             )
-        if problem := fingerprint_problem(run_id, run["config"]):
-            problems.append(problem)
-        if problem := _left_out_problem(run):
-            problems.append(problem)
-        if run["tokenizer"] not in tokenizers:
-            problems.append(f"run {run_id}: no vocabulary file has its tokenizer {run['tokenizer']!r}")
+        problems += _row_problems(run, tokenizers)
+    counted_alone = [row for row in _rows(rows, "counted_runs") if row["run_id"] not in runs]
+    for run in counted_alone:
+        problems += _row_problems(run, tokenizers)
+    stored = _together(rows, "facts", ["probe_set", "relation"]).group_by(["probe_set", "relation"]).aggregate([]).to_pylist()
+    counts = {table: _together(rows, table, SCHEMAS[table].names) for table in COUNTS}
+    lacking_facts = lacking_counts(counted_alone, counts, {(row["probe_set"], row["relation"]) for row in stored})
+    problems += [f"run {run_id}: {problem}" for run_id, problem in lacking_facts.items()]
     unfinished = sorted(set(counted) - set(runs))
     problems += [f"run {run_id}: has predictions but no row in any runs file; run `probe` again to complete it" for run_id in unfinished]
     return problems
+
+
+def _row_problems(run: dict, tokenizers: Collection[str]) -> list[str]:
+    """What the row of a run says wrong, whatever is stored of it."""
+    found = [fingerprint_problem(run["run_id"], run["config"]), _left_out_problem(run)]
+    if run["tokenizer"] not in tokenizers:
+        found.append(f"run {run['run_id']}: no vocabulary file has its tokenizer {run['tokenizer']!r}")
+    return [problem for problem in found if problem]
+
+
+def _rows(rows: dict[str, list[_Read]], table: str) -> list[dict]:
+    """The rows of a table of runs, of several with one id the first."""
+    found: dict[str, dict] = {}
+    for _, read in rows[table]:
+        for row in read.to_pylist():
+            found.setdefault(row["run_id"], row)
+    return [found[run_id] for run_id in sorted(found)]
 
 
 def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
@@ -173,19 +191,29 @@ def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
 
 
 def _counts(rows: dict[str, list[_Read]]) -> list[str]:
-    """Problems of the counts that were made in another run of the same question."""
+    """Problems of counts: those made in another run of the same question, and those kept of a run without its predictions."""
     counted_in = {row["run_id"]: row for _, table in rows["swapped_runs"] for row in table.to_pylist()}
+    alone = {row["run_id"] for row in _rows(rows, "counted_runs")}
     problems = []
     for row in counted_in.values():
         if problem := fingerprint_problem(row["counted_by"], row["config"]):
             problems.append(f"counts of run {row['run_id']}: {problem}")
     for name in ("swapped_counts", "inner_counts"):
         for file, table in rows[name]:
-            if strays := sorted(set(_ids(table, "run_id")) - counted_in.keys()):
+            if strays := sorted(set(_ids(table, "run_id")) - counted_in.keys() - alone):
                 problems.append(f"{file.path}: no swapped_runs file says where the counts of run {strays[0]} come from; make them again")
             sides = [column for column in table.column_names if column.split("_")[0] in ("own", "swapped")]
             if any(pc.any(pc.greater(table.column(side), table.column("n"))).as_py() for side in sides):
-                problems.append(f"{file.path}: more facts are known than there are; make the counts again")
+                problems.append(_TOO_MANY.format(file.path))
+    for name in ("layer_counts", "total_counts"):
+        for file, table in rows[name]:
+            hits = [column for column in table.column_names if column.split("_")[0] in ("hits", "answer", "sum", "last", "any", "majority")]
+            if any(pc.any(pc.greater(table.column(column), table.column("n"))).as_py() for column in hits):
+                problems.append(_TOO_MANY.format(file.path))
+    for name in COUNTS:
+        for file, table in rows[name]:
+            if strays := sorted(set(_ids(table, "run_id")) - alone):
+                problems.append(f"{file.path}: no counted_runs file has the run {strays[0]}; make its counts again")
     return problems
 
 

@@ -1,12 +1,16 @@
 """When a run is complete: one rule for building a database, checking a store, and sharing runs."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+
+#: Table of a counted run's facts -> what its counts are apart by; each group holds every fact of the run once.
+COUNTS: dict[str, tuple[str, ...]] = {"layer_counts": ("layer",), "total_counts": (), "against_counts": ("layer", "k")}
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,53 @@ def counted_in_database(connection: duckdb.DuckDBPyConnection) -> dict[str, Coun
         FROM per_fact q LEFT JOIN facts f ON f.fact_id = q.fact_id GROUP BY q.run_id
     """).fetchall()
     return {run_id: Counted(*numbers) for run_id, *numbers in rows}
+
+
+def lacking_counts(
+    runs: Iterable[Mapping[str, Any]], counts: Mapping[str, pa.Table], relations: Collection[tuple[str, str]]
+) -> dict[str, str]:
+    """Id of a counted run that is not complete -> what its counts lack or have too much.
+
+    A counted run is complete when its counts sum to ``n_probed`` facts: at each of its layers, over all of them, and at each inner layer
+    beside the last. A replicate may have its last layer only.
+
+    Args:
+        runs: run_id, role, probe_set, layers and n_probed.
+        counts: the rows of ``COUNTS``.
+        relations: (probe set, relation) of the stored facts.
+    """
+    found = {table: _facts_counted(rows, COUNTS[table]) for table, rows in counts.items()}
+    asked: dict[str, set[str]] = defaultdict(set)
+    for row in counts["layer_counts"].group_by(["run_id", "relation"]).aggregate([]).to_pylist() if counts else ():
+        asked[row["run_id"]].add(row["relation"])
+    problems = {}
+    for run in runs:
+        run_id, last = run["run_id"], run["layers"] - 1
+        first = last if run["role"] == "replicate" and set(found["layer_counts"][run_id]) == {(last,)} else 0
+        groups = {
+            "layer_counts": [(layer,) for layer in range(first, last + 1)],
+            "total_counts": [()],
+            "against_counts": [(layer, k) for layer in range(max(first, 1), last) for k in (1, 10, 100)],
+        }
+        for table, expected in groups.items():
+            got = found[table][run_id]
+            for group in sorted({*expected, *got}):
+                n, wanted = got.get(group, 0), run["n_probed"] if group in expected else 0
+                if n != wanted:
+                    at = "".join(f", {name} {value}" for name, value in zip(COUNTS[table], group, strict=True))
+                    problems.setdefault(run_id, f"{table}{at}: counts of {n:,} facts, expected {wanted:,}; make its counts again")
+        if strange := {name for name in asked[run_id] if (run["probe_set"], name) not in relations}:
+            problems.setdefault(run_id, f"no facts file has the relation {min(strange)} of its counts")
+    return problems
+
+
+def _facts_counted(rows: pa.Table, apart: tuple[str, ...]) -> dict[str, dict[tuple[int, ...], int]]:
+    """Run id -> group -> number of facts in it."""
+    parts = ("n",) if "n" in rows.column_names else ("both", "inner_only", "last_only", "neither")
+    found: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
+    for row in rows.group_by(["run_id", *apart]).aggregate([(part, "sum") for part in parts]).to_pylist():
+        found[row["run_id"]][tuple(row[name] for name in apart)] = sum(row[f"{part}_sum"] for part in parts)
+    return found
 
 
 def _by_run(table: pa.Table, counts: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:

@@ -14,8 +14,11 @@ from probing.store.scope import OF_RUNS, of_runs
 
 
 def runs(db: Database) -> pd.DataFrame:
-    """All complete runs on facts with every column of their files, by model, probe set, head, template set and seed."""
-    return db.query(f"SELECT {', '.join(SCHEMAS['runs'].names)} FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
+    """All complete runs on facts with every column of their files, by model, probe set, head, template set and seed.
+
+    ``counted`` says that counts alone are stored of a run: it has no predictions, and nothing by fact.
+    """
+    return db.query(f"SELECT {', '.join(SCHEMAS['runs'].names)}, counted FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
 
 
 def left_out_files(db: Database) -> pd.DataFrame:
@@ -44,6 +47,15 @@ def tasks(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
         """,
         {"models": None if models is None else list(models)},
     )
+
+
+def head_training(db: Database) -> pd.DataFrame:
+    """How the heads were trained that runs were made with: model, head, seed, layer, lens_loss, start_loss, loss, steps, seconds, recipe.
+
+    Losses are validation losses in nats: of the pre-trained head (the logit lens), at the start of the training, and of the head. One model
+    and kind may have heads of several recipes; a run's is in its configuration, and in ``recipe`` of the table ``runs``.
+    """
+    return db.query("SELECT * FROM head_training ORDER BY model, head, seed, recipe, layer")
 
 
 def relations(db: Database) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 In Parquet a run is one row of one file, for it exists once its row does; the file is of its kind's own table, ``runs`` that of runs on
 facts. The database parts the row: ``runs`` holds kind and provenance of all runs, ``fact_runs`` what is about facts, and the view
-``runs_of_facts`` both. A further kind brings a table of files, a table beside ``fact_runs`` and a view of its own.
+``runs_of_facts`` both. A further kind brings a table of files, a table beside ``fact_runs`` and a view of its own. ``fact_runs.counted``
+says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions.
 """
 
 from typing import Any
@@ -20,7 +21,8 @@ _RUNS = pa.schema(
     [("run_id", pa.string()), ("kind", pa.string()), *_PROVENANCE.items()]
     + [(name, pa.string()) for name in ("device", "created", "config")]
 )
-_FACT_RUNS = pa.schema([field for field in SCHEMAS["runs"] if field.name == "run_id" or field.name not in _RUNS.names])
+_ABOUT_FACTS = [field for field in SCHEMAS["runs"] if field.name == "run_id" or field.name not in _RUNS.names]
+_FACT_RUNS = pa.schema([*_ABOUT_FACTS, ("counted", pa.bool_())])
 #: Table of the database -> its columns, and the order of its rows.
 RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
     "runs": (_RUNS, ("model", "kind", "seed", "run_id")),
@@ -43,8 +45,15 @@ def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills the tables from the rows of the files."""
-    rows = connection.sql(f"SELECT * FROM {STORED}").to_arrow_table().to_pylist()
+    """Fills the tables from the rows of the files: a run with predictions from its own row, whatever is counted of it."""
+    rows = (
+        connection.sql(f"""
+        SELECT *, false AS counted FROM {STORED}
+        UNION ALL SELECT *, true FROM counted_runs WHERE run_id NOT IN (SELECT run_id FROM {STORED})
+    """)
+        .to_arrow_table()
+        .to_pylist()
+    )
     parts = {"runs": [_run_on_facts(row) for row in rows], "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows]}
     for table, (columns, order) in RUN_TABLES.items():
         connection.register("incoming", pa.Table.from_pylist(parts[table], schema=columns))

@@ -22,6 +22,22 @@ def _ordered(schema: pa.Schema, names: str) -> pa.Schema:
 
 
 _TEXT = pa.string()
+_OF_COUNTS = dict.fromkeys(["run_id", "relation", "exposure"], _TEXT) | {"answer_in_subject": pa.bool_()}
+_RUNS = _ordered(
+    _schema(
+        dict.fromkeys(["run_id", "model", "head", "role", "template_set", "probe_set", "tokenizer", "config"], _TEXT)
+        | {
+            "seed": pa.int64(),
+            "top_k": pa.uint32(),
+            "layers": pa.uint8(),
+            "n_read": pa.uint32(),
+            "n_probed": pa.uint32(),
+        },
+        dict.fromkeys(["model_revision", "base", "objective", "left_out", "dtype", "device", "code_version", "created"], _TEXT),
+    ),
+    "run_id model model_revision base objective head seed role template_set top_k probe_set layers n_read n_probed "
+    "left_out tokenizer dtype device code_version created config",
+)
 
 #: Table name -> its columns in order. Ranks count from 1; log-probabilities are natural logarithms; layer 0 is the embeddings.
 #: ``predictions.other_rank`` is the rank with the swapped subject: of the same answer at the prompt of the fact that ``lenders`` names;
@@ -30,6 +46,11 @@ _TEXT = pa.string()
 #: ``swapped_counts`` and ``inner_counts`` are what a compact run lacks, counted in another run of the same question (``swapped_runs``, with
 #: that run's id and configuration): by layer, of the ``n`` facts that have a swapped subject, how many have rank <= k with their own
 #: subject, with the swapped one, with both; and the same of what inner layers find among the facts that the last layer misses with both.
+#: ``counted_runs`` are runs on facts of which counts alone are kept: as ``runs``, without a row of ``predictions``. Their counts are in
+#: ``layer_counts``, ``total_counts``, ``against_counts``, ``swapped_counts`` and ``inner_counts``, as ``store.knowledge.counted_tables``
+#: makes them from predictions. A run that has a row in ``runs`` is not read from them.
+#: ``head_training`` says of a trained head its validation loss: by the logit lens (empty where it began at random), at the start of the
+#: training, and at its best point; the steps that were taken; and the seconds on the machine that trained it, without the encoder's pass.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
 #: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
 #: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1) beside ``chance``, where that is known: the value of what
@@ -59,36 +80,43 @@ SCHEMAS: dict[str, pa.Schema] = {
         "fact_id probe_set relation subject object prompt template template_set answer_in_subject pred",
     ),
     "relations": _schema({"relation": _TEXT, "probe_set": _TEXT}, {"label": _TEXT, "cardinality": _TEXT}),
-    "runs": _ordered(
-        _schema(
-            dict.fromkeys(["run_id", "model", "head", "role", "template_set", "probe_set", "tokenizer", "config"], _TEXT)
-            | {
-                "seed": pa.int64(),
-                "top_k": pa.uint32(),
-                "layers": pa.uint8(),
-                "n_read": pa.uint32(),
-                "n_probed": pa.uint32(),
-            },
-            dict.fromkeys(["model_revision", "base", "objective", "left_out", "dtype", "device", "code_version", "created"], _TEXT),
-        ),
-        "run_id model model_revision base objective head seed role template_set top_k probe_set layers n_read n_probed "
-        "left_out tokenizer dtype device code_version created config",
-    ),
+    "runs": _RUNS,
+    "counted_runs": _RUNS,
     "lenders": _schema({"run_id": _TEXT, "fact_id": _TEXT, "lender_id": _TEXT}),
     "swapped_runs": _schema(dict.fromkeys(["run_id", "counted_by", "config"], _TEXT), dict.fromkeys(["device", "created"], _TEXT)),
     "swapped_counts": _schema(
-        dict.fromkeys(["run_id", "relation", "exposure"], _TEXT)
-        | {"answer_in_subject": pa.bool_(), "layer": pa.uint8(), "n": pa.uint32()}
+        _OF_COUNTS
+        | {"layer": pa.uint8(), "n": pa.uint32()}
         | {f"{side}_{k}": pa.uint32() for side in ("own", "swapped", "both") for k in (1, 10, 100)}
     ),
-    "inner_counts": _schema(
-        dict.fromkeys(["run_id", "relation", "exposure"], _TEXT)
-        | {"answer_in_subject": pa.bool_(), "k": pa.uint8()}
-        | dict.fromkeys(["n", "own", "swapped", "own_and_swapped"], pa.uint32())
+    "inner_counts": _schema(_OF_COUNTS | {"k": pa.uint8()} | dict.fromkeys(["n", "own", "swapped", "own_and_swapped"], pa.uint32())),
+    "layer_counts": _schema(
+        _OF_COUNTS
+        | {"layer": pa.uint8()}
+        | dict.fromkeys(["n", "hits_1", "hits_10", "hits_100"], pa.uint32())
+        | dict.fromkeys(["sum_reciprocal_rank", "sum_squared_reciprocal_rank"], pa.float64())
+        | {"answer_hits_1": pa.uint32(), "sum_answer_reciprocal_rank": pa.float64()}
+    ),
+    "total_counts": _schema(
+        _OF_COUNTS
+        | {"n": pa.uint32()}
+        | {f"{where}_{k}": pa.uint32() for where in ("last", "any") for k in (1, 10, 100)}
+        | {"majority_hits": pa.uint32(), "answers": pa.uint32()}
+    ),
+    "against_counts": _schema(
+        _OF_COUNTS | {"layer": pa.uint8(), "k": pa.uint8()} | dict.fromkeys(["both", "inner_only", "last_only", "neither"], pa.uint32())
     ),
     "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT, "text": _TEXT, "starts_word": pa.bool_()}),
     "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
     "weight_drift": _schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
+    "head_training": _ordered(
+        _schema(
+            {"model": _TEXT, "head": _TEXT, "seed": pa.int64(), "layer": pa.uint8(), "recipe": _TEXT, "steps": pa.uint32()}
+            | dict.fromkeys(["start_loss", "loss"], pa.float64()),
+            dict.fromkeys(["lens_loss", "seconds"], pa.float64()),
+        ),
+        "model head seed layer lens_loss start_loss loss steps seconds recipe",
+    ),
     "tasks": _ordered(
         _schema(
             dict.fromkeys(["model", "base", "objective", "metric"], _TEXT) | {"value": pa.float64(), "n": pa.uint32()},
@@ -108,13 +136,18 @@ KEYS: dict[str, tuple[str, ...]] = {
     "facts": ("fact_id",),
     "relations": ("probe_set", "relation"),
     "runs": ("run_id",),
+    "counted_runs": ("run_id",),
     "lenders": ("run_id", "fact_id"),
     "swapped_runs": ("run_id",),
     "swapped_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
     "inner_counts": ("run_id", "relation", "exposure", "answer_in_subject", "k"),
+    "layer_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
+    "total_counts": ("run_id", "relation", "exposure", "answer_in_subject"),
+    "against_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer", "k"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
     "weight_drift": ("model", "layer"),
+    "head_training": ("model", "head", "seed", "recipe", "layer"),
     "tasks": ("model", "metric", "chance_name"),
 }
 
@@ -125,13 +158,18 @@ SORT: dict[str, tuple[str, ...]] = {
     "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
     "relations": ("probe_set", "relation"),
     "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
+    "counted_runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
     "lenders": ("run_id", "fact_id"),
     "swapped_runs": ("run_id",),
     "swapped_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
     "inner_counts": ("run_id", "relation", "exposure", "answer_in_subject", "k"),
+    "layer_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
+    "total_counts": ("run_id", "relation", "exposure", "answer_in_subject"),
+    "against_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer", "k"),
     "vocabulary": ("tokenizer", "id"),
     "exposure": ("model", "fact_key"),
     "weight_drift": ("model", "layer"),
+    "head_training": ("model", "head", "seed", "recipe", "layer"),
     "tasks": ("model", "metric", "chance_name"),
 }
 

@@ -17,7 +17,7 @@ from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store
 SAID = {"weights": "abc", "head_recipe": '{"seed":0}', "configuration": "def", "casing": "cased"}
 MADE = PlantedRun(head="lens", made=tuple(SAID.items()))
 #: What must not be in the table of all runs.
-ABOUT_FACTS = {"head", "role", "template_set", "top_k", "probe_set", "layers", "n_read", "n_probed", "left_out", "tokenizer"}
+ABOUT_FACTS = {"head", "role", "template_set", "top_k", "probe_set", "layers", "n_read", "n_probed", "left_out", "tokenizer", "counted"}
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +50,11 @@ def test_both_parts_together_are_the_rows_of_the_files(tmp_path: Path):
     written = [row for path in source.rglob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
     with open_database(build_database([source], tmp_path / "db").parent) as database:
         found = run_queries.runs(database)
-        assert found.columns.tolist() == SCHEMAS["runs"].names
+        assert found.columns.tolist() == [*SCHEMAS["runs"].names, "counted"]
         assert sorted(found["run_id"]) == sorted(row["run_id"] for row in written)
         for row in written:
             (got,) = found[found["run_id"] == row["run_id"]].to_dict("records")
-            assert got == row
+            assert got == row | {"counted": False}
 
 
 @pytest.mark.parametrize("value", [3, None, ["a"], {"b": 1}])

@@ -9,10 +9,11 @@ from probing.ui.frame.run_choice import fit
 from probing.ui.frame.selection import RunChoice
 
 
-def runs(*rows: tuple) -> pd.DataFrame:
+def runs(*rows: tuple, counted: tuple[str, ...] = ()) -> pd.DataFrame:
     columns = ["run_id", "model", "head", "probe_set", "role", "template_set", "created"]
     defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01")
-    return pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
+    table = pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
+    return table.assign(counted=table["run_id"].isin(counted))
 
 
 def test_replicates_other_templates_and_older_runs_stand_back():
@@ -24,6 +25,16 @@ def test_replicates_other_templates_and_older_runs_stand_back():
         ("lama", "m", "tied", "squad", "primary", "lama"),
     )
     assert sorted(one_run_each(table)["run_id"]) == ["lama", "new"]
+
+
+def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_are_stored():
+    table = runs(
+        ("counted", "m", "tied", "trex", "primary", "default", "2026-03-01"),
+        ("asked", "m", "tied", "trex", "primary", "default", "2026-01-01"),
+        ("alone", "m", "lens", "trex", "primary", "default", "2026-03-01"),
+        counted=("counted", "alone"),
+    )
+    assert sorted(one_run_each(table)["run_id"]) == ["alone", "asked"]
 
 
 def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():

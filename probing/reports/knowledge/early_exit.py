@@ -24,7 +24,7 @@ def early_exit(
 ) -> pd.DataFrame:
     """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row a run.
 
-    Runs that store their last layer only have no row.
+    Runs that store their last layer only have no row, nor have runs of which counts alone are stored.
 
     Args:
         db: the database.
@@ -43,7 +43,7 @@ def early_exit(
     for row in found.itertuples(index=False):
         halves.setdefault(row.run_id, {}).setdefault(row.relation, []).append(row)
     rows = []
-    for run in identities(db, run_ids).itertuples(index=False):
+    for run in identities(db, run_ids, by_fact=True).itertuples(index=False):
         if stored.get(run.run_id, 0) < 2:
             continue
         got = core.early_exit([_counts(name, rows_of) for name, rows_of in halves.get(run.run_id, {}).items()])

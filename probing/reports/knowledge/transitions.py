@@ -29,7 +29,7 @@ def transitions(
 ) -> pd.DataFrame:
     """Last layer of base against last layer of fine-tuned model, fact by fact, one row a pair and k.
 
-    Fine-tuned runs that store their last layer only have no row.
+    Fine-tuned runs that store their last layer only have no row, nor have runs of which counts alone are stored.
 
     Args:
         db: the database.

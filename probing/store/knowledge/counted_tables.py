@@ -1,5 +1,7 @@
 """The tables that are counted from predictions. SQL counts; shares and intervals are made in ``probing.core``.
 
+Runs of which counts alone are stored stand in the same tables by layer and relation, and in none by fact.
+
 ``layers`` of a run counts layer 0, so its last layer is ``layers - 1``; inner layers are 1 to ``layers - 2``. All additive
 tables can be filtered by their keys and summed.
 """
@@ -33,6 +35,9 @@ LEFT JOIN exposure e ON e.model = coalesce(nullif(r.base, ''), r.model)
     AND e.fact_key = f.relation || chr(9) || f.subject || chr(9) || f.object
 ORDER BY k.run_id, k.fact_id
 """
+
+#: The rows of stored counts that are of runs without predictions.
+_COUNTED = "WHERE run_id IN (SELECT run_id FROM fact_runs WHERE counted)"
 
 _PLACES = 2.0**36
 
@@ -78,12 +83,14 @@ FROM predictions p JOIN known k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
 GROUP BY ALL
 """
 
-AGGREGATE = """
+AGGREGATE = f"""
 CREATE TABLE aggregate AS
 SELECT * EXCLUDE (
     other_n, other_1, other_10, other_100, own_1, own_10, own_100, own_other_1, own_other_10, own_other_100,
     both_1, both_10, both_100, last_1, last_10, last_100
-) FROM by_layer ORDER BY ALL
+) FROM by_layer
+UNION ALL BY NAME SELECT * FROM layer_counts {_COUNTED}
+ORDER BY ALL
 """
 
 #: Paired counts of own and swapped subject by layer, on the facts that have a swapped subject; of runs that do not measure it what was
@@ -97,7 +104,7 @@ FROM by_layer WHERE other_n > 0
 UNION ALL
 SELECT run_id, relation, exposure, answer_in_subject, layer, n, own_1, own_10, own_100, swapped_1, swapped_10, swapped_100,
     both_1, both_10, both_100
-FROM swapped_counts WHERE run_id IN (SELECT run_id FROM by_layer GROUP BY run_id HAVING sum(other_n) = 0)
+FROM swapped_counts WHERE run_id IN (SELECT run_id FROM fact_runs) AND run_id NOT IN (SELECT run_id FROM by_layer WHERE other_n > 0)
 ORDER BY ALL
 """
 
@@ -118,28 +125,30 @@ WITH ks AS (SELECT unnest([1, 10, 100])::UTINYINT AS k), measured AS (
 SELECT * FROM measured
 UNION ALL
 SELECT run_id, relation, exposure, answer_in_subject, k, n, own, swapped, own_and_swapped
-FROM inner_counts WHERE run_id IN (SELECT run_id FROM known) AND run_id NOT IN (SELECT run_id FROM measured)
+FROM inner_counts WHERE run_id IN (SELECT run_id FROM fact_runs) AND run_id NOT IN (SELECT run_id FROM measured)
 ORDER BY ALL
 """
 
 #: Paired counts of every inner layer against the last, on the same facts; a run of its last layer only has none.
-AGAINST_LAST = """
+AGAINST_LAST = f"""
 CREATE TABLE against_last AS
 WITH pairs AS (
     SELECT b.*, unnest([
-        {'k': 1::UTINYINT, 'hits': hits_1, 'both': both_1, 'last': last_1},
-        {'k': 10::UTINYINT, 'hits': hits_10, 'both': both_10, 'last': last_10},
-        {'k': 100::UTINYINT, 'hits': hits_100, 'both': both_100, 'last': last_100}
+        {{'k': 1::UTINYINT, 'hits': hits_1, 'both': both_1, 'last': last_1}},
+        {{'k': 10::UTINYINT, 'hits': hits_10, 'both': both_10, 'last': last_10}},
+        {{'k': 100::UTINYINT, 'hits': hits_100, 'both': both_100, 'last': last_100}}
     ], recursive := true)
     FROM by_layer b JOIN fact_runs r ON r.run_id = b.run_id
     WHERE b.layer >= 1 AND b.layer < r.layers - 1
 )
 SELECT run_id, relation, exposure, answer_in_subject, layer, k,
     "both", hits - "both" AS inner_only, "last" - "both" AS last_only, n - hits - "last" + "both" AS neither
-FROM pairs ORDER BY ALL
+FROM pairs
+UNION ALL BY NAME SELECT * FROM against_counts {_COUNTED}
+ORDER BY ALL
 """
 
-TOTAL = """
+TOTAL = f"""
 CREATE TABLE total AS
 SELECT run_id, relation, exposure, answer_in_subject,
     count(*) AS n,
@@ -150,13 +159,15 @@ SELECT run_id, relation, exposure, answer_in_subject,
     count(*) FILTER (best_rank <= 10) AS any_10,
     count(*) FILTER (best_rank <= 100) AS any_100
 FROM known
-GROUP BY ALL ORDER BY ALL
+GROUP BY ALL
+UNION ALL BY NAME SELECT * EXCLUDE (majority_hits, answers) FROM total_counts {_COUNTED}
+ORDER BY ALL
 """
 
 #: ``answers`` is the number of the relation's different answers in the run.
 #: The most frequent answer is that of all facts of the run and relation, whatever is filtered later; of two equally
 #: frequent ones the first by label.
-MAJORITY = """
+MAJORITY = f"""
 CREATE TABLE majority AS
 WITH answers AS (
     SELECT k.run_id, k.relation, f.object,
@@ -172,7 +183,9 @@ FROM known k
 JOIN facts f ON f.fact_id = k.fact_id
 JOIN answers a ON a.run_id = k.run_id AND a.relation = k.relation AND a.place = 1
 JOIN (SELECT run_id, relation, count(*) AS answers FROM answers GROUP BY ALL) d ON d.run_id = k.run_id AND d.relation = k.relation
-GROUP BY ALL ORDER BY ALL
+GROUP BY ALL
+UNION ALL BY NAME SELECT run_id, relation, exposure, answer_in_subject, n, majority_hits, answers FROM total_counts {_COUNTED}
+ORDER BY ALL
 """
 
 #: The kind of every top token, as ``tests.reference.knowledge.classify`` defines it, from the tables of ``store.knowledge.word_ids``.

@@ -158,7 +158,7 @@ def seed_unions(
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
     Such runs have the same model, revision, weights, precision, head and its recipe but for the seed, probe set and template set; of
-    several with one seed the newest counts. The facts are those of the run itself.
+    several with one seed the newest counts. Runs without predictions have no union, and are in none. The facts are those of the run itself.
 
     Returns:
         run_id, relation, seeds (runs, itself included), n, any_1, any_10, any_100 (facts with that rank in one of them).
@@ -166,7 +166,7 @@ def seed_unions(
     return db.query(
         f"""
         WITH made AS (
-            SELECT * REPLACE (regexp_replace(recipe, '"seed":[0-9]+', '') AS recipe) FROM runs_of_facts
+            SELECT * REPLACE (regexp_replace(recipe, '"seed":[0-9]+', '') AS recipe) FROM runs_of_facts WHERE NOT counted
         ), chosen AS (
             SELECT * FROM made WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         ), alike AS (

@@ -1,18 +1,24 @@
-"""Counts of own and swapped subject as rows that can be stored apart from the predictions."""
+"""Counts of predictions as rows that can be stored apart from them."""
 
 import pandas as pd
 
 from probing.store.database import Database
 from probing.store.schema import SCHEMAS
 
-#: Stored table -> the derived one with the same columns.
+#: Stored table -> the derived one with the same columns: what a compact run lacks, and
 DERIVED = {"swapped_counts": "swapped", "inner_counts": "inner_layers"}
+#: what is kept of a run without its predictions.
+KEPT_ALONE = DERIVED | {
+    "layer_counts": "aggregate",
+    "total_counts": "total JOIN majority USING (run_id, relation, exposure, answer_in_subject, n)",
+    "against_counts": "against_last",
+}
 
 
 def counts_of(db: Database, table: str, run_id: str) -> pd.DataFrame:
-    """The rows of ``swapped_counts`` or ``inner_counts`` that a run's predictions give."""
-    columns = ", ".join(SCHEMAS[table].names)
-    return db.query(f"SELECT {columns} FROM {DERIVED[table]} WHERE run_id = $run_id ORDER BY ALL", {"run_id": run_id})
+    """The rows of a table of ``KEPT_ALONE`` that a run's predictions give."""
+    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
+    return db.query(f"SELECT {columns} FROM {KEPT_ALONE[table]} WHERE run_id = $run_id ORDER BY ALL", {"run_id": run_id})
 
 
 def runs_with_swapped_ranks(db: Database) -> set[str]:
