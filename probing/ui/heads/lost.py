@@ -48,8 +48,8 @@ def headline(view: View) -> None:
 def _sentence(view: View, found: pd.DataFrame) -> Markdown:
     """What is said of the models whose kinds of heads lie apart, by the width between their intervals."""
     k, models = view.chosen.k, found["model"].nunique()
-    apart = found[found["apart"]].assign(gap=found["most_low"] - found["least_high"]).sort_values("gap", ascending=False)
-    apart = apart.drop_duplicates("model")
+    wide = found.assign(gap=found["most_low"] - found["least_high"]).sort_values("gap", ascending=False)
+    apart = wide[wide["apart"]].drop_duplicates("model")
     where = filled("P@{k} minus the swapped subject at the last layer, {facts}", k=k, facts=set_name(view.chosen.probe_set))
     if apart.empty:
         widest = found.assign(gap=found["most_value"] - found["least_value"]).sort_values("gap", ascending=False).iloc[0]

@@ -91,7 +91,8 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
             least, most = known.loc[known[f"{column}_high"].idxmin()], known.loc[known[f"{column}_low"].idxmax()]
             if least["head"] == most["head"] or least[column] > most[column]:
                 # One narrow interval within the others': the values themselves.
-                least, most = known.loc[known[column].idxmin()], known.loc[known[column].idxmax()]
+                ordered = known.sort_values(column, kind="stable")
+                least, most = ordered.iloc[0], ordered.iloc[-1]
             sides = [(one["head"], *(one[f"{column}{end}"] for end in _ENDS)) for one in (least, most)]
             rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], bool(sides[1][2] > sides[0][3])))
     return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))

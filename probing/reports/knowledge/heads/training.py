@@ -32,7 +32,8 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     keys = ["model", "head", "seed", "recipe"]
     stored = head_training(db)
     of_models = stored[stored["model"].isin(runs["model"])]
-    read = runs.assign(recipe=[_recipe_of(config) for config in runs["config"]])[keys].drop_duplicates()
+    read = runs.assign(recipe=pd.Series([_recipe_of(config) for config in runs["config"]], index=runs.index, dtype="str"))
+    read = read[keys].drop_duplicates()
     trained = of_models.merge(read, on=keys)
     trained = trained.assign(start=[_start(str(recipe)) for recipe in trained["recipe"]])
     lens = (trained if len(trained) else of_models).dropna(subset=["lens_loss"]).drop_duplicates("layer")
