@@ -116,9 +116,12 @@ def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
                 "what is left of the subject is {above_least:+.1f} points ({least_low:+.1f} to {least_high:+.1f}) and {above_most:+.1f} "
                 "({most_low:+.1f} to {most_high:+.1f}).",
                 least=least["swapped"] * 100, most=most["swapped"] * 100, n=int(most["swapped_n"]),
-                above_least=least["above_swapped"] * 100, above_most=most["above_swapped"] * 100,
-                **{f"{name}_{end}": row[f"above_swapped_{end}"] * 100 for name, row in (("least", least), ("most", most))
-                   for end in ("low", "high")},
+                above_least=points(least["above_swapped"]), above_most=points(most["above_swapped"]),
+                **{
+                    f"{name}_{end}": points(row[f"above_swapped_{end}"])
+                    for name, row in (("least", least), ("most", most))
+                    for end in ("low", "high")
+                },
             )
         )  # fmt: skip
     if pd.notna(most["majority"]):
@@ -126,6 +129,11 @@ def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
             filled("Always giving the relation's commonest answer would be right for {share:.1f} %.", share=most["majority"] * 100)
         )
     return joined(" ", words)
+
+
+def points(share: float) -> float:
+    """A difference of shares in points, as it is written: without the sign of what rounds to 0."""
+    return round(share * 100, 1) + 0.0
 
 
 def draw_losses(view: View, points: pd.DataFrame) -> None:

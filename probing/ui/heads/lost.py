@@ -11,7 +11,7 @@ from probing.ui.frame import yardsticks
 from probing.ui.frame.counted import heads_command
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
-from probing.ui.heads.by_kind import runs_of
+from probing.ui.heads.by_kind import points, runs_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
@@ -72,8 +72,8 @@ def _one(view: View, row: pd.Series) -> Markdown:
     verb = {"lost": "loses", "kept": "keeps"}[row["what"]]
     sides = [
         filled(
-            "**{value:.1f} points** ({low:.1f} to {high:.1f}) under {head}", value=row[f"{side}_value"] * 100, low=row[f"{side}_low"] * 100,
-            high=row[f"{side}_high"] * 100, head=row[f"{side}_head"],
+            "**{value:.1f} points** ({low:.1f} to {high:.1f}) under {head}", head=row[f"{side}_head"],
+            **{name: points(row[f"{side}_{name}"]) for name in ("value", "low", "high")},
         )
         for side in ("least", "most")
     ]  # fmt: skip
