@@ -17,13 +17,16 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
-    rows = []
-    for place in folder or result_folders():
-        for path in files_of("runs", place):
+    rows: list[dict] = []
+    for table in ("runs", "counted_runs"):
+        asked = {row["run_id"] for row in rows}
+        for path in (path for place in folder or result_folders() for path in files_of(table, place)):
             try:
-                rows += [{**row, "folder": str(path.parent)} for row in read_table(path, "runs").to_pylist()]
+                found = [row for row in read_table(path, table).to_pylist() if row["run_id"] not in asked]
             except SchemaVersionError as error:
                 typer.echo(f"left out: {error}", err=True)
+                continue
+            rows += [{**row, "counted": table == "counted_runs", "folder": str(path.parent)} for row in found]
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
         return
@@ -34,4 +37,5 @@ def runs(
         typer.echo(
             f"{row['run_id']}  {row['model']:<20} {row['head']:<5} {row['probe_set']:<12} {row['template_set']:<10} "
             f"read {row['n_read']:,} = probed {row['n_probed']:,} + left out ({left})"
+            f"{', counts alone' if row['counted'] else ''}"
         )

@@ -207,8 +207,8 @@ def _counts(rows: dict[str, list[_Read]]) -> list[str]:
                 problems.append(_TOO_MANY.format(file.path))
     for name in ("layer_counts", "total_counts"):
         for file, table in rows[name]:
-            hits = [column for column in table.column_names if column.split("_")[0] in ("hits", "answer", "sum", "last", "any", "majority")]
-            if any(pc.any(pc.greater(table.column(column), table.column("n"))).as_py() for column in hits):
+            shares = [column for column in table.column_names if column not in (*KEYS[name], "n", "answers")]
+            if any(pc.any(pc.greater(table.column(column), table.column("n"))).as_py() for column in shares):
                 problems.append(_TOO_MANY.format(file.path))
     for name in COUNTS:
         for file, table in rows[name]:

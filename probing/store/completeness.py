@@ -122,11 +122,11 @@ def lacking_counts(
     asked: dict[str, set[str]] = defaultdict(set)
     for row in counts["layer_counts"].group_by(["run_id", "relation"]).aggregate([]).to_pylist() if counts else ():
         asked[row["run_id"]].add(row["relation"])
-    problems = {}
+    problems: dict[str, str] = {}
     for run in runs:
         run_id, last = run["run_id"], run["layers"] - 1
         first = last if run["role"] == "replicate" and set(found["layer_counts"][run_id]) == {(last,)} else 0
-        groups = {
+        groups: dict[str, list[tuple[int, ...]]] = {
             "layer_counts": [(layer,) for layer in range(first, last + 1)],
             "total_counts": [()],
             "against_counts": [(layer, k) for layer in range(max(first, 1), last) for k in (1, 10, 100)],

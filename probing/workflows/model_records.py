@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import copy_whole
+from probing.core.files.locks import one_at_a_time
+from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import ModelEntry, name_in_files
 from probing.workflows.say import Say
@@ -34,7 +36,7 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
         run_id = row["run_id"]
         raise ModelError(
             f"run {run_id} in {folder} is of a model called {encoder.name} with other {what}; give this model another name "
-            f"with --name, or delete the files of the other's runs, such as runs-{run_id}.parquet and predictions-{run_id}.parquet"
+            f"with --name, or delete the files of the other's runs, such as all *-{run_id}.parquet"
         )
 
 
@@ -56,9 +58,12 @@ def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
     from probing.store.parquet import read_table
     from probing.store.sources import files_of
 
-    for path in sorted(path for folder in folders if folder.is_dir() for path in files_of("runs", folder)):
+    found = [
+        (path, table) for table in ("runs", "counted_runs") for folder in folders if folder.is_dir() for path in files_of(table, folder)
+    ]
+    for path, table in sorted(found):
         try:
-            rows = read_table(path, "runs").to_pylist()
+            rows = read_table(path, table).to_pylist()
         except ProbingError:
             continue
         yield from ((path.parent, row) for row in rows)
@@ -120,3 +125,19 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
             copy_whole(source, placed)
         elif source.is_file():
             write_table(table, [row | {"model": entry.name} for row in read_table(source, table).to_pylist()], placed)
+
+
+def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
+    """Puts rows into a stored file in the place of those with the same keys; a damaged file is made again."""
+    from probing.store.parquet import as_stored, read_table, write_table
+    from probing.store.schema import KEYS
+
+    with one_at_a_time(cache_folder() / "locks" / f"{table}.lock"):
+        stored = None
+        try:
+            stored = read_table(path, table) if path.is_file() else None
+        except ProbingError as error:
+            say(f"  {error}; it is made again")
+        both = {tuple(row[name] for name in KEYS[table]): row for row in (*(stored.to_pylist() if stored else ()), *rows)}
+        if stored is None or not stored.equals(as_stored(table, list(both.values()))):
+            write_table(table, list(both.values()), path)

@@ -164,7 +164,7 @@ def test_a_head_of_another_shape_is_refused(saved, bert):
 
 def test_validation_losses_name_start_and_best_of_every_layer(saved, bert):
     rows = validation_losses(saved, range(bert.layers + 1))
-    assert rows == [{"layer": n, "start": 2.5, "best": 1.5, "best_step": 10} for n in range(bert.layers + 1)]
+    assert rows == [{"layer": n, "start": 2.5, "best": 1.5, "best_step": 10, "steps": 20} for n in range(bert.layers + 1)]
     assert json.loads(heads_fingerprint(saved, bert, "tied")) == {"kind": "x"}
 
 

@@ -8,7 +8,7 @@ import torch
 from probing.core.errors import HeadError
 from probing.models.heads import step as head_step
 from probing.models.heads import training
-from probing.models.heads.files import head_path, load_head, read_identity, validation_losses
+from probing.models.heads.files import head_path, load_head, read_identity, read_seconds, validation_losses
 from probing.models.heads.masked_states import MaskedStates, StatesCache, masked_text_of, place_of
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.step import HeadStep, start_of
@@ -148,7 +148,9 @@ def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, agai
     assert resumed.read_bytes() == whole.read_bytes()
     # Without checkpoints inside the epoch its first two steps are taken again, with one after every step none is.
     assert len(taken) - len(set(taken)) == again
-    assert [path.name for path in resumed.parent.iterdir()] == [resumed.name], "nothing partial is left"
+    assert sorted(path.name for path in resumed.parent.iterdir()) == [resumed.name, "layer-01.seconds.json"], "nothing partial is left"
+    seconds_of = [read_seconds(folder, 1, wanted.canonical()) for folder in (tmp_path / "whole", tmp_path / "resumed")]
+    assert all(0 < one < 600 for one in seconds_of) and read_seconds(tmp_path / "whole", 1, "another recipe") is None
 
 
 @pytest.mark.parametrize(

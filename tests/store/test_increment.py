@@ -9,7 +9,9 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.store import build
 from probing.store.build import build_database
+from probing.store.database import open_database
 from probing.store.knowledge.counted_tables import STATEMENTS
+from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
 from probing.store.parquet import read_table, write_table
 from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
@@ -134,11 +136,65 @@ def _counts_of_a_run(source: Path) -> None:
     write_table("swapped_counts", [row | ks], source / f"swapped_counts-{run_id}.parquet")
 
 
+def _kept(source: Path, run: PlantedRun, *tables: str) -> None:
+    """The counts that are kept of a run, of all tables or of some."""
+    plant_runs(source.parent / "asked", [run])
+    build_database([source.parent / "asked"], source.parent / "of it")
+    with open_database(source.parent / "of it") as db:
+        for table in tables or KEPT_ALONE:
+            if len(rows := counts_of(db, table, run.run_id)):
+                write_table(table, rows.to_dict("records"), source / f"{table}-{run.run_id}.parquet")
+    write_table("counted_runs", [run_row(run)], source / f"counted_runs-{run.run_id}.parquet")
+
+
+def _counts_alone_of_a_run(source: Path) -> None:
+    _kept(source, _NEW)
+
+
+def _counts_alone_that_are_whole_only_now(source: Path) -> None:
+    _kept(source, _NEW, "layer_counts")
+    build_database([source], source.parent / "grown")
+    _kept(source, _NEW)
+
+
+def _counts_alone_of_a_run_with_predictions(source: Path) -> None:
+    _kept(source, _OLD[0])
+
+
+def _predictions_of_a_counted_run(source: Path) -> None:
+    _kept(source, _NEW)
+    build_database([source], source.parent / "grown")
+    plant_runs(source / "new", [_NEW])
+
+
+def _other_counts_of_a_counted_run(source: Path) -> None:
+    _kept(source, _NEW)
+    build_database([source], source.parent / "grown")
+    path = source / f"layer_counts-{_NEW.run_id}.parquet"
+    write_table("layer_counts", [row | {"hits_1": 0} for row in read_table(path, "layer_counts").to_pylist()], path)
+
+
+def _a_counted_run_is_gone(source: Path) -> None:
+    _kept(source, _NEW)
+    build_database([source], source.parent / "grown")
+    (source / f"counted_runs-{_NEW.run_id}.parquet").unlink()
+
+
+def _how_heads_were_trained(source: Path) -> None:
+    row = {"model": "nesia-mini", "head": "tied", "seed": 0, "layer": 1, "recipe": "{}", "steps": 8, "start_loss": 3.0, "loss": 2.5}
+    write_table("head_training", [row | {"lens_loss": None, "seconds": 0.5}], source / "head_training-nesia-mini-tied.parquet")
+
+
 _ADDED: list[Callable[[Path], None]] = [
     _new_run, _new_facts_of_an_old_relation, _new_facts_of_a_new_relation, _a_new_vocabulary, _exposure_of_one_model,
     _a_run_that_is_complete_only_now, _another_row_of_a_run, _a_row_that_announces_more, _labels, _counts_of_a_run,
+    _counts_alone_of_a_run, _counts_alone_that_are_whole_only_now, _counts_alone_of_a_run_with_predictions,
+    _other_counts_of_a_counted_run, _how_heads_were_trained,
 ]  # fmt: skip
-_UNUSUAL: list[Callable[[Path], None]] = [_a_run_is_gone, _other_predictions, _a_copy_of_a_run, _facts_changed, _tokens_changed]
+_UNUSUAL: list[Callable[[Path], None]] = [
+    _a_run_is_gone, _other_predictions, _a_copy_of_a_run, _facts_changed, _tokens_changed,
+    _a_counted_run_is_gone, _predictions_of_a_counted_run,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", [*_ADDED, *_UNUSUAL], ids=lambda change: change.__name__.strip("_").replace("_", " "))

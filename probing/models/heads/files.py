@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import whole_file, write_whole
 from probing.core.head_kinds import HEADS
 from probing.core.model_folders import find_entry
 from probing.models.encoders.catalogue import heads_of
@@ -55,6 +55,24 @@ class HeadIdentity:
 def head_path(folder: Path, layer: int) -> Path:
     """Where one layer's head lies."""
     return folder / f"layer-{layer:02d}.safetensors"
+
+
+def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
+    """Notes beside a head how long its training took: not in its file, for equal heads are equal bytes."""
+    write_whole(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
+
+
+def read_seconds(folder: Path, layer: int, recipe: str) -> float | None:
+    """How long the training of a head took where it was trained; None where nothing is noted of this recipe."""
+    try:
+        noted = json.loads(_seconds_path(folder, layer).read_text(encoding="utf-8"))
+        return float(noted["seconds"]) if noted["recipe"] == recipe else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _seconds_path(folder: Path, layer: int) -> Path:
+    return folder / f"layer-{layer:02d}.seconds.json"
 
 
 def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: torch.dtype = torch.float32) -> Path:
@@ -185,14 +203,17 @@ def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: i
 
 
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
-    """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``lens`` and ``map`` where both were tried."""
+    """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``lens`` and ``map`` where both were tried.
+
+    Beside it ``steps``, all that were taken.
+    """
     rows = []
     for layer in layers:
         identity = read_identity(head_path(folder, layer))
         curve = json.loads(identity.validation)
         best = min(curve, key=lambda point: point[1])
         starts = json.loads(identity.starts or "{}")
-        found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0]}
+        found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
         rows.append(found | {way: float(starts[way]) for way in ("lens", "map") if way in starts})
     return rows
 

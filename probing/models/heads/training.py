@@ -23,7 +23,7 @@ from probing.core.files.locks import used_together
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target, least_squares, sums_of
 from probing.models.heads.batches import most_positions, steps_an_epoch, steps_from, steps_of
-from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype
+from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype, write_seconds
 from probing.models.heads.masked_states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
 from probing.models.heads.masked_text import MaskedText
 from probing.models.heads.recipe import HeadRecipe, text_sha256
@@ -47,6 +47,7 @@ class Progress:
         step: steps taken.
         curve: ``[step, validation loss]`` at the start and at every validation.
         best: weights of the best point of the curve.
+        seconds: that it took before it was taken up here.
         starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it.
     """
 
@@ -54,6 +55,7 @@ class Progress:
     curve: list[list[float]]
     best: dict[str, torch.Tensor] = field(repr=False)
     starts: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 def train_head(
@@ -87,12 +89,14 @@ def train_head(
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
     if finished(path, recipe, encoder, dtype):
         return path
+    began = time.monotonic()
     tuned = recipe.kind == "tuned_lens"
     each = recipe.validate_every or steps_an_epoch(recipe, train.text)
     total = 0 if tuned and target is None else steps_of(recipe, train.text)
     step = (TunedLensStep if tuned else HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
     states, validating = train.layer(layer), valid.layer(layer)
     at = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
+    began -= at.seconds
     shown = tqdm(total=total, initial=at.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
     written = time.monotonic()
     for number, positions in steps_from(recipe, train.text, layer, at.step) if total else ():
@@ -103,6 +107,7 @@ def train_head(
         shown.update()
         if at.step % each and at.step < total:
             if time.monotonic() - written > CHECKPOINT_SECONDS:
+                at.seconds = time.monotonic() - began
                 _save(partial, recipe, encoder, step, at)
                 written = time.monotonic()
             continue
@@ -110,6 +115,7 @@ def train_head(
         if loss < min(point[1] for point in at.curve):
             at.best = step.weights()
         at.curve.append([at.step, loss])
+        at.seconds = time.monotonic() - began
         _save(partial, recipe, encoder, step, at)
         written = time.monotonic()
     shown.close()
@@ -118,6 +124,7 @@ def train_head(
     starts = json.dumps({way: round(loss, 5) for way, loss in at.starts.items()}) if at.starts else ""
     made = (encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded)
     identity = HeadIdentity(*made, configuration=encoder.configuration, starts=starts)
+    write_seconds(folder, layer, identity.recipe, time.monotonic() - began)
     save_head(step.trained(), identity, folder, dtype)
     partial.unlink(missing_ok=True)
     return path
@@ -165,7 +172,7 @@ def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, a
     parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
     arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
     note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": at.step}
-    note |= {"curve": at.curve, "starts": at.starts}
+    note |= {"curve": at.curve, "starts": at.starts, "seconds": at.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
 
@@ -190,7 +197,7 @@ def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) 
     best = parts.pop("best")
     state = {int(part.removeprefix("optimiser ")): tensors for part, tensors in parts.items()}
     step.optimiser.load_state_dict({"state": state, "param_groups": step.optimiser.state_dict()["param_groups"]})
-    return Progress(note["step"], note["curve"], best, note.get("starts", {}))
+    return Progress(note["step"], note["curve"], best, note.get("starts", {}), note.get("seconds", 0.0))
 
 
 def train_heads(

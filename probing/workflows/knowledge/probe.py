@@ -29,6 +29,7 @@ from probing.store.build import build_database
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.head_training import write_training
 from probing.workflows.knowledge.shard_work import probe_job, write_asked
 from probing.workflows.knowledge.stored_run import (
     has_predictions,
@@ -163,6 +164,8 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         run_ids.append(work.config.run_id)
         write_relations(relations, request.facts, target, say)
         copy_beside(request.model, asked.entry, target)
+    if run_ids and asked.heads_folder:
+        write_training(encoder.name, request.seed, asked.heads_folder, asked.layers, target, say)
     if drift and request.seed == 0:
         write_table("weight_drift", drift, target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
     if request.rebuild and request.out is None:

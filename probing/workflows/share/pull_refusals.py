@@ -14,7 +14,7 @@ from probing.core.files.share_manifest import SharedManifest
 from probing.core.paths import result_folders
 from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
 from probing.store.check import fingerprint_problem
-from probing.store.completeness import announced_rows
+from probing.store.completeness import COUNTS, announced_rows
 from probing.store.knowledge.swapped_ranks import names_lenders
 from probing.store.parquet import check_file, read_table, rows_and_values
 from probing.store.sources import table_of
@@ -73,6 +73,8 @@ def _tables(paths: dict[str, Path], title: str) -> dict[str, str]:
         try:
             if table is None:
                 raise StoreError(f"{name} is named after no table")
+            if table == "counted_runs" or table in COUNTS:
+                raise StoreError(f"{name} is of a run without predictions, expected runs with them")
             check_file(path, table)
         except StoreError as error:
             raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error

@@ -21,7 +21,7 @@ from probing.workflows.say import Say
 from probing.workflows.share.cards import heads_card, predictions_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.runs import gather_runs
+from probing.workflows.share.runs import counted_alone, gather_runs
 
 What = Literal["heads", "predictions"]
 #: Kinds of heads that each can be of.
@@ -112,6 +112,8 @@ def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> 
         )
     for row in rows:
         say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
+    if left := counted_alone(entry.name, list(request.runs) or result_folders()):
+        say(f"  left out, as they have no predictions but counts alone: {', '.join(left)}")
     there = {table_of(path) for path in outgoing.rglob("*.parquet")}
     tables = [table for table in SCHEMAS if table in there]
     return entry.name, "", predictions_card(entry, rows, tables, request.language, request.licence or entry.licence, where)

@@ -47,6 +47,12 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
     return sorted(rows.values(), key=lambda row: (row["probe_set"], row["head"], row["seed"], row["run_id"]))
 
 
+def counted_alone(model: str, sources: Sequence[Path]) -> list[str]:
+    """Ids of a model's runs of which counts alone are stored; they are not shared."""
+    rows = [row for source in sources for path in files_of("counted_runs", source) for row in read_table(path, "counted_runs").to_pylist()]
+    return sorted({row["run_id"] for row in rows if row["model"] == model})
+
+
 def _gather_one(row: dict, path: Path, target: Path) -> None:
     folder, run_id = path.parent, row["run_id"]
     predictions = folder / f"predictions-{run_id}.parquet"

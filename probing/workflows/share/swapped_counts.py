@@ -18,6 +18,7 @@ from probing.store.parquet import read_table, write_table
 from probing.store.run_queries import runs as all_runs
 from probing.store.sources import files_of
 from probing.workflows.say import Say
+from probing.workflows.share.counted_runs import keep_alone
 
 #: Runs with equal values of these in their configurations asked the same heads the same facts.
 QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")
@@ -38,51 +39,64 @@ class _Twins:
     full: dict
 
 
-def keep_counts(full: Sequence[Path], target: Path, say: Say) -> list[str]:
+def keep_counts(full: Sequence[Path], target: Path, say: Say, new: bool = False) -> list[str]:
     """Writes counts with the swapped subject beside the runs of ``target`` that lack them.
+
+    With ``new`` runs without a counterpart are no error: of each one its counts alone are kept (``share.counted_runs``). Where ``target``
+    has the question answered already, that stays.
 
     Args:
         full: folders of full runs.
         target: folder of runs, such as the snapshot; their predictions stay as they are.
         say: called with a line for each run.
+        new: whether counts alone are kept of runs whose question ``target`` does not have.
 
     Returns:
         Ids of the runs that have counts now.
 
     Raises:
-        StoreError: if a full run has no counterpart, or knows other facts than it.
+        StoreError: if a full run has no counterpart and ``new`` is not set, or knows other facts than its counterpart.
     """
     with tempfile.TemporaryDirectory(prefix="probing-counts-") as folder:
         build_database([target, *full], Path(folder))
         with open_database(Path(folder)) as database:
-            twins = _twins(database, full, target)
+            twins, alone = _twins(database, full, target, new)
             for pair in twins:
                 _write(database, pair, target, say)
-    return [pair.target["run_id"] for pair in twins]
+            for row in alone:
+                keep_alone(database, row, full, target, say)
+    return [row["run_id"] for row in (*(pair.target for pair in twins), *alone)]
 
 
-def _twins(database: Database, full: Sequence[Path], target: Path) -> list[_Twins]:
+def _twins(database: Database, full: Sequence[Path], target: Path, new: bool) -> tuple[list[_Twins], list[dict]]:
+    """The runs of ``target`` that get counts with their full runs, and with ``new`` the rows of the runs that it has not."""
     rows = {row["run_id"]: row for row in all_runs(database).to_dict("records")}
     swapped = runs_with_swapped_ranks(database)
     ours = _ids(target)
     lacking = {_question(rows[run_id]): rows[run_id] for run_id in ours if run_id in rows and run_id not in swapped}
-    twins = []
-    for run_id in dict.fromkeys(run_id for folder in full for run_id in _ids(folder) if run_id not in ours):
+    answered = {_question(rows[run_id]): run_id for run_id in (*_ids(target, "counted_runs"), *ours) if run_id in rows}
+    twins, alone = [], []
+    for run_id in dict.fromkeys(run_id for folder in full for run_id in _ids(folder) if run_id not in ours and run_id in rows):
+        question = _question(rows[run_id])
+        found = lacking.get(question)
+        if new and (found is None or run_id not in swapped):
+            # The first run with this question is kept, and again where it is kept already: its files may be damaged.
+            alone += [rows[run_id]] if answered.setdefault(question, run_id) == run_id else []
+            continue
         if run_id not in swapped:
             continue
-        found = lacking.get(_question(rows[run_id]))
         if found is None:
             name = " ".join(str(rows[run_id][column]) for column in ("model", "head", "probe_set"))
             raise StoreError(
                 f"run {run_id} ({name}): no run in {target} lacks its counts; expected one of the same weights, head and facts without "
-                "swapped subjects, as `probe --compact` makes it"
+                "swapped subjects, as `probe --compact` makes it (--new keeps counts alone of a run that has none)"
             )
         twins.append(_Twins(found, rows[run_id]))
-    return twins
+    return twins, alone
 
 
-def _ids(folder: Path) -> list[str]:
-    return [run_id for path in files_of("runs", folder) for run_id in read_table(path, "runs", ["run_id"]).column("run_id").to_pylist()]
+def _ids(folder: Path, table: str = "runs") -> list[str]:
+    return [run_id for path in files_of(table, folder) for run_id in read_table(path, table, ["run_id"]).column("run_id").to_pylist()]
 
 
 def _question(row: dict) -> tuple:

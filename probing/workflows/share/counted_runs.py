@@ -1,0 +1,51 @@
+"""Runs of which counts by layer and relation are kept without their predictions: a hundredth of the bytes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from probing.core.files.atomic import copy_whole
+from probing.core.registry import name_in_files
+from probing.store.database import Database
+from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
+from probing.store.parquet import read_table, write_table
+from probing.store.schema import SCHEMAS
+from probing.store.sources import files_of
+from probing.workflows.model_records import add_rows
+from probing.workflows.say import Say
+
+
+def keep_alone(database: Database, row: dict, full: Sequence[Path], target: Path, say: Say) -> None:
+    """Writes the counts of a run, its row, and of what lies beside it what ``target`` has not.
+
+    Args:
+        database: made from ``target`` and ``full``.
+        row: of the run, as ``store.run_queries.runs`` gives it.
+        full: folders of runs; the first that has the run says what lies beside it.
+        target: where the counts go.
+        say: called with a line for the run.
+    """
+    run_id = row["run_id"]
+    paths = (path for source in full for path in files_of("runs", source))
+    folder = next(path.parent for path in paths if run_id in read_table(path, "runs", ["run_id"]).column("run_id").to_pylist())
+    for name in _beside(row):
+        if (folder / name).is_file() and not (target / name).is_file():
+            copy_whole(folder / name, target / name)
+    training = f"head_training-{name_in_files(row['model'])}-{row['head']}.parquet"
+    if (folder / training).is_file():
+        add_rows("head_training", read_table(folder / training, "head_training").to_pylist(), target / training, say)
+    for table in KEPT_ALONE:
+        rows = counts_of(database, table, run_id)
+        # Some probe sets have no swapped subject, and replicates no inner layer.
+        if len(rows):
+            write_table(table, rows.to_dict("records"), target / f"{table}-{run_id}.parquet")
+    # Written last: a run exists once its row does.
+    write_table("counted_runs", [{name: row[name] for name in SCHEMAS["counted_runs"].names}], target / f"counted_runs-{run_id}.parquet")
+    say(f"{run_id} ({row['model']} {row['head']} {row['probe_set']}): counts alone")
+
+
+def _beside(row: dict) -> list[str]:
+    """Names of the files that a run needs beside its own, and of those that say something of its model."""
+    names = ["relations", f"vocabulary-{row['tokenizer']}", f"facts-{json.loads(row['config'])['facts_sha256'][:16]}"]
+    names += [f"{table}-{name_in_files(row['model'])}" for table in ("exposure", "tasks", "weight_drift")]
+    return [f"{name}.parquet" for name in names]
