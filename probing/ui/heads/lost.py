@@ -39,10 +39,12 @@ def headline(view: View) -> None:
     if len(kinds) < 2:
         added = "lens" if kinds[0] != "lens" else "least_squares"
         blocks.missing(
-            f"{view.label(view.chosen.model)} was probed with {kinds[0]} heads only on {set_name(view.chosen.probe_set)}, so that no other "
-            "read-out stands beside them.",
+            filled(
+                "{model} was probed with {head} heads only on {facts}, so that no other read-out stands beside them.",
+                model=view.called(view.chosen.model), head=kinds[0], facts=set_name(view.chosen.probe_set),
+            ),
             heads_command({**runs_of(view).iloc[0], "head": added}),
-        )
+        )  # fmt: skip
 
 
 def _sentence(view: View, found: pd.DataFrame) -> Markdown:
@@ -127,12 +129,11 @@ def _numbers(view: View, table: pd.DataFrame, stamp) -> None:
         if name.startswith("lost"):
             ends = zip(placed[f"{name}_low"], placed[f"{name}_high"], strict=True)
             shown[f"{heading}, interval"] = [f"{low * 100:.1f} to {high * 100:.1f}" if pd.notna(low) else "" for low, high in ends]
-    percent = {name: st.column_config.NumberColumn(name, format="percent", help=_help(k, name)) for name in _HEADINGS.values()}
+    percent = {
+        name: st.column_config.NumberColumn(name, format="percent", help=filled("P@{k} at the last layer, micro: {name}.", k=k, name=name))
+        for name in _HEADINGS.values()
+    }
     blocks.table_with_download(
         table, shown=shown, stamp=stamp, name="heads-lost-numbers",
         column_config={**percent, "fine-tuned model": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip
-
-
-def _help(k: int, name: str) -> str:
-    return f"P@{k} at the last layer, micro: {name}."
