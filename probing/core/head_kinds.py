@@ -38,12 +38,12 @@ HEAD_METRICS = (
         1.0,
         "neither",
         "P@k of the base minus that of the fine-tuned model at their last layers, read by the same kind of head, over facts; and the same "
-        "of P@k minus the swapped subject, so that only what comes from the subject counts. The read-out changes a conclusion where the 95 % "
-        "intervals of two kinds of heads do not touch.",
+        "of P@k minus the swapped subject, so that only what comes from the subject counts. The read-out changes a conclusion where the "
+        "95 % intervals of two kinds of heads do not touch.",
         "as of the two shares",
         "no value without facts; minus the swapped subject none where either of the two has no swapped subject",
         "ours; not in the paper",
-        "reports.knowledge.heads.lost.points_lost",
+        "reports.knowledge.pair_yardsticks.joined",
     ),
 )
 
