@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from probing.ui.compare import flow, layers, model_pair
+from probing.ui.compare import counts, flow, layers, model_pair
 from probing.ui.frame import page
 
 view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
@@ -13,8 +13,11 @@ st.markdown(
 pair = model_pair.choose(view)
 if pair is not None:
     model_pair.draw_badge(view, pair)
-    model_pair.draw_curves(view, pair)
-    flow.draw_flow(view, pair)
+    if pair.by_fact:
+        model_pair.draw_curves(view, pair)
+        flow.draw_flow(view, pair)
+    else:
+        counts.draw(view, pair)
     flow.draw_family(view, pair)
     layers.draw_answers(view, pair)
     layers.draw_weights(view, pair)

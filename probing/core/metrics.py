@@ -1,5 +1,6 @@
 """Every quantity the project shows, as data: one table feeds tool-tips, axis titles, the Methods page and its tests."""
 
+from probing.core.head_kinds import HEAD_METRICS
 from probing.core.metric import Metric
 from probing.core.tasks.measures import TASK_METRICS
 
@@ -388,6 +389,7 @@ _ALL = (
         "ours; not in the paper",
         "models.encoders.weight_drift.weight_drift",
     ),
+    *HEAD_METRICS,
     *TASK_METRICS,
 )
 

@@ -72,6 +72,11 @@ def head_symbol(place: int, head: str) -> str:
     return _CROSSED.get(symbol, f"{symbol}{suffix}") if suffix == "-x" else f"{symbol}{suffix}"
 
 
+def head_colour(head: str) -> str:
+    """The colour of a kind of head, where lines of one model are told apart by it."""
+    return dict(zip(HEAD_SUFFIX, PALETTE, strict=False)).get(head, NEUTRAL)
+
+
 def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
     """One colour a model, the same on every page: a hue for its objective, a shade of it for its family.
 

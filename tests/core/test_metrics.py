@@ -15,6 +15,7 @@ NAMES = (
     *("chance", "above_majority", "above_swapped", "total_null"),
     *("seed_union", "forgotten_caption", "forgotten_authors", "forgotten_strict", "doubling", "onset", "transitions"),
     *("relocated", "suppressed", "displaced", "erased", "answer_drift", "early_exit", "weight_drift"),
+    *("head_loss", "points_lost"),
     *("entity_f1", "words_tagged_right", "answer_f1", "answer_exact", "ndcg_at_10", "mrr_at_10", "masked_accuracy", "learned"),
 )
 

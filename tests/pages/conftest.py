@@ -19,6 +19,7 @@ PAGES = {
     "compare": "pages/3_Compare_models.py",
     "facts": "pages/4_Facts.py",
     "live": "pages/5_Live.py",
+    "heads": "pages/7_Decoding_heads.py",
     "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }

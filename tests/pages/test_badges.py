@@ -26,6 +26,7 @@ LINKS: dict[str, list[dict]] = {
     "compare": [{}, {"model": TUNED}, {"model": "nesia-mini-control"}],
     "facts": [{}, {"model": TUNED, "versus": "nesia-mini", "part": "lost"}, {"model": "nesia-mini-rank-msmarco"}],
     "live": [{}, {"live_model": TUNED}],
+    "heads": [{}, {"model": TUNED}],
     "reproduction": [{}],
     "methods": [{}],
 }

@@ -8,6 +8,7 @@ from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query
+from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
 from probing.ui.live.selection import LiveSelection
 from probing.ui.methods.selection import MethodsSelection
@@ -33,6 +34,7 @@ CHOSEN = {
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
         behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
     ),
+    "heads": HeadsSelection(heads_minus="swapped"),
     "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4),
     "methods": MethodsSelection(),
 }  # fmt: skip
@@ -46,6 +48,7 @@ LINKED = {
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
     "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
     "other_name replaced live_base",
+    "heads": "model probe_set k exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure",
     "methods": "",
 }

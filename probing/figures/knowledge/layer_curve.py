@@ -126,7 +126,7 @@ def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]
     if points["model"].nunique() == 1 and points["probe_set"].nunique() > 1:
         return theme.probe_set_colour(probe_set)
     if points["model"].nunique() == 1 and points["head"].nunique() > 1:
-        return dict(zip(theme.HEAD_SUFFIX, theme.PALETTE, strict=False)).get(head, theme.NEUTRAL)
+        return theme.head_colour(head)
     return colours.get(model, theme.NEUTRAL)
 
 

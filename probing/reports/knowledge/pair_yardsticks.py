@@ -41,8 +41,17 @@ def paired_with_yardsticks(
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
         mine = both.loc[both["run_id"] == run_id, ["layer", *_OF_RUN]]
         table = table.merge(mine.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
-    (value, low, high), (base, base_low, base_high) = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
-    table["more"] = value - base
-    table["more_low"] = table["more"] - np.hypot(value - low, base_high - base)
-    table["more_high"] = table["more"] + np.hypot(high - value, base - base_low)
+    own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
+    table["more"], table["more_low"], table["more_high"] = joined(own, base)
     return table
+
+
+def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """First less second with the interval that joins theirs as of independent shares (Newcombe 1998, method 10 without correlation).
+
+    Args:
+        first, second: value, lower and upper end, row by row.
+    """
+    (value, low, high), (base, base_low, base_high) = first, second
+    more = value - base
+    return more, more - np.hypot(value - low, base_high - base), more + np.hypot(high - value, base - base_low)

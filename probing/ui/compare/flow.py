@@ -8,18 +8,21 @@ import streamlit as st
 
 from probing.core.knowledge.shares import hits_of
 from probing.figures.knowledge.alluvial import alluvial
+from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
+from probing.reports.knowledge.heads.lost import points_lost
 from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
-from probing.ui.compare.model_pair import Pair, family_stamp, of_pair, swapped_of
+from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
@@ -143,7 +146,7 @@ def _beside(view: View, pair: Pair) -> Markdown:
         )
     base, model = (yardsticks.again(view, one["model"]) for one in (pair.base, pair.model))
     words.append(swapped_of(row, {"base_": base, "": model}, lambda share, n: filled("{hits:,}", hits=hits_of(share, n))))
-    words.append(of_subject(row, model))
+    words += [loss_minus_swapped(row.to_dict()), of_subject(row, model)]
     return joined(" ", [one for one in words if one])
 
 
@@ -184,8 +187,21 @@ def draw_family(view: View, pair: Pair) -> None:
     if together.empty:
         return
     view.contents.section("Which model forgets most?")
-    table = view.report(transitions, together, (k,))
-    here = of_pair(view, pair)
+    table, lost = view.report(transitions, together, (k,)), view.report(points_lost, together, k)
+    table = table[table["n"] > 0]
+    if len(table):
+        _retention(view, pair, table, together)
+    blocks.figure(
+        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=lost,
+        stamp=family_stamp(view, pair, together, f"P@{k} lost at the last layer, micro"), name="points-lost",
+        caption=LOST_WORDS, alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by model",
+    )  # fmt: skip
+    _by_relation(view, pair)
+
+
+def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFrame) -> None:
+    """Kept, gained and lost of every model whose answers are stored fact by fact."""
+    k, here = view.chosen.k, of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
         drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=table,
@@ -198,7 +214,6 @@ def draw_family(view: View, pair: Pair) -> None:
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )  # fmt: skip
-    _by_relation(view, pair)
 
 
 def _by_relation(view: View, pair: Pair) -> None:

@@ -14,6 +14,7 @@ from probing.reports.comparability import Check, badge, comparability, differenc
 from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, selection, yardsticks
+from probing.ui.frame.counted import counts_only
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
@@ -42,6 +43,11 @@ class Pair:
         """The pair as ``probing.reports`` wants it."""
         row = {"base_run_id": self.base["run_id"], "run_id": self.model["run_id"], "base": self.base["model"], "model": self.model["model"]}
         return pd.DataFrame([row | {name: self.model[name] for name in ("head", "seed", "probe_set")}])
+
+    @property
+    def by_fact(self) -> bool:
+        """Whether both have their answers fact by fact."""
+        return not any(map(counts_only, (self.base, self.model)))
 
     @property
     def run_ids(self) -> tuple[str, str]:
@@ -185,7 +191,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         difference=deepest["difference"] * 100, low=deepest["difference_low"] * 100, high=deepest["difference_high"] * 100,
         p=p_words(deepest["p_value"]),
     )  # fmt: skip
-    st.markdown(joined(" ", [said, beside_both(deepest, again)]))
+    st.markdown(joined(" ", [said, beside_both(deepest, again), loss_minus_swapped(deepest)]))
     mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
     labels = yardsticks.labels(view)
     drawn = drawing(
@@ -267,4 +273,18 @@ def swapped_of(row: Mapping[str, Any], sides: Mapping[str, Markdown], number: Ca
         "About a **swapped subject**, {still} of the {n} facts that have one; about their own, {matched}.",
         still=joined(" and ", still), n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
         matched=joined(" and ", given["matched"]),
+    )  # fmt: skip
+
+
+def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
+    """What the model lost of the base's share minus its swapped subject; nothing where it is not defined.
+
+    Args:
+        row: of ``paired_with_yardsticks``.
+    """
+    if pd.isna(row["more"]):
+        return Markdown("")
+    return filled(
+        "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}), of all facts {all:.1f}.",
+        lost=-row["more"] * 100, low=-row["more_high"] * 100, high=-row["more_low"] * 100, all=-row["difference"] * 100,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_CHANCE, WIT
 from probing.store.knowledge.fact_queries import count_facts
 from probing.ui.curves.selection import METRICS as SHOWN
 from probing.ui.curves.selection import CurvesSelection
-from probing.ui.frame import facts_link, selection, yardsticks
+from probing.ui.frame import counted, facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
@@ -149,6 +149,8 @@ def choose_point(view: View, table: pd.DataFrame) -> None:
             selection.bound(st.selectbox, "Line", "point_run", view.page, value=run_id, options=list(names), format_func=names.__getitem__)
         with number:
             selection.bound(st.select_slider, "Layer", "point_layer", view.page, value=layer, options=layers)
+        if counted.say(view, view.runs.set_index("run_id", drop=False).loc[run_id]):
+            return
         row, k = runs.loc[run_id], _RANK.get(own.metric, 1)
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]
         hits = view.read(count_facts, run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject)

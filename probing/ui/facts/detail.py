@@ -13,7 +13,7 @@ from probing.store.knowledge.one_fact import fact as fact_of
 from probing.store.knowledge.one_fact import fact_predictions, fact_runs
 from probing.ui.facts import by_model, fact_list, guesses
 from probing.ui.facts.selection import FactsSelection
-from probing.ui.frame import navigation, selection
+from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
@@ -45,12 +45,12 @@ def show(view: View, fact_id: str) -> None:
     if len(mine):
         _beside_a_guess(view, fact, mine)
     _leaf(view, fact_id, beside)
-    if mine.empty:
+    if mine.empty and not counted.counts_only(run):
         st.info(
             filled("{model} with {head} heads was not asked this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",
         )
-    elif len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1:
+    elif len(mine) and (len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1):
         _grid(view, fact, run, mine)
     by_model.add_models(view, alike)
     if len(beside) > 1:

@@ -10,7 +10,7 @@ from probing.store.run_queries import relations
 from probing.ui.facts import pair_filter
 from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.facts.selection import ORDERS, FactsSelection
-from probing.ui.frame import navigation, selection
+from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks, tables
@@ -128,6 +128,8 @@ def _relation(view: View, anew: dict) -> None:
 def listing(view: View) -> str:
     """The list of facts found; returns the id of the one to show, ``""`` if none is found."""
     chosen, run = selection.of(FactsSelection), run_of(view)
+    if counted.say(view, run):
+        return chosen.fact
     wanted = filters(view)
     total = view.read(count_facts, run["run_id"], **wanted)
     if not total:

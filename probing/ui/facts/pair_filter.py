@@ -8,7 +8,7 @@ import streamlit as st
 
 from probing.core.knowledge.transitions import FATES
 from probing.ui.facts.selection import PARTS, FactsSelection
-from probing.ui.frame import selection
+from probing.ui.frame import counted, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets.markdown import filled
@@ -25,7 +25,12 @@ _ANEW = {"sheet": 1, "fact": ""}
 
 
 def opponents(view: View) -> pd.DataFrame:
-    """Runs of other models with the same head on the same probe set."""
+    """Runs of other models with the same head on the same probe set, whose answers are stored fact by fact."""
+    runs = _others(view)
+    return runs[[not counted.counts_only(run) for _, run in runs.iterrows()]]
+
+
+def _others(view: View) -> pd.DataFrame:
     runs, chosen = view.runs, view.chosen
     return runs[(runs["model"] != chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
 
@@ -91,7 +96,10 @@ def choose_part(view: View) -> None:
     if not own.versus and others:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
         return
-    if own.versus == chosen.model:
+    compared = _others(view)
+    if counted.say(view, *(run for _, run in compared[compared["model"] == own.versus].iterrows())):
+        why = filled("of {model} only counts are stored", model=view.called(own.versus))
+    elif own.versus == chosen.model:
         why = filled("{model} is compared with itself", model=view.called(chosen.model))
     else:
         asked = filled("{head} heads on {probe_set}", head=chosen.head, probe_set=set_name(chosen.probe_set))

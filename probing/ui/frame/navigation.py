@@ -15,6 +15,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
     "pages/4_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     "pages/5_Live.py": ("live", "Live", ":material/edit_note:"),
+    "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
     "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
     "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
 }

@@ -181,7 +181,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         if error or runs.empty:
             navigation.link("live", "Ask a model live meanwhile")
             st.stop()
-    chosen, unknown = fit(selection.current(), runs)
+    chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
     view = View(page, chosen, opened, runs, Contents(page))
     if page not in ANSWER_FIRST:
         view.introduce()
@@ -212,8 +212,10 @@ def _controls(view: View) -> None:
             help=mark_key(view, view.colours), anew=True,
         )  # fmt: skip
         of_model = runs[runs["model"] == chosen.model]
-        selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
-        sets = sorted(of_model[of_model["head"] == chosen.head]["probe_set"].unique(), key=set_order)
+        if not _any_head(view.page):
+            selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
+            of_model = of_model[of_model["head"] == chosen.head]
+        sets = sorted(of_model["probe_set"].unique(), key=set_order)
         selection.bound(
             st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
             anew=True,
@@ -230,6 +232,12 @@ def _controls(view: View) -> None:
             required=True,
             help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
         )  # fmt: skip
+
+
+def _any_head(page: str) -> bool:
+    """Whether a page reads one model and probe set through every kind of head."""
+    used = selection.PAGE_FIELDS[page]
+    return "probe_set" in used and "head" not in used
 
 
 def _full_names(view: View) -> None:

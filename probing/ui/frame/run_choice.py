@@ -26,8 +26,13 @@ def set_order(probe_set: str) -> int:
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
-def fit(chosen: RunChoice, runs: pd.DataFrame) -> tuple[RunChoice, dict[str, list[str]]]:
+def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[RunChoice, dict[str, list[str]]]:
     """Fills in defaults and takes out names that the store does not have.
+
+    Args:
+        chosen: the visitor's choice.
+        runs: the runs that pages show.
+        any_head: whether the one probe set may be of any kind of head, as on a page that lays kinds beside each other.
 
     Returns:
         The fitted choice, and field -> the names taken out.
@@ -56,7 +61,7 @@ def fit(chosen: RunChoice, runs: pd.DataFrame) -> tuple[RunChoice, dict[str, lis
     of_model = runs[runs["model"] == model]
     its_heads = [name for name in heads if name in set(of_model["head"])]
     head = keep("head", its_heads, [name for name in fitted.heads if name in its_heads] or its_heads)[0]
-    of_head = of_model[of_model["head"] == head]
+    of_head = of_model if any_head else of_model[of_model["head"] == head]
     its_sets = [name for name in sets if name in set(of_head["probe_set"])]
     probe_set = keep("probe_set", its_sets, [name for name in fitted.probe_sets if name in its_sets] or its_sets)[0]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown

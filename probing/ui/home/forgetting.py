@@ -3,16 +3,19 @@
 import pandas as pd
 import streamlit as st
 
+from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
+from probing.reports.knowledge.heads.lost import points_lost
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import pairs
 from probing.store.knowledge.pair_queries import paired_majority
-from probing.ui.frame import facts_link, navigation
+from probing.ui.frame import facts_link, navigation, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
 from probing.ui.home.known import with_key
 from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import task_sentence
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -27,13 +30,19 @@ def draw(view: View) -> None:
     together = pairs(runs)
     if together.empty:
         return
-    table = view.report(transitions, together, (k,))
+    table, lost = view.report(transitions, together, (k,)), view.report(points_lost, together, k)
     table = table[table["kept"] + table["lost"] > 0]
     view.contents.section("What fine-tuning cost")
+    if table.empty and lost["value"].notna().any():
+        st.info("Of these models only counts are stored, so that their facts cannot be followed one by one.", icon=":material/info:")
+        _points(view, lost, head, probe_set)
+        return
     if table.empty:
         st.info("The base knows no fact under these filters. Loosen them in the sidebar.")
         return
-    st.markdown(_sentence(view, table.assign(share=table["lost"] / (table["kept"] + table["lost"])), probe_set))
+    share = table.assign(share=table["lost"] / (table["kept"] + table["lost"])).sort_values("share", ascending=False)
+    named = list(dict.fromkeys((*share["model"].head(1), *share.loc[share["model"].isin(view.controls), "model"].head(1))))
+    st.markdown(joined(" ", [_sentence(view, share, probe_set), in_points(view, lost, named)]))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
     labels = {model: view.label(model) for model in (*table["model"], *table["base"])}
     bases = dict(zip(table["model"], table["base"], strict=True))
@@ -46,7 +55,36 @@ def draw(view: View) -> None:
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )  # fmt: skip
+    _points(view, lost, head, probe_set)
     navigation.link("compare", "Compare any two models, by layer and by fact")
+
+
+def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
+    """What models that were named before lost of P@k and of P@k minus the swapped subject; nothing where no swapped subject is stored."""
+    rows = lost[lost["model"].isin(models)].dropna(subset=["lost_above"]).sort_values("model", key=lambda names: names.map(models.index))
+    if rows.empty:
+        return Markdown("")
+    parts = [
+        filled(
+            "{model} loses **{lost:.1f}** ({low:.1f} to {high:.1f}), and minus the swapped subject **{above:.1f}** ({above_low:.1f} to "
+            "{above_high:.1f})",
+            model=yardsticks.again(view, row.model), lost=row.lost * 100, low=row.lost_low * 100, high=row.lost_high * 100,
+            above=row.lost_above * 100, above_low=row.lost_above_low * 100, above_high=row.lost_above_high * 100,
+        )
+        for row in rows.itertuples()
+    ]  # fmt: skip
+    return filled("In points of P@{k}: {parts}.", k=int(rows["k"].iloc[0]), parts=joined("; ", parts))
+
+
+def _points(view: View, lost: pd.DataFrame, head: str, probe_set: str) -> None:
+    """What every model lost in points, beside what of that came from the subject."""
+    k = view.chosen.k
+    blocks.figure(
+        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=lost,
+        stamp=view.stamp(f"P@{k} lost at the last layer, micro, {set_name(probe_set)}, {head} heads, {view.filter_words()}",
+                         tuple(lost["run_id"])),
+        name="home-points", caption=LOST_WORDS, alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model",
+    )  # fmt: skip
 
 
 def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:

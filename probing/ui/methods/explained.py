@@ -22,15 +22,25 @@ one token of the model's vocabulary; facts for which it is not are left out and 
 at the mask goes through a *decoding head*: Linear, GELU, LayerNorm, Linear onto the vocabulary. It orders the whole vocabulary, and the
 place of the object in that order is the fact's **rank** at that layer.
 
-| head | what is trained for each layer | start |
+| head | what is its own at each layer | how it is made |
 |---|---|---|
-| `full` | everything, as in the paper | the pre-trained head |
-| `tied` | transform, LayerNorm and bias; the vocabulary matrix is shared and frozen | the pre-trained head |
-| `lens` | nothing: the pre-trained head reads every layer | |
+| `full` | everything, as in the paper | trained from the pre-trained head |
+| `tied` | transform, LayerNorm and bias; the vocabulary matrix is shared and frozen | trained from the pre-trained head, or from the map |
+| `lens` | nothing: the pre-trained head reads every layer (logit lens) | not trained |
+| `least_squares` | as `tied` | the pre-trained head behind an affine map from the layer to the last, in closed form |
+| `tuned_lens` | as `tied` | such a map, trained to the last layer's distribution by KL divergence (Belrose et al. 2023) |
+
+The **map** is the affine one with the least squared error to the last layer's state at the same masked positions; for a fine-tuned body
+that borrows its base's head, to the *base's* last layer. Where it is worse than the logit lens in validation loss, the head begins without
+it. It folds into the head's first layer, so these kinds have as many parameters as `tied`.
 
 Heads learn by masked language modelling (15 %, of which 80 % masked, 10 % random, 10 % unchanged) on plain encyclopaedic text, WikiText,
 never on the sentences that the facts come from; the checkpoint with the lowest validation loss is probed, the start included. The
-encoder never changes.
+encoder never changes. `tuned_lens` learns from the last layer's distribution at the same positions instead of the masked words; its
+checkpoint is chosen alike.
+
+**What a layer knows depends on the head that reads it.** A head can also learn which answers a relation likes, without regard to the
+subject. So every curve names its head, and the page *Decoding heads* lays all stored kinds side by side, each beside its swapped subject.
 
 **Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure says which. The paper's curves are macro.
 
@@ -54,7 +64,9 @@ nesia-mini's P@1 is not shown (see its card).
 trained further on what its base had read already: where it took as many steps of the same size as the others, what it loses is what
 training alone costs. **Forgotten relation** has three named definitions (caption, authors, strict), below; only *authors* is laid beside
 the paper's cells. **Lost** facts are known at the base's last layer and not at the fine-tuned model's; each has one of four fates. Two
-models on the same facts: exact McNemar, and the difference with Newcombe's interval.
+models on the same facts: exact McNemar, and the difference with Newcombe's interval. The **loss** of P@k, and of P@k minus the swapped
+subject, is the base's share minus the model's, through the same kind of head. Where only counts of a run are stored, its facts cannot be
+paired with the base's, and the interval joins the two as of independent shares.
 """
 
 DIFFERENCES = """
@@ -66,7 +78,8 @@ Definitions are those of *BERTnesia* (Wallat, Singh and Anand 2020). Where we de
 - **Total knowledge** is the share of facts known at *any* layer 1 to L, a union over facts, not a maximum of means. A union over many
   noisy read-outs grows by chance alone; the paper has no control for it. Beside it stands the null of total knowledge (tab *Yardsticks*).
 - **The head has 24,063,546 parameters** for BERT-base, as its description in the paper gives; the appendix says 24,459,834.
-- **The `tied` head is ours**: it needs a fraction of the memory; the paper's is `full`.
+- **The `tied` head is ours**: it needs a fraction of the memory; the paper's is `full`. So is `least_squares`. `tuned_lens` is that of
+  Belrose et al. 2023 (*Eliciting Latent Predictions from Transformers with the Tuned Lens*), but begun at the closed-form map.
 - **Templates** are our own wording in the shipped snapshot, and a LAMA folder's own where one is probed. The paper used LAMA's, so its
   numbers and ours on the shipped snapshot do not compare one to one.
 - **"LAMA's templates"** are asked without the blank that LAMA writes before the full stop. BERT's tokenizers read both alike; RoBERTa's

@@ -2,6 +2,12 @@
 
 import pandas as pd
 
+#: How to read a figure of ``points_lost``, with one kind of head.
+LOST_WORDS = (
+    "Points lost at the last layer, base minus model. Filled: minus the swapped subject, so that only what comes from the subject counts; "
+    "open: all of it. Lines are 95 % intervals, for filled points joined as of independent shares (rather too wide)."
+)
+
 
 def swapped_words(points: pd.DataFrame, line: str = "run_id") -> str:
     """What the dotted lines are, how many facts have one, and where there is none.

@@ -1,0 +1,100 @@
+"""What fine-tuned models lost at the last layer, in points: of P@k, and of P@k minus the swapped subject, side by side."""
+
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+from probing.figures.yardsticks import SWAPPED
+
+#: Column -> (words, how the marker is filled, how far it stands off the row's middle).
+_SHOWN = {"lost": ("", "-open", 0.17), "lost_above": (f" minus {SWAPPED}", "", -0.17)}
+_ROW, _FRAME = 40, 130
+#: Height of a kind of head's row within a model's.
+_KIND = 26
+
+
+def loss_points(
+    lost: pd.DataFrame,
+    *,
+    k: int,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+) -> go.Figure:
+    """A row a model, and within it one a kind of head where there are several: two points with their 95 % intervals.
+
+    The model that lost most of P@k minus the swapped subject stands on top; controls stand below. Colour is the model's, or the kind's
+    where there are several; open points are P@k, filled ones P@k minus the swapped subject.
+
+    Args:
+        lost: columns of ``reports.knowledge.heads.lost.points_lost``, shares.
+        k: the rank up to which a fact counts as known.
+        colours: model -> colour.
+        labels: model -> what a reader sees.
+        controls: models trained further on what their base had read already.
+    """
+    if lost.empty:
+        return theme.empty("No facts are left to compare under these filters.")
+    kinds = lost["head"].nunique() > 1
+    rows = lost.assign(
+        _control=lost["model"].isin(list(controls)), _of=lost.groupby("model")["lost_above"].transform("max").fillna(lost["lost"]),
+        _kind=lost["head"].map({head: place for place, head in enumerate(theme.HEAD_SUFFIX)}),
+    ).sort_values(["_control", "_of", "model", "_kind"], ascending=[True, False, True, True])  # fmt: skip
+    places, y = [], -1.0
+    step = _KIND / _ROW if kinds else 1.0
+    for before, model in zip([None, *rows["model"][:-1]], rows["model"], strict=True):
+        y += 1.0 if model != before else step
+        places.append(y)
+    rows = rows.assign(_y=places)
+    marks = [theme.head_colour(row.head) if kinds else colours.get(row.model, theme.NEUTRAL) for row in rows.itertuples()]
+    figure = go.Figure()
+    for column, (words, suffix, off) in _SHOWN.items():
+        _add(figure, rows, column, f"P@{k}{words}", (suffix, off), marks, labels or {})
+    if kinds:
+        for head in dict.fromkeys(sorted(rows["head"], key=list(theme.HEAD_SUFFIX).index)):
+            figure.add_scatter(x=[None], y=[None], mode="markers", name=head, marker={"color": theme.head_colour(head), "size": 9})
+    middles = rows.groupby("model", sort=False)["_y"].mean()
+    theme.apply(figure, height=int(_FRAME + _ROW * (places[-1] + 1)) + (20 if kinds else 0))
+    figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
+    figure.update_xaxes(title_text="points lost (base minus model)")
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(middles), ticktext=[theme.breakable((labels or {}).get(model, model)) for model in middles.index],
+        range=[places[-1] + 0.6, -0.6], showgrid=False,
+    )  # fmt: skip
+    return figure
+
+
+def _add(
+    figure: go.Figure, rows: pd.DataFrame, column: str, name: str, look: tuple[str, float], marks: list[str], labels: Mapping[str, str]
+) -> None:
+    suffix, off = look
+    value, low, high = (rows[f"{column}{end}"] * 100 for end in ("", "_low", "_high"))
+    there = value.notna()
+    if not there.any():
+        return
+    for x, y, ends, mark in zip(
+        value[there], rows["_y"][there] - off, zip(low[there], high[there], strict=True), _kept(marks, there), strict=True
+    ):
+        figure.add_scatter(
+            x=ends, y=[y, y], mode="lines", line={"color": mark, "width": 1.6}, hoverinfo="skip", showlegend=False, name=f"{name}: {x:.1f}",
+        )  # fmt: skip
+    figure.add_scatter(
+        x=value[there], y=rows["_y"][there] - off, mode="markers", showlegend=False, name=name,
+        marker={"symbol": f"circle{suffix}", "size": 9, "color": _kept(marks, there), "line": {"width": 1.8, "color": _kept(marks, there)}},
+        hovertext=[
+            f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {row.head}<br>{name}: {x:+.1f} points lost<br>95 % interval "
+            f"{least:+.1f} to {most:+.1f}"
+            for row, x, least, most in zip(rows[there].itertuples(), value[there], low[there], high[there], strict=True)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[None], y=[None], mode="markers", name=name,
+        marker={"symbol": f"circle{suffix}", "size": 9, "color": theme.NEUTRAL, "line": {"width": 1.8, "color": theme.NEUTRAL}},
+    )  # fmt: skip
+
+
+def _kept(marks: list[str], there: pd.Series) -> list[str]:
+    return [mark for mark, one in zip(marks, there, strict=True) if one]

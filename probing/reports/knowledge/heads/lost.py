@@ -1,0 +1,98 @@
+"""What fine-tuned models lost of their bases at the last layer, read by one kind of head: of P@k, and of P@k minus the swapped subject."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.reports.knowledge.pair_yardsticks import joined
+from probing.reports.knowledge.precision import by_layer
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.runs import PAIR
+from probing.store.database import Database
+
+_ENDS = ("", "_low", "_high")
+_OF_RUN = ("value", "value_low", "value_high", "swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
+_LOST = (*(f"lost{end}" for end in _ENDS), *(f"lost_above{end}" for end in _ENDS))
+COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
+#: What is compared between kinds of heads -> the column that has it.
+_SAID = {"lost": "lost_above", "kept": "above_swapped"}
+_SIDE = ("head", "value", "low", "high")
+READ_OUT_COLUMNS = ("model", "what", "heads", *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE), "apart")
+
+
+def points_lost(
+    db: Database,
+    pairs: pd.DataFrame,
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """Base minus fine-tuned model at the last layers; micro.
+
+    Args:
+        db: the database.
+        pairs: of ``reports.runs.pairs``.
+        k: the rank up to which a fact counts as known.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        The columns of ``pairs``, k, n (facts of the model's run) and shares, empty where they are not defined: majority (of P@1 only); for
+        the model, and with ``base_`` before it for its base: value with ends, and swapped_n, matched, swapped and above_swapped with ends
+        as in ``precision.by_layer``; lost with ends (base_value minus value) and lost_above with ends (the base's above_swapped minus the
+        model's). by_fact: whether ``lost`` is of the facts that both were asked, paired fact by fact as in ``transitions``; a run of which
+        only counts are stored cannot be paired, so that its interval joins the two as of independent shares. That of ``lost_above`` does so
+        always, as ``pair_yardsticks`` does. Pairs without facts under these filters have no row.
+    """
+    if pairs.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
+    run_ids = tuple(dict.fromkeys((*pairs["base_run_id"], *pairs["run_id"])))
+    last = by_layer(db, run_ids, f"p_at_{k}", "micro", exposures, answer_in_subject, last_only=True)
+    last = last.rename(columns={"low": "value_low", "high": "value_high"})
+    table = pairs[list(PAIR)].merge(last[["run_id", "n", "majority", *_OF_RUN]], on="run_id")
+    of_base = last[["run_id", *_OF_RUN]].rename(columns={"run_id": "base_run_id", **{name: f"base_{name}" for name in _OF_RUN}})
+    table = table.merge(of_base, on="base_run_id").assign(k=int(k))
+    for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
+        base, own = ([table[f"{prefix}{column}{end}"] for end in _ENDS] for prefix in ("base_", ""))
+        table[name], table[f"{name}_low"], table[f"{name}_high"] = joined(base, own)
+    return _by_fact(table, transitions(db, pairs, (k,), exposures, answer_in_subject))[list(COLUMNS)]
+
+
+def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """The shares and their difference on the facts that both were asked, where both have their answers fact by fact."""
+    paired = found[found["n"] > 0].set_index(["base_run_id", "run_id"])
+    keys = pd.MultiIndex.from_frame(table[["base_run_id", "run_id"]])
+    there = keys.isin(paired.index)
+    mine = paired.reindex(keys).set_axis(table.index)
+    table = table.assign(by_fact=there)
+    signed = {"lost": -mine["difference"], "lost_low": -mine["high"], "lost_high": -mine["low"]}
+    for name, values in {"n": mine["n"], "base_value": mine["base_value"], "value": mine["value"], **signed}.items():
+        table[name] = values.where(there, table[name])
+    return table.astype({"n": "int64"})
+
+
+def read_out(table: pd.DataFrame) -> pd.DataFrame:
+    """Whether the kind of head changes what is said of a model: the two kinds that lie furthest apart.
+
+    A conclusion changes where the 95 % intervals of two kinds do not touch. That is stricter than a test of the difference.
+
+    Args:
+        table: of ``points_lost``, several kinds of heads on one probe set.
+
+    Returns:
+        model, what (``lost``: of the base's P@k minus swapped subject; ``kept``: the model's own P@k minus swapped subject), heads (how
+        many kinds), least_head and most_head with value, low and high of each, apart; no row for a model with fewer than two kinds.
+    """
+    rows = []
+    for model, group in table.groupby("model", sort=False):
+        for what, column in _SAID.items():
+            known = group.dropna(subset=[column])
+            if known["head"].nunique() < 2:
+                continue
+            least, most = known.loc[known[f"{column}_high"].idxmin()], known.loc[known[f"{column}_low"].idxmax()]
+            if least["head"] == most["head"] or least[column] > most[column]:
+                # One narrow interval within the others': the values themselves.
+                ordered = known.sort_values(column, kind="stable")
+                least, most = ordered.iloc[0], ordered.iloc[-1]
+            sides = [(one["head"], *(one[f"{column}{end}"] for end in _ENDS)) for one in (least, most)]
+            rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], bool(sides[1][2] > sides[0][3])))
+    return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))

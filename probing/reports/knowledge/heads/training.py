@@ -1,0 +1,80 @@
+"""What the decoding heads of a model reached in training, kind by kind, and what that cost."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from probing.core.head_kinds import HEADS
+from probing.store.database import Database
+from probing.store.run_queries import head_training
+from probing.store.run_queries import runs as all_runs
+
+LOSS_COLUMNS = ("head", "seed", "layer", "loss", "start_loss", "below_lens", "steps", "seconds", "start")
+COST_COLUMNS = ("head", "layers", "start", "steps", "seconds", "inner_loss", "below_lens", "last_loss")
+
+
+def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Validation loss, by layer and in nats, of the heads that runs were read through.
+
+    Args:
+        db: the database.
+        run_ids: of one model, one run a kind of head.
+
+    Returns:
+        head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one; empty where it is not
+        known), steps, seconds (empty where they were not recorded) and start (where training began, in words). The kind ``lens`` has the
+        loss of the pre-trained head, which the training of another kind measured. A run whose head's training is not stored has no row.
+    """
+    runs = all_runs(db)
+    runs = runs[runs["run_id"].isin(list(run_ids))]
+    keys = ["model", "head", "seed", "recipe"]
+    stored = head_training(db)
+    of_models = stored[stored["model"].isin(runs["model"])]
+    read = runs.assign(recipe=pd.Series([_recipe_of(config) for config in runs["config"]], index=runs.index, dtype="str"))
+    read = read[keys].drop_duplicates()
+    trained = of_models.merge(read, on=keys)
+    trained = trained.assign(start=[_start(str(recipe)) for recipe in trained["recipe"]])
+    lens = (trained if len(trained) else of_models).dropna(subset=["lens_loss"]).drop_duplicates("layer")
+    untrained = lens.assign(head="lens", seed=0, loss=lens["lens_loss"], start_loss=lens["lens_loss"], steps=0, seconds=0.0, start="")
+    table = pd.concat([one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True)
+    of_lens = dict(zip(lens["layer"], lens["lens_loss"], strict=True))
+    table["below_lens"] = table["layer"].map(of_lens).astype("float64") - table["loss"].astype("float64")
+    table = table.sort_values(["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column)
+    return table[list(LOSS_COLUMNS)].reset_index(drop=True)
+
+
+def _recipe_of(config: str) -> str:
+    """The recipe of a run's heads; ``""`` for heads that are not trained."""
+    return str(json.loads(config).get("head_recipe") or "")
+
+
+def _start(recipe: str) -> str:
+    """Where the training of a head began; ``""`` for a head in closed form."""
+    try:
+        said: Any = json.loads(recipe)
+    except ValueError:
+        return ""
+    return str(said.get("start", "")) if isinstance(said, dict) else ""
+
+
+def costs(table: pd.DataFrame) -> pd.DataFrame:
+    """What each kind took and what that bought.
+
+    Args:
+        table: of ``losses``.
+
+    Returns:
+        head, layers (how many), start, steps and seconds of all layers together (seconds empty where one layer's are not recorded),
+        inner_loss and below_lens (means over the layers 1 to L-1; empty where there are none), last_loss.
+    """
+    rows = []
+    for head, part in table.groupby("head", sort=False):
+        last = part["layer"].max()
+        inner = part[(part["layer"] > 0) & (part["layer"] < last)]
+        seconds = part["seconds"].sum() if part["seconds"].notna().all() else float("nan")
+        means = (inner["loss"].mean(), inner["below_lens"].mean())
+        starts = ", ".join(dict.fromkeys(str(one) for one in part["start"] if one))
+        rows.append((head, len(part), starts, int(part["steps"].sum()), seconds, *means, part.loc[part["layer"] == last, "loss"].iloc[0]))
+    return pd.DataFrame(rows, columns=list(COST_COLUMNS))

@@ -1,0 +1,51 @@
+"""Runs of which only counts are stored: what a page says in place of their facts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from probing.core.facts.fact import PROBE_SETS
+from probing.core.facts.sources import SHIPPED
+from probing.core.head_kinds import STORED
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets.markdown import filled
+
+
+def counts_only(run: Mapping[str, Any] | Any) -> bool:
+    """Whether a run's answers are not stored fact by fact.
+
+    Args:
+        run: a row of ``store.run_queries.runs``.
+    """
+    return bool(run.get("counted", False))
+
+
+def probe_command(run: Mapping[str, Any] | Any) -> str:
+    """What stores a run's answers fact by fact."""
+    probe_set, templates = run["probe_set"], run.get("template_set", "default")
+    own = f"FILE --as {probe_set}" if probe_set not in PROBE_SETS else "LAMA_FOLDER"
+    facts = probe_set if probe_set in SHIPPED and templates == "default" else own
+    return f"python -m probing probe --model {run['model']} --head {run['head']} --facts {facts}"
+
+
+def heads_command(run: Mapping[str, Any] | Any) -> str:
+    """What makes a run's heads, where they lie in files, and probes the model through them."""
+    train = f"python -m probing train-heads --model {run['model']} --head {run['head']} && " if run["head"] in STORED else ""
+    return train + probe_command(run)
+
+
+def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
+    """Says of which of the runs only counts are stored, with the commands that store more; whether there was one."""
+    found = [run for run in runs if counts_only(run)]
+    for run in found:
+        st.info(
+            filled(
+                "Of this run only counts are stored, nothing fact by fact: {model}, {head} heads, {facts}. This command probes it:",
+                model=view.called(run["model"]), head=run["head"], facts=set_name(run["probe_set"]),
+            ),
+            icon=":material/info:",
+        )  # fmt: skip
+        st.code(probe_command(run), language="shell", wrap_lines=True)
+    return bool(found)

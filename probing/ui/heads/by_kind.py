@@ -1,0 +1,191 @@
+"""One model and probe set through every stored kind of head: P@k by layer, validation loss by layer, and what the heads cost."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.head_kinds import HEADS
+from probing.figures.knowledge.head_losses import head_losses
+from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.yardsticks import MODES, above
+from probing.reports.knowledge.heads.training import costs, losses
+from probing.reports.knowledge.precision import by_layer
+from probing.ui.frame import selection, yardsticks
+from probing.ui.frame.counted import heads_command, probe_command
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import above_words, swapped_words
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, filled, joined
+
+
+def runs_of(view: View) -> pd.DataFrame:
+    """The runs of the chosen model and probe set, a kind of head each, in the order of the kinds."""
+    chosen, runs = view.chosen, view.runs
+    mine = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
+    return mine.sort_values("head", key=lambda heads: heads.map(lambda head: (*HEADS, head).index(head)))
+
+
+def controls(view: View) -> None:
+    """The rank up to which a fact counts as known."""
+    selection.bound(
+        st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+    )  # fmt: skip
+
+
+def points_of(view: View) -> pd.DataFrame:
+    """P@k by layer of every kind of head, micro; no rows, with words, where no facts are left."""
+    table = view.report(by_layer, tuple(runs_of(view)["run_id"]), f"p_at_{view.chosen.k}", "micro")
+    if table["value"].isna().all():
+        st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
+        return table.iloc[:0]
+    return table.drop(columns="seed")
+
+
+def draw_curves(view: View, table: pd.DataFrame) -> None:
+    """P@k by layer, a line a kind of head, beside the yardsticks."""
+    view.contents.section("What each layer knows through each head")
+    if table.empty:
+        return
+    k, chosen = view.chosen.k, view.chosen
+    st.markdown(_said(view, table))
+    mode = yardsticks.choose(view, "heads_minus", yardsticks.undefined(table, majority=k == 1))
+    minus = f" minus {MODES[mode]}" if mode != "value" else ""
+    drawn = drawing(
+        layer_curve, above(table, mode), title=f"P@{k}{minus}, micro{', points' if minus else ''}", unit="share", colours=view.colours,
+        names={chosen.probe_set: set_name(chosen.probe_set)}, labels=yardsticks.labels(view), controls=view.controls,
+    )  # fmt: skip
+    words = above_words(table, mode) if minus else f"{_majority(k)}{swapped_words(table)}"
+    blocks.figure(
+        drawn, table=table, stamp=_stamp(view, f"P@{k}{minus}, micro", table), name="heads-curves",
+        caption=f"Bands are 95 % intervals. {words}", alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
+    )  # fmt: skip
+
+
+def _majority(k: int) -> str:
+    return "Grey, dashed: always giving the relation's most frequent answer. " if k == 1 else ""
+
+
+def _stamp(view: View, what: str, table: pd.DataFrame):
+    where = f"{view.label(view.chosen.model)}, {set_name(view.chosen.probe_set)}, {view.filter_words()}"
+    return view.stamp(f"{what} by kind of head, {where}", tuple(table["run_id"].unique()))
+
+
+def _said(view: View, table: pd.DataFrame) -> Markdown:
+    """What the inner layers know under the kinds that differ most, or under the only one; with what stays under a swapped subject."""
+    k, model = view.chosen.k, view.chosen.model
+    right = "the right word" if k == 1 else f"the right word among the first {k}"
+    last = table["layer"].max()
+    inner = table[(table["layer"] > 0) & (table["layer"] < last)].dropna(subset=["value"])
+    if inner.empty:
+        inner = table[table["layer"] == last]
+    best = inner.loc[inner.groupby("head")["value"].idxmax()]
+    spread = inner.groupby("layer")["value"].agg(lambda values: values.max() - values.min())
+    if best["head"].nunique() == 1:
+        row = best.iloc[0].to_dict()
+        first = filled(
+            "Through its {head} heads, the best inner layer of {model}, {layer}, gives {right} for **{value:.1f} %** of the {n:,} facts.",
+            head=row["head"], model=view.called(model), layer=int(row["layer"]), right=right, value=row["value"] * 100, n=int(row["n"]),
+        )  # fmt: skip
+        return joined(" ", [first, yardsticks.beside(row, yardsticks.again(view, model))])
+    layer = int(spread.idxmax())
+    here = inner[inner["layer"] == layer].sort_values("value")
+    least, most = here.iloc[0].to_dict(), here.iloc[-1].to_dict()
+    first = filled(
+        "The kinds of heads differ most at layer {layer} of {model}: {right} for {least} and {most} of the facts.",
+        layer=layer, model=view.called(model), right=right, least=_share(least), most=_share(most),
+    )  # fmt: skip
+    return joined(" ", [first, _beside(least, most)])
+
+
+def _share(row: Mapping[str, Any]) -> Markdown:
+    return filled("**{value:.1f} %** ({head})", value=row["value"] * 100, head=row["head"])
+
+
+def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
+    """The yardsticks of both kinds."""
+    words = []
+    if pd.notna(most["swapped"]) and pd.notna(least["swapped"]):
+        words.append(
+            filled(
+                "Asked about a **swapped subject** they still give it for {least:.1f} % and {most:.1f} % of the {n:,} facts that have one: "
+                "what is left of the subject is {above_least:+.1f} points ({least_low:+.1f} to {least_high:+.1f}) and {above_most:+.1f} "
+                "({most_low:+.1f} to {most_high:+.1f}).",
+                least=least["swapped"] * 100, most=most["swapped"] * 100, n=int(most["swapped_n"]),
+                above_least=points(least["above_swapped"]), above_most=points(most["above_swapped"]),
+                **{
+                    f"{name}_{end}": points(row[f"above_swapped_{end}"])
+                    for name, row in (("least", least), ("most", most))
+                    for end in ("low", "high")
+                },
+            )
+        )  # fmt: skip
+    if pd.notna(most["majority"]):
+        words.append(
+            filled("Always giving the relation's commonest answer would be right for {share:.1f} %.", share=most["majority"] * 100)
+        )
+    return joined(" ", words)
+
+
+def points(share: float) -> float:
+    """A difference of shares in points, as it is written: without the sign of what rounds to 0."""
+    return round(share * 100, 1) + 0.0
+
+
+def draw_losses(view: View, points: pd.DataFrame) -> None:
+    """Validation loss by layer, and what the heads cost."""
+    view.contents.section("Validation loss and cost")
+    runs = runs_of(view)
+    table = view.read(losses, tuple(runs["run_id"]))
+    if table.empty:
+        trained = runs[runs["head"] != "lens"]
+        blocks.missing(
+            "No validation losses are stored for these heads: they are kept when a model is probed on the machine that has its heads.",
+            probe_command((trained if len(trained) else runs).iloc[0])
+            if len(trained)
+            else heads_command({**runs.iloc[0], "head": "least_squares"}),
+        )
+        return
+    cost = costs(table)
+    st.markdown(_bought(cost))
+    blocks.figure(
+        drawing(head_losses, table), table=table, stamp=_stamp(view, "validation loss", runs), name="heads-losses",
+        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “lens” is the "
+        "pre-trained head at every layer, untrained. A low loss says that a head reads the layer's words well, not that it knows facts.",
+        alt="Validation loss by layer, a line a kind of head",
+    )  # fmt: skip
+    number = st.column_config.NumberColumn
+    blocks.table_with_download(
+        cost, stamp=_stamp(view, "cost of training", runs), name="heads-cost",
+        column_config={
+            "start": "training begins at",
+            "steps": number(help="Gradient steps of all layers together; a head in closed form takes none."),
+            "seconds": number(format="%.1f", help="Training of all layers together, without the pass of the encoder."),
+            "inner_loss": number("loss, inner layers", format="%.3f", help="Mean over the layers 1 to L-1, in nats."),
+            "below_lens": number("below the logit lens", format="%.3f", help="Loss of the logit lens minus this one, the same mean."),
+            "last_loss": number("loss, last layer", format="%.3f"),
+        },
+    )  # fmt: skip
+
+
+def _bought(cost: pd.DataFrame) -> Markdown:
+    """How far each kind lies below the logit lens, and what it took."""
+    trained = cost[(cost["head"] != "lens") & cost["below_lens"].notna()].sort_values("below_lens", ascending=False)
+    if trained.empty:
+        return Markdown("What the logit lens reaches is not stored, so these losses have no yardstick here.")
+    parts = [
+        filled(
+            "{head} **{below:.2f} nats** ({steps:,} steps{time})", head=row.head, below=row.below_lens, steps=row.steps,
+            time=f", {_time(row.seconds)}" if pd.notna(row.seconds) else "",
+        )
+        for row in trained.itertuples()
+    ]  # fmt: skip
+    return filled("On the mean of the inner layers the loss lies below that of the logit lens by: {parts}.", parts=joined("; ", parts))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,139 @@
+"""What fine-tuned models lost of their bases under each kind of head, and whether the read-out changes what is said of them."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.head_kinds import HEADS
+from probing.figures.knowledge.loss_points import loss_points
+from probing.reports.knowledge.heads.lost import points_lost, read_out
+from probing.reports.runs import pairs
+from probing.ui.frame import yardsticks
+from probing.ui.frame.counted import heads_command
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import set_name
+from probing.ui.heads.by_kind import points, runs_of
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
+
+#: Models that the headline names.
+MOST_NAMED = 3
+_HEADINGS = {
+    "base_value": "base", "value": "model", "lost": "lost", "base_above_swapped": "base minus swapped",
+    "above_swapped": "model minus swapped", "lost_above": "lost minus swapped",
+}  # fmt: skip
+
+
+def table_of(view: View) -> pd.DataFrame:
+    """Every fine-tuned model against its base on the chosen probe set, under every kind of head that both were probed with."""
+    return view.report(points_lost, pairs(view.runs[view.runs["probe_set"] == view.chosen.probe_set]), view.chosen.k)
+
+
+def headline(view: View) -> None:
+    """Where the read-out changes a conclusion, with both numbers; or which command adds a kind to compare."""
+    kinds = list(runs_of(view)["head"])
+    found = read_out(table_of(view))
+    if len(found):
+        st.markdown(_sentence(view, found))
+    if len(kinds) < 2:
+        added = "lens" if kinds[0] != "lens" else "least_squares"
+        blocks.missing(
+            filled(
+                "{model} was probed with {head} heads only on {facts}, so that no other read-out stands beside them.",
+                model=view.called(view.chosen.model), head=kinds[0], facts=set_name(view.chosen.probe_set),
+            ),
+            heads_command({**runs_of(view).iloc[0], "head": added}),
+        )  # fmt: skip
+
+
+def _sentence(view: View, found: pd.DataFrame) -> Markdown:
+    """What is said of the models whose kinds of heads lie apart, by the width between their intervals."""
+    k, models = view.chosen.k, found["model"].nunique()
+    wide = found.assign(gap=found["most_low"] - found["least_high"]).sort_values("gap", ascending=False)
+    apart = wide[wide["apart"]].drop_duplicates("model")
+    where = filled("P@{k} minus the swapped subject at the last layer, {facts}", k=k, facts=set_name(view.chosen.probe_set))
+    if apart.empty:
+        widest = found.assign(gap=found["most_value"] - found["least_value"]).sort_values("gap", ascending=False).iloc[0]
+        return filled(
+            "**The read-out changes no conclusion here**: for none of {models} the intervals of two kinds of heads lie apart ({where}). "
+            "Furthest apart: {one}.",
+            models=count(models, "fine-tuned model"), where=where, one=_one(view, widest),
+        )  # fmt: skip
+    named = joined("; ", (_one(view, row) for _, row in apart.head(MOST_NAMED).iterrows()))
+    more = filled("; {n} more below", n=len(apart) - MOST_NAMED) if len(apart) > MOST_NAMED else Markdown("")
+    return filled(
+        "**The read-out changes what is said of {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
+        "touch): {named}{more}.",
+        changed=len(apart), models=count(models, "fine-tuned model"), where=where, named=named, more=more,
+    )  # fmt: skip
+
+
+def _one(view: View, row: pd.Series) -> Markdown:
+    """What one model lost or kept under the two kinds of heads."""
+    verb = {"lost": "loses", "kept": "keeps"}[row["what"]]
+    sides = [
+        filled(
+            "**{value:.1f} points** ({low:.1f} to {high:.1f}) under {head}", head=row[f"{side}_head"],
+            **{name: points(row[f"{side}_{name}"]) for name in ("value", "low", "high")},
+        )
+        for side in ("least", "most")
+    ]  # fmt: skip
+    return filled("{model} {verb} {sides}", model=view.called(row["model"]), verb=verb, sides=joined(" and ", sides))
+
+
+def draw(view: View) -> None:
+    """Points lost, for every fine-tuned model and kind of head."""
+    view.contents.section("What fine-tuning cost under each head")
+    table = table_of(view)
+    if table.empty:
+        blocks.missing("No fine-tuned model is stored beside its base on this probe set.", blocks.FINETUNE_COMMAND)
+        return
+    if table["value"].isna().all() or not table["n"].sum():
+        st.info("No facts are left under these filters. Loosen them in the sidebar.")
+        return
+    k = view.chosen.k
+    labels = yardsticks.labels(view)
+    kinds = [head for head in HEADS if head in set(table["head"])]
+    stamp = view.stamp(
+        f"P@{k} lost at the last layer, {set_name(view.chosen.probe_set)}, {', '.join(kinds)} heads, micro, {view.filter_words()}",
+        tuple(dict.fromkeys((*table["base_run_id"], *table["run_id"]))),
+    )
+    if len(kinds) > 1:
+        st.markdown(
+            "A model's loss is its base's share minus its own, both read by the same kind of head. Minus the swapped subject, only what "
+            "comes from the subject counts."
+        )
+    blocks.figure(
+        drawing(loss_points, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table, stamp=stamp,
+        name="heads-lost",
+        caption=filled(
+            "{rows} Lines are 95 % intervals: of P@{k} paired fact by fact where both models' answers are stored, else, and minus the "
+            "swapped subject always, joined as of independent shares (rather too wide). {key}",
+            rows=Markdown("Within a model: a row a kind of head." if len(kinds) > 1 else "A row a model."), k=k,
+            key=mark_key(view, table["model"]),
+        ),
+        alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model and kind of head",
+    )  # fmt: skip
+    _numbers(view, table, stamp)
+
+
+def _numbers(view: View, table: pd.DataFrame, stamp) -> None:
+    """The same as numbers, the intervals beside."""
+    k = view.chosen.k
+    placed = table.assign(_model=table["model"].map(list(view.colours).index), _head=table["head"].map(HEADS.index))
+    placed = placed.sort_values(["_model", "_head"])
+    shown = pd.DataFrame({"fine-tuned model": placed["model"].map(view.label), "head": placed["head"]})
+    for name, heading in _HEADINGS.items():
+        shown[heading] = placed[name]
+        if name.startswith("lost"):
+            ends = zip(placed[f"{name}_low"], placed[f"{name}_high"], strict=True)
+            shown[f"{heading}, interval"] = [f"{low * 100:.1f} to {high * 100:.1f}" if pd.notna(low) else "" for low, high in ends]
+    percent = {
+        name: st.column_config.NumberColumn(name, format="percent", help=filled("P@{k} at the last layer, micro: {name}.", k=k, name=name))
+        for name in _HEADINGS.values()
+    }
+    blocks.table_with_download(
+        table, shown=shown, stamp=stamp, name="heads-lost-numbers",
+        column_config={**percent, "fine-tuned model": st.column_config.TextColumn(pinned=True)},
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""A family read by several kinds of heads: which model keeps what under which kind is planted; some runs are stored as counts only."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from probing.core.facts.fact import Fact, fill
+from probing.store.build import build_database
+from probing.store.database import open_database
+from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
+from probing.store.parquet import write_table
+from tests.store.planted import PlantedRun, plant_runs, run_row
+
+_TEMPLATE = "The capital of [X] is [Y] ."
+#: Facts enough for intervals that lie apart. Every third is answered alike for a swapped subject (``prediction_rows``).
+FACTS = tuple(
+    Fact("trex", "P36", f"Land {number}", ("paris", "berlin")[number % 2], _TEMPLATE, fill(_TEMPLATE, f"Land {number}"))
+    for number in range(120)
+)
+BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-2", "nesia-mini-control"
+#: (model, kind of head) -> how many of the first 90 facts are known at layer 3, the last; at layer 2 half of them.
+KNOWN = {
+    (BASE, "tied"): 90, (BASE, "lens"): 90, (BASE, "least_squares"): 90, (TUNED, "tied"): 3, (TUNED, "least_squares"): 60,
+    (CONTROL, "tied"): 87, (CONTROL, "least_squares"): 87,
+}  # fmt: skip
+
+
+def recipe(head: str) -> str:
+    """The recipe that a run's configuration and the table of head training name."""
+    return "" if head == "lens" else json.dumps({"kind": head, **({} if head == "least_squares" else {"start": "pre-trained"})})
+
+
+def headed(model: str, head: str) -> PlantedRun:
+    """One run of the family."""
+
+    def rank(number: int, layer: int) -> int:
+        known = KNOWN[model, head] if layer == 3 else KNOWN[model, head] // 2 if layer == 2 else 0
+        return 1 if number < known else 200
+
+    objective = {BASE: "pre-training", TUNED: "QA-SQuAD-2", CONTROL: "control"}[model]
+    return PlantedRun(
+        model=model, head=head, base="" if model == BASE else BASE, objective=objective, rank=rank, facts=FACTS,
+        made=(("head_recipe", recipe(head)),),
+    )  # fmt: skip
+
+
+RUNS = tuple(headed(*one) for one in KNOWN)
+LENS_LOSS = (9.0, 8.0, 7.0, 5.0)
+#: Kind -> validation loss by layer, steps and seconds of a layer.
+TRAINED = {"tied": ((8.0, 6.5, 5.5, 5.0), 350, 12.5), "least_squares": ((8.5, 7.0, 5.0, 5.0), 0, None)}
+
+
+def training_rows(model: str = BASE) -> list[dict]:
+    """The rows of ``head_training``."""
+    return [
+        {
+            "model": model, "head": head, "seed": 0, "layer": layer, "lens_loss": LENS_LOSS[layer], "start_loss": LENS_LOSS[layer],
+            "loss": loss, "steps": steps, "seconds": seconds, "recipe": recipe(head),
+        }
+        for head, (losses, steps, seconds) in TRAINED.items()
+        for layer, loss in enumerate(losses)
+    ]  # fmt: skip
+
+
+def plant_training(folder: Path, rows: Sequence[dict] | None = None) -> Path:
+    """Writes the file of head training of the base."""
+    write_table("head_training", training_rows() if rows is None else list(rows), folder / "head_training-planted.parquet")
+    return folder
+
+
+def plant_counts(folder: Path, runs: Sequence[PlantedRun], scratch: Path) -> Path:
+    """Writes counts of the runs, without their predictions, into a folder that has their facts.
+
+    Args:
+        folder: of results.
+        runs: the runs.
+        scratch: a folder for what they are counted from.
+    """
+    build_database([plant_runs(scratch / "full", runs)], scratch / "database")
+    with open_database(scratch / "database") as db:
+        for run in runs:
+            for table in KEPT_ALONE:
+                rows = counts_of(db, table, run.run_id).to_dict("records")
+                write_table(table, rows, folder / f"{table}-{run.run_id}.parquet")
+            write_table("counted_runs", [run_row(run)], folder / f"counted_runs-{run.run_id}.parquet")
+    return folder
+
+
+def plant_heads(folder: Path, counted: Sequence[tuple[str, str]] = ()) -> Path:
+    """The whole family with its head training; the named (model, head) as counts only."""
+    alone = [headed(*one) for one in counted]
+    plant_runs(folder, [run for run in RUNS if run not in alone and (run.model, run.head) not in counted])
+    if alone:
+        plant_counts(folder, alone, folder.with_name(f"{folder.name}-scratch"))
+    return plant_training(folder)
