@@ -57,14 +57,14 @@ def _sentence(view: View, found: pd.DataFrame) -> Markdown:
         widest = found.assign(gap=found["most_value"] - found["least_value"]).sort_values("gap", ascending=False).iloc[0]
         return filled(
             "**The read-out changes no conclusion here**: for none of {models} the intervals of two kinds of heads lie apart ({where}). "
-            "Furthest apart: {one}.",
+            "Furthest apart: {one}, minus the swapped subject.",
             models=count(models, "fine-tuned model"), where=where, one=_one(view, widest),
         )  # fmt: skip
     named = joined("; ", (_one(view, row) for _, row in apart.head(MOST_NAMED).iterrows()))
     more = filled("; {n} more below", n=len(apart) - MOST_NAMED) if len(apart) > MOST_NAMED else Markdown("")
     return filled(
         "**The read-out changes what is said of {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
-        "touch): {named}{more}.",
+        "touch): {named}{more}; all minus the swapped subject.",
         changed=len(apart), models=count(models, "fine-tuned model"), where=where, named=named, more=more,
     )  # fmt: skip
 
