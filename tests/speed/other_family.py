@@ -89,7 +89,7 @@ def from_neighbours(ids: torch.Tensor, tokens: int, width: int) -> torch.Tensor:
     return found / found.std() * 0.09
 
 
-def main(steps: int = 1500) -> None:
+def main(steps: int = 1000) -> None:
     """Prints the model's loss, then a line a kind: validation loss by layer, processor seconds."""
     train, valid, name = texts()
     folder = cache_folder() / "bench" / f"roberta-{uuid.uuid4().hex[:8]}"
