@@ -55,7 +55,8 @@ def draw(view: View) -> None:
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )  # fmt: skip
-    _points(view, lost, head, probe_set)
+    with st.expander("The same in points, and minus the swapped subject", icon=":material/straighten:"):
+        _points(view, lost, head, probe_set)
     navigation.link("compare", "Compare any two models, by layer and by fact")
 
 

@@ -89,6 +89,7 @@ def ways(view: View) -> None:
         navigation.link("facts", "**Facts**: one fact through all layers and models")
     with second:
         navigation.link("live", "**Live**: type a sentence with a gap")
+        navigation.link("heads", "**Decoding heads**: what does the read-out change?")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers beside ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(
