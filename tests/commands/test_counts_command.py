@@ -157,7 +157,7 @@ def test_probe_says_how_its_heads_were_trained(run, asked, tiny_model, lama, tmp
         "--epochs",
         1,
     )
-    for noted in (tmp_path / "cache").rglob("tied-seed2/*.seconds.json"):
+    for noted in (tmp_path / "cache").rglob("tied-seed2/seconds-*.json"):
         noted.unlink()
     run("probe", "--model", tiny_model, "--facts", lama, "--head", "tied", "--seed", 2, "--out", full)
     more = read_table(path, "head_training").to_pylist()

@@ -36,7 +36,8 @@ def digests(place: Path) -> dict[str, str]:
                 part.startswith(".") or part.endswith((".tmp", ".wal", ".part")) or ".tmp" in part for part in parts
             ):
                 continue
-            if path.suffix == ".pt" or ".partial." in path.name:
+            # How long a head took differs from run to run.
+            if path.suffix == ".pt" or ".partial." in path.name or path.name.startswith("seconds-"):
                 continue
             if path.suffix == ".duckdb":
                 # Its name has the sum of its sources, in which the time of making stands.

@@ -150,7 +150,7 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
     assert [process.exitcode for process in both] == [0, 0]
     assert [head_path(tmp_path / "both", layer).read_bytes() for layer in range(4)] == [path.read_bytes() for path in alone]
     left = {path.name for path in (tmp_path / "both").iterdir()} - {path.name for path in alone}
-    assert left == {f"layer-{layer:02d}.seconds.json" for layer in range(4)}, "nothing partial is left"
+    assert left == {f"seconds-{layer:02d}.json" for layer in range(4)}, "nothing partial is left"
 
 
 def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):

@@ -148,7 +148,7 @@ def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, agai
     assert resumed.read_bytes() == whole.read_bytes()
     # Without checkpoints inside the epoch its first two steps are taken again, with one after every step none is.
     assert len(taken) - len(set(taken)) == again
-    assert sorted(path.name for path in resumed.parent.iterdir()) == [resumed.name, "layer-01.seconds.json"], "nothing partial is left"
+    assert sorted(path.name for path in resumed.parent.iterdir()) == [resumed.name, "seconds-01.json"], "nothing partial is left"
     seconds_of = [read_seconds(folder, 1, wanted.canonical()) for folder in (tmp_path / "whole", tmp_path / "resumed")]
     assert all(0 < one < 600 for one in seconds_of) and read_seconds(tmp_path / "whole", 1, "another recipe") is None
 

@@ -73,7 +73,7 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     assert app.text_input(key="home.sentence").label == "A sentence with a gap", "a name that is read aloud has no markup"
     assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
     assert headings(app) == HEADINGS
-    assert len(figures(app)) == 3
+    assert len(figures(app)) == 4, "the grid and two figures, and one that is folded away"
 
 
 def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, planted_snapshots, tmp_path):

@@ -22,6 +22,7 @@ PAGES = {
     "Relations": "pages/2_Relations.py",
     "Compare models": "pages/3_Compare_models.py",
     "Facts": "pages/4_Facts.py",
+    "Decoding heads": "pages/7_Decoding_heads.py",
     "Reproduction": "pages/6_Reproduction.py",
     "Methods and data": "pages/9_Methods_and_data.py",
     # Last: it loads a model, which stays.

@@ -72,7 +72,7 @@ def read_seconds(folder: Path, layer: int, recipe: str) -> float | None:
 
 
 def _seconds_path(folder: Path, layer: int) -> Path:
-    return folder / f"layer-{layer:02d}.seconds.json"
+    return folder / f"seconds-{layer:02d}.json"
 
 
 def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: torch.dtype = torch.float32) -> Path:

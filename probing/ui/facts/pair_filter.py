@@ -27,7 +27,7 @@ _ANEW = {"sheet": 1, "fact": ""}
 def opponents(view: View) -> pd.DataFrame:
     """Runs of other models with the same head on the same probe set, whose answers are stored fact by fact."""
     runs = _others(view)
-    return runs[[not counted.counts_only(run) for _, run in runs.iterrows()]]
+    return runs[~runs.apply(counted.counts_only, axis=1).astype(bool)] if len(runs) else runs
 
 
 def _others(view: View) -> pd.DataFrame:
