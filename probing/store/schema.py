@@ -151,26 +151,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "tasks": ("model", "metric", "chance_name"),
 }
 
-#: Table name -> the order of rows in a file. Where columns are equal the writer's order stays: of a run's
-#: predictions the writer chooses layer by layer or fact by fact, whichever is smaller; no reader relies on either.
-SORT: dict[str, tuple[str, ...]] = {
+#: Table name -> the order of rows in a file: that of its key, unless it is named here. Where columns are equal the writer's order
+#: stays: of a run's predictions the writer chooses layer by layer or fact by fact, whichever is smaller; no reader relies on either.
+SORT: dict[str, tuple[str, ...]] = KEYS | {
     "predictions": ("run_id",),
     "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
-    "relations": ("probe_set", "relation"),
     "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
     "counted_runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
-    "lenders": ("run_id", "fact_id"),
-    "swapped_runs": ("run_id",),
-    "swapped_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
-    "inner_counts": ("run_id", "relation", "exposure", "answer_in_subject", "k"),
-    "layer_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer"),
-    "total_counts": ("run_id", "relation", "exposure", "answer_in_subject"),
-    "against_counts": ("run_id", "relation", "exposure", "answer_in_subject", "layer", "k"),
-    "vocabulary": ("tokenizer", "id"),
-    "exposure": ("model", "fact_key"),
-    "weight_drift": ("model", "layer"),
-    "head_training": ("model", "head", "seed", "recipe", "layer"),
-    "tasks": ("model", "metric", "chance_name"),
 }
 
 _SQL_TYPES = {

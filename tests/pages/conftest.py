@@ -53,13 +53,12 @@ def family(tmp_path_factory):
     return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
 
 
-@pytest.fixture
-def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
-    """Opens a page on the planted family."""
+def opening(usual: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Opens a page by link on a snapshot: the usual one, unless another is named."""
 
-    def opened(page: str, snapshot=family, **query) -> AppTest:
+    def opened(page: str, snapshot: Path = usual, **query) -> AppTest:
         monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("PROBING_CACHE", str(cache))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.switch_page(PAGES[page]) if page != "home" else None
         for name, value in query.items():
@@ -67,6 +66,13 @@ def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
         return app.run()
 
     return opened
+
+
+@pytest.fixture
+def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+    """Opens a page on the planted family."""
+
+    return opening(family, tmp_path / "cache", monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.store.planted import plant_runs
 
-from .conftest import PAGES, ROOT
+from .conftest import PAGES, opening
 from .test_relations_and_compare import FAMILY
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -25,16 +25,7 @@ def snapshot(tmp_path_factory):
 def look(snapshot, tmp_path, monkeypatch) -> Callable[..., AppTest]:
     """Opens a page on a base with two models that were fine-tuned from it."""
 
-    def opened(page: str, **query) -> AppTest:
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page]) if page != "home" else None
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return opened
+    return opening(snapshot, tmp_path / "cache", monkeypatch)
 
 
 def main_words(app) -> str:

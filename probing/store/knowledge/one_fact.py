@@ -17,6 +17,12 @@ _ANSWERS = """
     FROM known k JOIN facts f ON f.fact_id = k.fact_id
     WHERE k.run_id = $run_id GROUP BY k.relation, f.object
 """
+#: A run's facts and what it answered at every layer, each beside its relation's majority answer of ``_ANSWERS``.
+_BESIDE_MAJORITY = """FROM known k
+            JOIN fact_runs r ON r.run_id = k.run_id
+            JOIN facts f ON f.fact_id = k.fact_id
+            JOIN answers a ON a.relation = k.relation AND a.place = 1
+            JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id"""
 
 
 def fact(db: Database, fact_id: str) -> pd.DataFrame:
@@ -102,11 +108,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
             SELECT k.fact_id, k.relation, f.object,
                 CASE WHEN k.last_rank = 1 THEN 'known at the last layer' ELSE 'lost at the last layer' END AS kind,
                 max(p.gold_logp) AS gold_logp
-            FROM known k
-            JOIN fact_runs r ON r.run_id = k.run_id
-            JOIN facts f ON f.fact_id = k.fact_id
-            JOIN answers a ON a.relation = k.relation AND a.place = 1
-            JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id
+            {_BESIDE_MAJORITY}
             CROSS JOIN measured m
             WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject AND f.object <> a.object
                 AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
@@ -222,11 +224,7 @@ def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
                     THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1 AND k.layers_known = r.layers - k.first_layer
                     ELSE k.layers_known >= 2 END AS clear,
                 max(p.gold_logp) AS gold_logp
-            FROM known k
-            JOIN fact_runs r ON r.run_id = k.run_id
-            JOIN facts f ON f.fact_id = k.fact_id
-            JOIN answers a ON a.relation = k.relation AND a.place = 1
-            JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id
+            {_BESIDE_MAJORITY}
             WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject
                 AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
             GROUP BY ALL

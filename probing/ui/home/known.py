@@ -11,7 +11,8 @@ from probing.reports.knowledge.total import total
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
-from probing.ui.home.selection import BARS, HomeSelection
+from probing.ui.frame.yardsticks import MODES
+from probing.ui.home.selection import HomeSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
@@ -63,8 +64,8 @@ def draw(view: View) -> None:
     st.markdown(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
-            st.segmented_control, "Show", "home_minus", view.page, options=list(BARS), required=True, wrap=True,
-            label_visibility="collapsed", format_func=BARS.__getitem__,
+            st.segmented_control, "Show", "home_minus", view.page, options=list(MODES), required=True, wrap=True,
+            label_visibility="collapsed", format_func=MODES.__getitem__,
         )  # fmt: skip
         with st.popover("Options", icon=":material/tune:"):
             _options(view)

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
+from probing.figures.yardsticks import MODES
 from probing.ui.frame.selection import OVERVIEW, declared, one_of
 
 #: How many sentences are offered.
 EXAMPLES = (1, 2, 3)
-#: What the bars of the first figure show -> words for it.
-BARS = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
 
 
 @declared("home", *OVERVIEW, "k")
@@ -23,4 +22,4 @@ class HomeSelection:
 
     example: int = one_of(EXAMPLES)
     sentence: str = ""
-    home_minus: str = one_of(tuple(BARS))
+    home_minus: str = one_of(tuple(MODES))
