@@ -51,6 +51,7 @@ JOINERS = {
     "ui/methods": "defines the quantities of all capabilities",
     "ui/reproduction": "the papers' numbers and claims are of several capabilities",
     "reports/reproduction": "as the page",
+    "store/schema.py": "names the tables of all capabilities",
     "store/build.py": "one database holds the tables of all capabilities",
     "store/check.py": "checks the tables of all capabilities",
     "ui/frame/live_models.py": "keeps loaded models for every page that asks one",

@@ -6,25 +6,17 @@ parts into what runs of every kind have and what those on facts have.
 
 import pyarrow as pa
 
+from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS, EDGE_SORT
+from probing.store.tables.columns import ordered, table_schema
+
 #: Raised when a table gets another version; versions before this program refuse its files by name.
 SCHEMA_VERSION = 2
 
 
-def _schema(required: dict[str, pa.DataType], optional: dict[str, pa.DataType] | None = None) -> pa.Schema:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in required.items()]
-    return pa.schema(fields + [pa.field(name, kind, nullable=True) for name, kind in (optional or {}).items()])
-
-
-def _ordered(schema: pa.Schema, names: str) -> pa.Schema:
-    if sorted(names.split()) != sorted(schema.names):
-        raise ValueError(f"the column order names {names.split()}, the schema has {schema.names}")
-    return pa.schema([schema.field(name) for name in names.split()])
-
-
 _TEXT = pa.string()
 _OF_COUNTS = dict.fromkeys(["run_id", "relation", "exposure"], _TEXT) | {"answer_in_subject": pa.bool_()}
-_RUNS = _ordered(
-    _schema(
+_RUNS = ordered(
+    table_schema(
         dict.fromkeys(["run_id", "model", "head", "role", "template_set", "probe_set", "tokenizer", "config"], _TEXT)
         | {
             "seed": pa.int64(),
@@ -56,8 +48,8 @@ _RUNS = _ordered(
 #: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1) beside ``chance``, where that is known: the value of what
 #: ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` says which.
 SCHEMAS: dict[str, pa.Schema] = {
-    "predictions": _ordered(
-        _schema(
+    "predictions": ordered(
+        table_schema(
             {
                 "run_id": _TEXT,
                 "fact_id": _TEXT,
@@ -72,59 +64,59 @@ SCHEMAS: dict[str, pa.Schema] = {
         ),
         "run_id fact_id layer gold_rank answer_rank other_rank gold_logp top_ids top_logp",
     ),
-    "facts": _ordered(
-        _schema(
+    "facts": ordered(
+        table_schema(
             dict.fromkeys(["fact_id", "probe_set", "relation", "subject", "object", "prompt"], _TEXT) | {"answer_in_subject": pa.bool_()},
             dict.fromkeys(["template", "template_set", "pred"], _TEXT),
         ),
         "fact_id probe_set relation subject object prompt template template_set answer_in_subject pred",
     ),
-    "relations": _schema({"relation": _TEXT, "probe_set": _TEXT}, {"label": _TEXT, "cardinality": _TEXT}),
+    "relations": table_schema({"relation": _TEXT, "probe_set": _TEXT}, {"label": _TEXT, "cardinality": _TEXT}),
     "runs": _RUNS,
     "counted_runs": _RUNS,
-    "lenders": _schema({"run_id": _TEXT, "fact_id": _TEXT, "lender_id": _TEXT}),
-    "swapped_runs": _schema(dict.fromkeys(["run_id", "counted_by", "config"], _TEXT), dict.fromkeys(["device", "created"], _TEXT)),
-    "swapped_counts": _schema(
+    "lenders": table_schema({"run_id": _TEXT, "fact_id": _TEXT, "lender_id": _TEXT}),
+    "swapped_runs": table_schema(dict.fromkeys(["run_id", "counted_by", "config"], _TEXT), dict.fromkeys(["device", "created"], _TEXT)),
+    "swapped_counts": table_schema(
         _OF_COUNTS
         | {"layer": pa.uint8(), "n": pa.uint32()}
         | {f"{side}_{k}": pa.uint32() for side in ("own", "swapped", "both") for k in (1, 10, 100)}
     ),
-    "inner_counts": _schema(_OF_COUNTS | {"k": pa.uint8()} | dict.fromkeys(["n", "own", "swapped", "own_and_swapped"], pa.uint32())),
-    "layer_counts": _schema(
+    "inner_counts": table_schema(_OF_COUNTS | {"k": pa.uint8()} | dict.fromkeys(["n", "own", "swapped", "own_and_swapped"], pa.uint32())),
+    "layer_counts": table_schema(
         _OF_COUNTS
         | {"layer": pa.uint8()}
         | dict.fromkeys(["n", "hits_1", "hits_10", "hits_100"], pa.uint32())
         | dict.fromkeys(["sum_reciprocal_rank", "sum_squared_reciprocal_rank"], pa.float64())
         | {"answer_hits_1": pa.uint32(), "sum_answer_reciprocal_rank": pa.float64()}
     ),
-    "total_counts": _schema(
+    "total_counts": table_schema(
         _OF_COUNTS
         | {"n": pa.uint32()}
         | {f"{where}_{k}": pa.uint32() for where in ("last", "any") for k in (1, 10, 100)}
         | {"majority_hits": pa.uint32(), "answers": pa.uint32()}
     ),
-    "against_counts": _schema(
+    "against_counts": table_schema(
         _OF_COUNTS | {"layer": pa.uint8(), "k": pa.uint8()} | dict.fromkeys(["both", "inner_only", "last_only", "neither"], pa.uint32())
     ),
-    "vocabulary": _schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT, "text": _TEXT, "starts_word": pa.bool_()}),
-    "exposure": _schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
-    "weight_drift": _schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
-    "head_training": _ordered(
-        _schema(
+    "vocabulary": table_schema({"tokenizer": _TEXT, "id": pa.uint32(), "token": _TEXT, "text": _TEXT, "starts_word": pa.bool_()}),
+    "exposure": table_schema({"model": _TEXT, "fact_key": _TEXT, "exposure": _TEXT}),
+    "weight_drift": table_schema({"model": _TEXT, "base": _TEXT, "layer": pa.uint8(), "drift": pa.float32(), "parameters": pa.uint32()}),
+    "head_training": ordered(
+        table_schema(
             {"model": _TEXT, "head": _TEXT, "seed": pa.int64(), "layer": pa.uint8(), "recipe": _TEXT, "steps": pa.uint32()}
             | dict.fromkeys(["start_loss", "loss"], pa.float64()),
             dict.fromkeys(["lens_loss", "seconds"], pa.float64()),
         ),
         "model head seed layer lens_loss start_loss loss steps seconds recipe",
     ),
-    "tasks": _ordered(
-        _schema(
+    "tasks": ordered(
+        table_schema(
             dict.fromkeys(["model", "base", "objective", "metric"], _TEXT) | {"value": pa.float64(), "n": pa.uint32()},
             {"chance": pa.float64(), "chance_name": _TEXT},
         ),
         "model base objective metric value chance chance_name n",
     ),
-}
+} | EDGE_SCHEMAS
 
 #: Table name -> the version that its files are written with, raised when a column is added, removed or changes its meaning. A file of
 #: an earlier version is read by ``store.migration`` where there is a step from it, else refused by name.
@@ -149,16 +141,20 @@ KEYS: dict[str, tuple[str, ...]] = {
     "weight_drift": ("model", "layer"),
     "head_training": ("model", "head", "seed", "recipe", "layer"),
     "tasks": ("model", "metric", "chance_name"),
-}
+} | EDGE_KEYS
 
 #: Table name -> the order of rows in a file: that of its key, unless it is named here. Where columns are equal the writer's order
 #: stays: of a run's predictions the writer chooses layer by layer or fact by fact, whichever is smaller; no reader relies on either.
-SORT: dict[str, tuple[str, ...]] = KEYS | {
-    "predictions": ("run_id",),
-    "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
-    "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
-    "counted_runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
-}
+SORT: dict[str, tuple[str, ...]] = (
+    KEYS
+    | {
+        "predictions": ("run_id",),
+        "facts": ("probe_set", "relation", "subject", "object", "fact_id"),
+        "runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
+        "counted_runs": ("model", "probe_set", "head", "template_set", "seed", "run_id"),
+    }
+    | EDGE_SORT
+)
 
 _SQL_TYPES = {
     pa.string(): "VARCHAR",

@@ -1,0 +1,101 @@
+"""What edge probing asks: labels of one span of words, or of a pair of spans (Tenney et al. 2019).
+
+Spans are half-open and count words: ``(3, 5)`` is the fourth and the fifth word of a sentence. The form is that of the authors' code
+(jiant's ``probing/README.md``).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]
+#: The parts of a task's data, in the order in which they are read.
+PARTS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One question: which labels has this span, or this pair of spans?
+
+    Attributes:
+        span1: the first span.
+        span2: the second span; None in tasks of one span.
+        labels: the gold labels, sorted and without repeats; most tasks have exactly one, proto-roles have none or several.
+    """
+
+    span1: Span
+    span2: Span | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A sentence with its targets, which may be none.
+
+    Attributes:
+        words: as the data set cuts them.
+        targets: in the order of the file.
+        document: what it was taken from; empty where the data set does not say.
+        open: whether the licence lets the words be published; else results name the sentence by its hash only.
+    """
+
+    words: tuple[str, ...]
+    targets: tuple[Target, ...]
+    document: str = ""
+    open: bool = True
+
+    @property
+    def text(self) -> str:
+        """The words, separated by blanks."""
+        return " ".join(self.words)
+
+    @property
+    def sha256(self) -> str:
+        """sha256 of the text: names a sentence whose words may not be published."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Training, development or test data of a task.
+
+    Attributes:
+        records: every sentence that has a target, in the order of the files.
+        dropped: reason -> number of targets (or sentences, where the reason says so) that were left out.
+        sentences: sentences that were read, those without a target included.
+    """
+
+    records: tuple[Record, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    sentences: int = 0
+
+    @property
+    def targets(self) -> int:
+        """Number of targets of all records."""
+        return sum(len(record.targets) for record in self.records)
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """The data of one task.
+
+    Attributes:
+        task: the task's name.
+        train, dev: as their names say.
+        test: None where there is none.
+    """
+
+    task: str
+    train: Part
+    dev: Part
+    test: Part | None = None
+
+    def parts(self) -> dict[str, Part]:
+        """The parts that are there, in the order of ``PARTS``."""
+        found = {"train": self.train, "dev": self.dev}
+        return found if self.test is None else found | {"test": self.test}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the training part, sorted: all that a probe can answer."""
+        return tuple(sorted({label for record in self.train.records for target in record.targets for label in target.labels}))
