@@ -116,7 +116,7 @@ def _sentence_rows(data: TaskData) -> list[dict]:
 def _target_rows(task: EdgeTask, data: TaskData) -> list[dict]:
     part, number_of = data.parts()[STORED_PART], {name: number for number, name in enumerate(data.labels)}
     memory, seen = memory_answers(data.train, part), seen_in_training(data.train, part)
-    rows = []
+    rows: list[dict] = []
     for sentence, record in enumerate(part.records):
         for target in record.targets:
             place = len(rows)

@@ -24,6 +24,7 @@ from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.build import build_database
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
+from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
 from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
@@ -153,10 +154,8 @@ def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]
         parts = ", ".join(f"{part} {one.targets:,} targets in {len(one.records):,} sentences" for part, one in data.parts().items())
         dropped = sum(sum(one.dropped.values()) for one in data.parts().values())
         say(f"{data.task}: {parts}; {len(data.labels)} labels" + (f"; {dropped:,} dropped" if dropped else ""))
-        if any(
-            label not in data.labels for part in data.parts().values() for one in part.records for t in one.targets for label in t.labels
-        ):
-            say(f"  {task.name} has labels that its training part lacks; they count as missed")
+        if UNSEEN_LABEL in label_names(data):
+            say(f"  {data.task} has labels that its training part lacks; they count as missed")
         stamps[name] = data_sha256(data)
     return stamps
 
