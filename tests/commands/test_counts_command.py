@@ -137,7 +137,9 @@ def test_probe_says_how_its_heads_were_trained(run, asked, tiny_model, lama, tmp
     (path,) = full.glob("head_training-*.parquet")
     rows = read_table(path, "head_training").to_pylist()
     assert [(row["head"], row["seed"], row["layer"]) for row in rows] == [("tied", 0, layer) for layer in range(3)]
-    assert all(row["lens_loss"] == row["start_loss"] >= row["loss"] and row["steps"] > 0 and row["seconds"] > 0 for row in rows)
+    assert all(row["start_loss"] >= row["loss"] and row["steps"] > 0 and row["seconds"] > 0 for row in rows)
+    # Where the map was taken, the logit lens was not measured on all positions.
+    assert all(row["lens_loss"] in (None, row["start_loss"]) for row in rows) and rows[-1]["lens_loss"] == rows[-1]["start_loss"]
     text = tmp_path / "text.txt"
     # Another seed and kind, and heads of which nothing is noted: what is there stays.
     run(

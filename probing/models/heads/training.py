@@ -48,7 +48,8 @@ class Progress:
         curve: ``[step, validation loss]`` at the start and at every validation.
         best: weights of the best point of the curve.
         seconds: that it took before it was taken up here.
-        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it.
+        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it;
+            ``positions`` says on how many of the first validation positions both were measured, where these are not all.
     """
 
     step: int
@@ -131,15 +132,22 @@ def train_head(
 
 
 def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
-    """A training at its start: the closed-form map where the recipe has one, unless the pre-trained head is better without it."""
-    loss, starts = step.validation_loss(validating), {}
-    without = step.weights()
-    if step.recipe.mapped and target is not None:
-        step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
-        starts = {"lens": loss, "map": step.validation_loss(validating)}
-        loss = min(starts.values())
-        if starts["map"] >= starts["lens"]:
-            step.put(without)
+    """A training at its start: the closed-form map where the recipe has one, unless the pre-trained head is better without it.
+
+    Both are compared on the first validation positions, as many as the recipe says; the better one is then validated on the others too.
+    """
+    if not step.recipe.mapped or target is None:
+        return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
+    every = len(validating)
+    some = every if step.recipe.kind == "least_squares" else min(step.recipe.start_positions or every, every)
+    lens, without = step.validation_loss(validating, some), step.weights()
+    step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
+    mapped = step.validation_loss(validating, some)
+    if mapped >= lens:
+        step.put(without)
+    loss, starts = min(lens, mapped), {"lens": lens, "map": mapped}
+    if some < every:
+        loss, starts = step.validation_loss(validating, known=(some, loss)), starts | {"positions": some}
     return Progress(0, [[0, loss]], step.weights(), starts)
 
 
@@ -174,6 +182,16 @@ def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, a
     note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": at.step}
     note |= {"curve": at.curve, "starts": at.starts, "seconds": at.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
+
+
+def unfinished_recipe(folder: Path, layer: int, encoder: Encoder) -> str | None:
+    """The canonical recipe of a head whose training was killed; None where nothing is left to go on from."""
+    try:
+        note = json.loads(read_sealed(checkpoint_path(folder, layer))["note"].tobytes())
+    except (OSError, KeyError, ValueError):
+        return None
+    same = (note.get("weights"), note.get("configuration")) == (encoder.identity, encoder.configuration)
+    return str(note.get("recipe")) if same else None
 
 
 def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) -> Progress | None:
