@@ -111,10 +111,13 @@ def _otherwise(heads: Path, plan: Plan) -> str:
         return ""
     recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
     asked = plan.request.heads
-    names = ("positions",) if recipe.kind == "least_squares" else ("positions", "epochs")
-    other = [f"{getattr(recipe, name):,} {name}" for name in names if getattr(recipe, name) != getattr(asked, name)]
-    words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs; delete the folder to train them so"
-    return f", trained on {' and '.join(other)} ({words})" if other else ""
+    length = f"{recipe.steps:,} steps" if recipe.steps else f"{recipe.epochs:,} epochs"
+    begun = f" from {recipe.start}" if recipe.kind not in MAPPED and recipe.start != PRETRAINED else ""
+    other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
+    if recipe.kind != "least_squares" and (begun or length != f"{asked.epochs:,} epochs"):
+        other.append(length + begun)
+    words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
+    return f", trained on {' and '.join(other)} ({words}; delete the folder to train them so)" if other else ""
 
 
 def _probe(plan: Plan, say: Say) -> None:
