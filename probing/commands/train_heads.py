@@ -46,7 +46,7 @@ def train_heads(
     precision: Annotated[str, typer.Option(help="float32 or bfloat16, of the products with the vocabulary matrix.")] = "float32",
     states_budget: Annotated[
         float,
-        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less means more passes.", min=0.0, max=1e9),
+        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less: more passes.", min=0.0, max=1e9),
     ] = 20.0,
     states_dtype: Annotated[str, typer.Option(help="float32, or float16 for half the disk.")] = "float32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
