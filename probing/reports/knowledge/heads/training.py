@@ -24,7 +24,7 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
     Returns:
         head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the head's own training
-        measured it; of a random start as another kind's did; empty where it is not known), steps, seconds (empty where they were not
+        measured it, or else another kind's; empty where it is not known), steps, seconds (empty where they were not
         recorded) and start (where training began, in words). The kind ``lens`` has the loss of the pre-trained head, which the training of
         another kind measured. A run whose head's training is not stored has no row.
     """
@@ -41,7 +41,7 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     untrained = lens.assign(head="lens", seed=0, loss=lens["lens_loss"], start_loss=lens["lens_loss"], steps=0, seconds=0.0, start="")
     table = pd.concat([one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True)
     of_lens = dict(zip(lens["layer"], lens["lens_loss"], strict=True))
-    # Two kinds may be trained with two texts, and then the losses of the one are not beside the lens of the other.
+    # Kinds may be validated on different texts: a loss and the logit lens's are compared on the same one where both are known.
     beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_lens).astype("float64"))
     table["below_lens"] = beside - table["loss"].astype("float64")
     table = table.sort_values(["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column)
