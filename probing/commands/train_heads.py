@@ -62,7 +62,7 @@ def train_heads(
     ] = None,
     states_budget: Annotated[
         float,
-        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less means more passes.", min=0.0),
+        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less: more passes.", min=0.0, max=1e9),
     ] = 20.0,
     states_dtype: Annotated[str | None, typer.Option(help="float32, as usual, or float16 for half the disk.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",

@@ -97,6 +97,14 @@ def test_with_new_counts_alone_are_kept_of_a_run_that_has_no_counterpart(run, as
     assert [row["counted"] for row in json.loads(run("runs", "--folder", kept, "--json").output)] == [False, True]
 
 
+def test_with_new_the_folder_of_the_counts_need_not_be_there(run, asked, tmp_path):
+    full, _ = asked
+    with pytest.raises(StoreError, match="no folder"):
+        run("counts", full, "--out", tmp_path / "fresh")
+    assert "1 runs" in run("counts", full, "--out", tmp_path / "fresh", "--new").output
+    assert check_store([tmp_path / "fresh"]) == []
+
+
 def test_with_new_a_compact_counterpart_gets_counts_and_an_answered_question_stays(run, asked, tiny_model, lama, tmp_path):
     full, kept = asked
     run("probe", "--model", tiny_model, "--facts", lama, "--head", "lens", "--out", full)

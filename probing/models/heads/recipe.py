@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 
 import torch
@@ -110,6 +111,8 @@ class HeadRecipe(BaseModel):
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise HeadError(f"a head's {name} is one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if not 0 <= self.learning_rate < math.inf:
+            raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 (--rate)")
         if self.kind in MAPPED and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave --start out")
         if self.kind == "least_squares" and self.seed:

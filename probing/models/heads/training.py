@@ -260,9 +260,9 @@ def train_heads(
         text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
         parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
     target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if wanted and recipe.follows else None
-    budget = states.budget - (target.bytes_beside(parts, states.budget) if target else 0)
+    beside = target.bytes_beside(parts, states.budget) if target else 0
     shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
-    for group in groups_of_layers(encoder, wanted, parts, recipe, budget) if wanted else ():
+    for group in groups_of_layers(encoder, wanted, parts, recipe, states.budget, beside) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
         target = target and target.found_in(training)
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
@@ -285,10 +285,10 @@ def train_heads(
 
 
 def groups_of_layers(
-    encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int
+    encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int, beside: int = 0
 ) -> list[list[int]]:
-    """The layers of each pass of the encoder: all at once where they fit the budget, or are on disk already."""
+    """The layers of each pass of the encoder: all at once where they fit what ``beside`` leaves of the budget, or are on disk already."""
     every = list(range(encoder.layers + 1))
     if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
         return [every]
-    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget)
+    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget, beside)
