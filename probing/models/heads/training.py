@@ -143,7 +143,8 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
     lens, without = step.validation_loss(validating, some), step.weights()
     step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
     mapped = step.validation_loss(validating, some)
-    if mapped >= lens:
+    # Also where the map's loss is no number.
+    if not mapped < lens:
         step.put(without)
     loss, starts = min(lens, mapped), {"lens": lens, "map": mapped}
     if some < every:
