@@ -16,7 +16,7 @@ from probing.core.edges.readers.universal_dependencies import parsed_sentences
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
 
-#: Kinds of text that may be published: CC BY and CC BY-SA in GUM's LICENSE.txt, which forbids commerce with others or does not name them.
+#: Kinds of text that GUM's LICENSE.txt puts under CC BY or CC BY-SA; it allows the others for non-commercial use only, or says nothing.
 OPEN_GENRES = frozenset({"academic", "bio", "court", "interview", "news", "voyage"})
 #: Columns of a file of mentions.
 _COLUMNS = 3
