@@ -14,11 +14,12 @@ _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 
 #: Table name -> its columns in order.
 #: ``edge_tasks``: one row for each part of a task's data. ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
-#: the micro F1 of the best answers that equal inputs allow (empty where no label counts), ``unseen_labels`` gold labels (with repeats) that training does not have.
+#: the micro F1 of the best answers that equal inputs allow (empty where no label counts), ``unseen_labels`` gold labels, with repeats,
+#: that training does not have.
 #: ``edge_labels``: the training labels; ``label`` is their number, ``counts`` says whether F1 counts them, ``n`` training targets with it.
 #: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
 #: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers (``unknown_gold``:
-#: gold labels that training does not have), ``memory`` the answer of the memory baseline, ``seen`` whether the text of the span
+#: gold labels that count and that training does not have), ``memory`` the answer of the memory baseline, ``seen`` whether the text of the span
 #: (of both spans) occurs in training.
 #: ``edge_baselines``: counts of ``memory`` and ``majority`` by label; of tasks whose targets have several labels also of ``memory-each``.
 #: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number).
