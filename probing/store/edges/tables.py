@@ -18,9 +18,9 @@ _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 #: that training does not have.
 #: ``edge_labels``: the training labels; ``label`` is their number, ``counts`` says whether F1 counts them, ``n`` training targets with it.
 #: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
-#: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers (``unknown_gold``:
-#: gold labels that count and that training does not have), ``memory`` the answer of the memory baseline, ``seen`` whether the text of the span
-#: (of both spans) occurs in training.
+#: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers, ``unknown_gold``
+#: counts gold labels that count and that training does not have; ``memory`` is the answer of the memory baseline; ``seen`` says whether the
+#: text of the span (of both spans) occurs in training.
 #: ``edge_baselines``: counts of ``memory`` and ``majority`` by label; of tasks whose targets have several labels also of ``memory-each``.
 #: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number).
 #: ``edge_scores``: counts by label; ``tn`` of the targets that have it not and were not given it.
