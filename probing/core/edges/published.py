@@ -1,4 +1,4 @@
-"""What the paper on edge probing published: the F1 of every cumulative probe, and the numbers derived from them. Reads ``data/published``."""
+"""What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads ``data/published``."""
 
 import tomllib
 from functools import cached_property
@@ -102,7 +102,7 @@ class PublishedEdges(_Frozen):
                     raise ValueError(f"{task.name} has the {what} of {sorted(unknown)}, expected some of {sorted(depths)}")
             for model, values in task.f1.items():
                 if len(values) != depths[model] + 1:
-                    raise ValueError(f"{task.name} has {len(values)} F1s of {model}, expected {depths[model] + 1}, one of every layer from 0")
+                    raise ValueError(f"{task.name} has {len(values)} F1s of {model}, expected {depths[model] + 1}, from layer 0 on")
             for model, centre in task.centre_of_gravity.items():
                 if not 0 <= centre <= depths[model]:
                     raise ValueError(f"{task.name} has the centre of gravity {centre} on {model}, expected 0 to {depths[model]}")
