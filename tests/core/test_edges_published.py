@@ -40,8 +40,8 @@ def slow_k_gains(f1) -> float:
     return sum(share * math.log2(share * len(found)) for share in shares if share > 0)
 
 
-#: The table has F1 to a hundredth of a point, the expected layers were computed before that rounding.
-ROUNDED = 0.011
+#: The table has F1 to a hundredth of a point; the expected layers were computed before that rounding, which moves POS most.
+ROUNDED = 0.015
 
 
 @pytest.mark.parametrize(("model", "task"), EXPECTED)
