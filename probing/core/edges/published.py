@@ -3,6 +3,7 @@
 import tomllib
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -72,9 +73,10 @@ class PublishedScore(_Frozen):
 
 
 class PublishedPlot(_Frozen):
-    """What a figure of the paper shows."""
+    """What a figure of the paper shows: a summary by task, or weights and gains by layer."""
 
     number: str
+    kind: Literal["summary", "layers"]
     title: str
     shows: str
     models: tuple[str, ...]
@@ -123,6 +125,17 @@ class PublishedEdges(_Frozen):
     def task(self, name: str) -> PublishedTask | None:
         """The task that has that name here; None where the paper has no such task."""
         return next((one for one in self.tasks if one.name == name), None)
+
+    def figure(self, number: str) -> PublishedPlot:
+        """The figure of that number.
+
+        Raises:
+            PublishedError: naming the numbers there are.
+        """
+        for one in self.figures:
+            if one.number == number:
+                return one
+        raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(one.number for one in self.figures)}")
 
     @cached_property
     def scores(self) -> tuple[PublishedScore, ...]:
