@@ -1,0 +1,187 @@
+"""Finding sentences by how their targets are answered through the layers, and those answers.
+
+Of several sentences of a task with the same text the first is taken. Filters that are None do not filter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from probing.core.edges.traces import AMBIGUOUS
+from probing.store.database import Database
+from probing.store.edges.queries import by_task
+
+KINDS = ("any", "ambiguous", "revised")
+MAX_ROWS = 5000
+#: Name of an order -> SQL; ties are broken by the sentence's place in the data.
+ORDERS = {"ambiguous": "ambiguous DESC, revisions DESC, ", "revised": "revisions DESC, ambiguous DESC, ", "sentence": ""}
+
+
+@dataclass(frozen=True)
+class TargetFilter:
+    """Which targets are listed.
+
+    Attributes:
+        task: name of a task.
+        label: name of a gold label.
+        unseen: whether the span text (of both spans) must not occur in training.
+        kind: ``ambiguous`` keeps targets of which no label has a mean normalised p above ``AMBIGUOUS`` over the layers, in sentences with
+            more than one of them; ``revised`` keeps those whose most probable label changes from one layer to the next.
+        settled: the layer from which the most probable label stays right up to the last.
+        out_of_order: two tasks; the sentence has a target of the first that settles before one of the second.
+    """
+
+    task: str | None = None
+    label: str | None = None
+    unseen: bool = False
+    kind: str = "any"
+    settled: int | None = None
+    out_of_order: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"got the kind {self.kind!r}; expected one of {KINDS}")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values of ``_PASSES`` and ``_SENTENCES``."""
+        later, earlier = self.out_of_order or (None, None)
+        return {
+            "task": self.task, "label": self.label, "unseen": self.unseen, "kind": self.kind, "settled": self.settled,
+            "threshold": AMBIGUOUS, "later": later, "earlier": earlier,
+        }  # fmt: skip
+
+
+#: Every traced target of the runs, with its sentence; ``passes`` says whether the filters keep it.
+_TARGETS = """
+    firsts AS (
+        SELECT task, part, text_sha256, min(sentence) AS sentence FROM edge_sentences WHERE part = $part GROUP BY ALL
+    ), traced AS (
+        SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, f.text_sha256, t.gold, t.memory, t.unknown_gold, t.seen, t.start1,
+            t.end1, t.start2, t.end2, coalesce(c.settled, -1) AS settled, c.revisions, c.strongest_mean,
+            c.strongest_mean <= $threshold AS is_ambiguous
+        FROM edge_traces c JOIN edge_runs r ON r.run_id = c.run_id
+        JOIN edge_targets t ON t.task = r.task AND t.part = c.part AND t.target = c.target
+        JOIN firsts f ON f.task = t.task AND f.part = t.part AND f.sentence = t.sentence
+        WHERE c.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
+    ), filtered AS (
+        SELECT *, ($task::VARCHAR IS NULL OR task = $task) AND NOT (seen AND $unseen)
+            AND ($label::VARCHAR IS NULL OR EXISTS (
+                SELECT 1 FROM edge_labels l WHERE l.task = traced.task AND l.name = $label AND list_contains(traced.gold, l.label)))
+            AND ($settled::INTEGER IS NULL OR settled = $settled)
+            AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0) AS passes
+        FROM traced
+    )
+"""
+#: The sentences that have targets which pass.
+_SENTENCES = f"""
+    WITH {_TARGETS}, ends AS (
+        SELECT text_sha256, min(settled) FILTER (task = $later AND settled >= 0) AS first_of_later,
+            max(settled) FILTER (task = $earlier AND settled >= 0) AS last_of_earlier
+        FROM traced GROUP BY text_sha256
+    ), counted AS (
+        SELECT text_sha256, min(sentence) AS place, CAST(count(*) AS BIGINT) AS targets,
+            CAST(count(*) FILTER (is_ambiguous) AS BIGINT) AS ambiguous, CAST(sum(revisions) AS BIGINT) AS revisions
+        FROM filtered WHERE passes GROUP BY text_sha256
+    ), kept AS (
+        SELECT c.* FROM counted c JOIN ends e ON e.text_sha256 = c.text_sha256
+        WHERE ($kind <> 'ambiguous' OR c.ambiguous > 1) AND ($later::VARCHAR IS NULL OR e.first_of_later < e.last_of_earlier)
+    )
+"""
+
+
+def sentences(
+    db: Database, run_ids: Sequence[str], part: str, *, order: str = "ambiguous", offset: int = 0, limit: int = 100, **filters: Any
+) -> pd.DataFrame:
+    """Sentences with targets that pass the filters, a page of them.
+
+    Args:
+        db: the database.
+        run_ids: the runs whose answers are looked at, at most one of each task.
+        part: dev or test.
+        order: a key of ``ORDERS``.
+        offset, limit: how many to skip and to give, at most ``MAX_ROWS``.
+        **filters: the fields of ``TargetFilter``.
+
+    Returns:
+        text_sha256, text (empty where the licence forbids it), document, targets, ambiguous, revisions: numbers of the targets that pass,
+        of the ambiguous ones among them, and of the changes of their most probable label.
+
+    Raises:
+        ValueError: if order, offset, limit or a filter is none of those that are known.
+    """
+    if not 0 <= limit <= MAX_ROWS or offset < 0 or order not in ORDERS:
+        raise ValueError(f"got order {order!r}, offset {offset}, limit {limit}; expected one of {list(ORDERS)}, >= 0, 0 to {MAX_ROWS}")
+    return db.query(
+        f"""
+        {_SENTENCES}, texts AS (
+            SELECT text_sha256, max(text) AS text, max(document) AS document FROM edge_sentences WHERE part = $part GROUP BY text_sha256
+        )
+        SELECT k.text_sha256, t.text, t.document, k.targets, k.ambiguous, k.revisions
+        FROM kept k JOIN texts t ON t.text_sha256 = k.text_sha256
+        ORDER BY {ORDERS[order]}k.place, k.text_sha256 LIMIT $limit OFFSET $offset
+        """,
+        _values(run_ids, part, filters) | {"limit": int(limit), "offset": int(offset)},
+    )
+
+
+def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: Any) -> int:
+    """How many sentences ``sentences`` finds in all pages."""
+    found = db.query(f"{_SENTENCES} SELECT count(*) AS n FROM kept", _values(run_ids, part, filters))
+    return int(found["n"].iloc[0])
+
+
+def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:
+    """The answers to every target of a sentence, layer by layer.
+
+    Returns:
+        run_id, task, target, layer, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of labels), top and
+        wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline gives just the gold
+        labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions,
+        strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
+    """
+    found = db.query(
+        f"""
+        WITH {_TARGETS}, named AS (SELECT task, map(list(label), list(name)) AS name FROM edge_labels GROUP BY task)
+        SELECT f.run_id, f.task, f.target, p.layer, x.text, x.document, f.start1, f.end1, f.start2, f.end2,
+            list_transform(f.gold, lambda one: n.name[one]) AS gold, list_transform(f.memory, lambda one: n.name[one]) AS memory,
+            list_transform(p.predicted, lambda one: n.name[one]) AS predicted, n.name[p.top] AS top, n.name[p.wrong] AS wrong,
+            list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right, p.p_gold, p.p_wrong, p.p_top,
+            p.p_sum, f.settled, f.revisions, f.strongest_mean, f.seen, f.unknown_gold, f.passes
+        FROM filtered f JOIN edge_predictions p ON p.run_id = f.run_id AND p.part = f.part AND p.target = f.target
+        JOIN named n ON n.task = f.task
+        JOIN edge_sentences x ON x.task = f.task AND x.part = f.part AND x.sentence = f.sentence
+        WHERE f.text_sha256 = $text_sha256
+        """,
+        _values(run_ids, part, filters, sentences=False) | {"text_sha256": text_sha256},
+    )
+    lists = {name: [list(one) for one in found[name]] for name in ("gold", "memory", "predicted", "p_gold")}
+    return by_task(found.assign(**lists), "task", "target", "layer")
+
+
+def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFrame:
+    """How often a target of one task settles before one of another in the same sentence, for every two tasks.
+
+    Returns:
+        later, earlier (tasks), sentences (texts in which targets of both settle), before (those in which a target of ``later`` settles at
+        a lower layer than one of ``earlier``).
+    """
+    found = db.query(
+        f"""
+        WITH {_TARGETS}, ends AS (
+            SELECT text_sha256, task, min(settled) AS first_settled, max(settled) AS last_settled FROM traced WHERE settled >= 0
+            GROUP BY ALL
+        )
+        SELECT a.task AS later, b.task AS earlier, count(*) AS sentences, count(*) FILTER (a.first_settled < b.last_settled) AS before
+        FROM ends a JOIN ends b ON b.text_sha256 = a.text_sha256 AND b.task <> a.task GROUP BY ALL ORDER BY ALL
+        """,
+        _values(run_ids, part, {}, sentences=False),
+    )
+    return found
+
+
+def _values(run_ids: Sequence[str], part: str, filters: dict[str, Any], sentences: bool = True) -> dict[str, Any]:
+    chosen = TargetFilter(**filters).values | {"run_ids": list(run_ids), "part": part}
+    return chosen if sentences else {name: value for name, value in chosen.items() if name not in ("later", "earlier")}
