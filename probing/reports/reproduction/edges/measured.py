@@ -1,5 +1,6 @@
 """The numbers of one stored encoder with their intervals, as claims on edge probing are judged on them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,14 @@ from scipy import stats
 from probing.core.edges import numbers
 from probing.core.edges.encoders import CUMULATIVE, RANDOM, TASK, TRAINED
 from probing.core.edges.order import Place, compare
+from probing.core.edges.published import PublishedEdges
 from probing.core.stats.intervals import CONFIDENCE
 from probing.reports.edges.curves import curves, newest
 from probing.reports.edges.summary import baselines
 from probing.reports.reproduction.curve_shapes import Curve
 from probing.reports.reproduction.edges.claims_order import PIPELINE
 from probing.reports.reproduction.edges.claims_weights import middle_layers
-from probing.reports.reproduction.edges.evidence import CALLED, MEASURES, ORDER_COLUMNS, PLACE_COLUMNS, SETTLED_COLUMNS, EdgeEvidence
+from probing.reports.reproduction.edges.evidence import MEASURES, ORDER_COLUMNS, PLACE_COLUMNS, SETTLED_COLUMNS, EdgeEvidence
 from probing.store.database import Database
 from probing.store.edges import queries
 from probing.store.edges.sentence_queries import settled_order
@@ -26,70 +28,84 @@ PART = "dev"
 ENCODER_COLUMNS = ("model", "base", "layers", "tasks")
 
 
-def probed_encoders(db: Database) -> pd.DataFrame:
+def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
     """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those of most tasks.
 
-    ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings.
+    ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings, ``tasks`` the paper's tasks.
     """
     runs = _runs(db)
     rows = [
-        (model, str(mine["base"].fillna("").iloc[0]), int(mine["layers"].max()) - 1, mine["task"].nunique())
+        (model, base if (base := str(mine["base"].fillna("").iloc[0])) != model else "", int(mine["layers"].max()) - 1, len(stored))
         for model, mine in runs.groupby("model", sort=True)
+        if (stored := published.stored_tasks(set(mine["task"])))
     ]
     found = pd.DataFrame(rows, columns=list(ENCODER_COLUMNS))
-    order = {"_tuned": found["base"].ne("") & found["base"].ne(found["model"]), "_most": -found["tasks"]}
+    order = {"_tuned": found["base"].ne(""), "_most": -found["tasks"]}
     return found.assign(**order).sort_values(["_tuned", "_most", "model"], kind="stable", ignore_index=True)[list(ENCODER_COLUMNS)]
 
 
-def run_ids_of(db: Database, model: str) -> tuple[str, ...]:
-    """The runs behind an encoder's numbers."""
-    return tuple(_runs(db, model)["run_id"])
+def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
+    """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run stands for."""
+    runs = _runs(db)
+    mine = runs[runs["model"] == model]
+    names = {stored: task for task, stored in published.stored_tasks(set(mine["task"])).items()}
+    return mine.assign(paper_task=mine["task"].map(names)).dropna(subset=["paper_task"])
 
 
-def training_data(db: Database) -> pd.DataFrame:
-    """What the stored tasks were trained on: task, source, targets, labels."""
+def _runs(db: Database) -> pd.DataFrame:
+    """The runs of cumulative probes with the task's labels on trained encoders."""
+    runs = newest(queries.edge_runs(db))
+    return runs[runs["kind"].eq(CUMULATIVE) & runs["labels"].eq(TASK) & runs["encoder"].eq(TRAINED)]
+
+
+def training_data(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """What the runs were trained on: task (as the paper's), source, targets, labels."""
     tasks = queries.edge_tasks(db)
-    return tasks.loc[tasks["part"] == "train", ["task", "source", "targets", "labels"]].reset_index(drop=True)
+    train = tasks[(tasks["part"] == "train") & tasks["task"].isin(runs["task"])]
+    return train.assign(task=train["task"].map(_names(runs)))[["task", "source", "targets", "labels"]].reset_index(drop=True)
 
 
-def evidence_of(db: Database, model: str) -> EdgeEvidence:
+def evidence_of(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
     """An encoder's numbers, and beside them those of a pre-trained encoder of another depth, the one that shares most tasks with it."""
-    there = probed_encoders(db).set_index("model")
-    ours = _alone(db, model, int(there.at[model, "layers"]))
-    pretrained = there[there["base"].eq("") & there["layers"].ne(ours.layers)]
-    if pretrained.empty or model not in there.index[there["base"].eq("")]:
+    there = probed_encoders(db, published).set_index("model")
+    ours = _alone(db, model, published)
+    if there.at[model, "base"]:
         return ours
-    shared = {str(name): len(set(_runs(db, str(name))["task"]) & set(ours.curves)) for name in pretrained.index}
-    beside = max(shared, key=lambda name: shared[name])
-    return replace(ours, other=_alone(db, beside, int(there.at[beside, "layers"])))
+    others = [str(name) for name in there.index[there["base"].eq("") & there["layers"].ne(ours.layers)]]
+    if not others:
+        return ours
+    beside = max(others, key=lambda name: len(set(runs_of(db, name, published)["paper_task"]) & set(ours.curves)))
+    return replace(ours, other=_alone(db, beside, published))
 
 
-def _alone(db: Database, model: str, layers: int) -> EdgeEvidence:
-    found = [one for one in curves(db, PART, models=[model]) if one.task in CALLED]
-    trained = [one for one in found if one.encoder == TRAINED]
-    random = {one.task: float(one.values[-1]) for one in found if one.encoder == RANDOM}
-    by_task = {one.task: Curve(one.layers, one.values, one.drawn) for one in sorted(trained, key=lambda one: list(CALLED).index(one.task))}
-    runs = _runs(db, model)
-    mix = queries.mix(db, list(runs["run_id"])).merge(runs[["run_id", "task"]], on="run_id")
+def _alone(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
+    runs = runs_of(db, model, published)
+    names, order = _names(runs), [task.name for task in published.tasks]
+    found = curves(db, PART, models=[model], tasks=list(names))
+    trained = sorted((one for one in found if one.encoder == TRAINED), key=lambda one: order.index(names[one.task]))
+    mix = queries.mix(db, list(runs["run_id"])).merge(runs[["run_id", "paper_task"]], on="run_id").rename(columns={"paper_task": "task"})
     evidence = EdgeEvidence(
-        model, layers, by_task, places=places_of(mix), weights=mix.groupby(["task", "layer"], as_index=False, sort=False)["weight"].mean(),
-        beside=_baselines(db) | {"random": random},
-    )  # fmt: skip
+        model,
+        int(runs["layers"].max()) - 1,
+        {names[one.task]: Curve(one.layers, one.values, one.drawn) for one in trained},
+        places=places_of(mix),
+        weights=mix.groupby(["task", "layer"], as_index=False, sort=False)["weight"].mean(),
+        beside=_baselines(db, names) | {"random": {names[one.task]: float(one.values[-1]) for one in found if one.encoder == RANDOM}},
+    )
     return replace(evidence, order=_order(evidence), left_order=_left_order(db, runs))
 
 
-def _runs(db: Database, model: str | None = None) -> pd.DataFrame:
-    """The runs of cumulative probes on the paper's tasks, the newest of each seed; of all models where none is named."""
-    runs = newest(queries.edge_runs(db))
-    kept = runs["kind"].eq(CUMULATIVE) & runs["labels"].eq(TASK) & runs["encoder"].eq(TRAINED) & runs["task"].isin(list(CALLED))
-    return runs[kept & (runs["model"].eq(model) if model else True)]
+def _names(runs: pd.DataFrame) -> dict[str, str]:
+    """Stored task -> task of the paper."""
+    return dict(zip(runs["task"], runs["paper_task"], strict=True))
 
 
-def _baselines(db: Database) -> dict[str, dict[str, float]]:
-    """Yardstick -> task -> F1."""
+def _baselines(db: Database, names: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """Yardstick -> task of the paper -> F1."""
     found: dict[str, dict[str, float]] = {}
     for (task, name), value in baselines(db, PART).items():
-        found.setdefault(name, {})[task] = value
+        if task in names:
+            found.setdefault(name, {})[names[task]] = value
     return found
 
 
@@ -109,6 +125,7 @@ def _left_order(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Sentences in which a later task of the pipeline settles before an earlier one, of the first traced run of each task."""
     traced = runs[runs["traced"].astype(bool)].sort_values("seed").drop_duplicates("task")
     found = settled_order(db, list(traced["run_id"]), PART)
+    found = found.assign(**{column: found[column].map(_names(runs)) for column in ("later", "earlier")})
     place = {task: number for number, task in enumerate(PIPELINE)}
     kept = found["later"].isin(place) & found["earlier"].isin(place)
     kept &= found["later"].map(place) > found["earlier"].map(place)
