@@ -105,8 +105,9 @@ def _train(plan: EdgePlan, say: Say) -> None:
         say(f"  {plan.family.base}, {encoder} encoder:")
         wanted = EdgesRequest(
             model=plan.family.base, tasks=request.tasks, encoder=encoder, seeds=request.seeds, device=request.device,
-            executor=request.executor,
+            executor=request.executor, rebuild=False,
         )  # fmt: skip
+        # The database is built once, after both.
         train_edges(wanted, say)
 
 
