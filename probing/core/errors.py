@@ -13,6 +13,10 @@ class FactsError(ProbingError):
     """A facts file or folder is missing, unreadable or malformed."""
 
 
+class EdgeDataError(ProbingError):
+    """Data of an edge-probing task are missing, unreadable or malformed; the message names the file and the line."""
+
+
 class PromptError(ProbingError):
     """A typed prompt cannot be asked: no mask, several masks, too long."""
 

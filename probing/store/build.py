@@ -19,6 +19,7 @@ from probing.core.files.disk_errors import require_writable
 from probing.store import increment
 from probing.store.completeness import COUNTS, Counted, counted_in_database, lack, lacking_counts
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
+from probing.store.edges.derived import count_edges, leave_out_incomplete_edges
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
@@ -159,10 +160,10 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:
                 increment.begin(connection)
-            create_run_tables(connection)
             for table in SCHEMAS:
                 if table != "runs":
                     connection.execute(create_statement(table, SCHEMAS[table]))
+            create_run_tables(connection)
             for table in _PLAIN_TABLES:
                 _load_plain(connection, table, [file for file in others if file.table == table], step, notes)
             part_runs(connection)
@@ -172,11 +173,13 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             _load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
             _leave_out_incomplete(connection)
+            leave_out_incomplete_edges(connection)
             empty_unfit_ranks(connection)
             load_words(connection)
             for name, statement in STATEMENTS.items():
                 step(f"counting {name}")
                 connection.execute(statement)
+            count_edges(connection)
             if add:
                 increment.merge(connection)
             increment.note_files(connection, files, notes)

@@ -3,7 +3,8 @@
 In Parquet a run is one row of one file, for it exists once its row does; the file is of its kind's own table, ``runs`` that of runs on
 facts. The database parts the row: ``runs`` holds kind and provenance of all runs, ``fact_runs`` what is about facts, and the view
 ``runs_of_facts`` both. A further kind brings a table of files, a table beside ``fact_runs`` and a view of its own. ``fact_runs.counted``
-says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions.
+says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions. Runs of edge probing keep their table of
+files, ``edge_runs``, and the view ``runs_of_edges`` adds the provenance.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow as pa
 from probing.core.provenance import Provenance, stored_provenance
 from probing.store.schema import SCHEMAS, create_statement
 
-FACTS = "facts"
+FACTS, EDGES = "facts", "edges"
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; what its configuration does not say is empty.
 _RUNS = pa.schema(
@@ -33,7 +34,10 @@ STORED = "stored_runs"
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the empty tables and the view in the current schema, and a temporary table for the rows of the files."""
+    """Makes the empty tables and the views in the current schema, and a temporary table for the rows of the files.
+
+    The tables that keep the columns of their files are there already.
+    """
     (schema,) = connection.execute("SELECT current_schema()").fetchall()[0]
     for table, (columns, _) in RUN_TABLES.items():
         connection.execute(create_statement(table, columns))
@@ -41,6 +45,10 @@ def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
     of_facts = ", ".join(f"f.{name}" for name in _FACT_RUNS.names if name != "run_id")
     connection.execute(
         f"CREATE VIEW runs_of_facts AS SELECT r.*, {of_facts} FROM {schema}.runs r JOIN {schema}.fact_runs f ON f.run_id = r.run_id"
+    )
+    provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS["edge_runs"].names)
+    connection.execute(
+        f"CREATE VIEW runs_of_edges AS SELECT e.*, {provenance} FROM {schema}.runs r JOIN {schema}.edge_runs e ON e.run_id = r.run_id"
     )
 
 
@@ -54,7 +62,11 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
         .to_arrow_table()
         .to_pylist()
     )
-    parts = {"runs": [_run_on_facts(row) for row in rows], "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows]}
+    edges = connection.sql("SELECT * FROM edge_runs").to_arrow_table().to_pylist()
+    parts = {
+        "runs": [_run(row, FACTS) for row in rows] + [_run(row, EDGES) for row in edges],
+        "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows],
+    }
     for table, (columns, order) in RUN_TABLES.items():
         connection.register("incoming", pa.Table.from_pylist(parts[table], schema=columns))
         connection.execute(f"INSERT INTO {table} SELECT * FROM incoming ORDER BY {', '.join(order)}")
@@ -67,9 +79,9 @@ def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: lis
         connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
-def _run_on_facts(row: dict[str, Any]) -> dict[str, Any]:
+def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
     said = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
-    return {"kind": FACTS} | said | {name: value for name, value in row.items() if name in _RUNS.names}
+    return said | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
 
 
 def _is(value: Any, kind: pa.DataType) -> bool:

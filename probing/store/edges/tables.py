@@ -3,6 +3,11 @@
 A *run* is a series of probes of one task on one encoder: for a kind ``cumulative`` or ``at`` one probe for each layer 0..L, for ``full``
 one for the mix of all layers, stored as layer L. Columns named ``layer`` are that l. Counts are additive: whatever a page shows of a run
 is arithmetic on ``edge_scores``, ``edge_mix``, ``edge_codes`` and ``edge_predictions``.
+
+Gold labels that training does not have, and that F1 would count, are counted as missed: ``edge_scores`` and ``edge_baselines`` have them
+below the number after the last training label, which ``edge_labels`` does not have (tp = fp = 0; no row where there are none).
+A run with control labels has scores and no predictions, as no stored target has its labels. Rows of ``edge_mix`` above a probe's layer
+may be there, with weight 0, or not.
 """
 
 import pyarrow as pa
@@ -17,11 +22,12 @@ _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 #: the micro F1 of the best answers that equal inputs allow, ``unseen_labels`` gold labels (with repeats) that training does not have.
 #: ``edge_labels``: the training labels; ``label`` is their number, ``counts`` says whether F1 counts them, ``n`` training targets with it.
 #: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
-#: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers (``unknown_gold``:
-#: gold labels that training does not have), ``memory`` the answer of the memory baseline, ``seen`` whether the text of the span
-#: (of both spans) occurs in training.
+#: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers, ``unknown_gold``
+#: is the number of further gold labels that F1 would count and training does not have; ``memory`` is the answer of the memory baseline,
+#: ``seen`` whether the text of the span (of both spans) occurs in training.
 #: ``edge_baselines``: counts of ``memory`` and ``majority`` by label.
-#: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number).
+#: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number);
+#: ``layers`` counts layer 0, as in ``runs``, so that L is ``layers - 1``.
 #: ``edge_scores``: counts by label; ``tn`` of the targets that have it not and were not given it.
 #: ``edge_mix``: weight of each layer in the mix of a probe, its scale gamma, and the mean norm of that layer's states.
 #: ``edge_codes``: online code; ``portion`` counts from 0, ``bits`` the code length of its targets, ``uniform`` that of the uniform code.

@@ -1,0 +1,40 @@
+"""CoNLL-2003: names of persons, places, organisations and others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from probing.core.edges.readers.data_lines import Parts, part_of
+from probing.core.edges.target import Part, Record, Span, Target
+from probing.core.errors import EdgeDataError, FactsError
+from probing.core.tasks.conll import read_conll
+from probing.core.tasks.data_files import first_of
+
+_FILES = (("eng.train", "train.txt"), ("eng.testa", "valid.txt"), ("eng.testb", "test.txt"))
+
+
+def read_conll_entities(folder: Path) -> Parts:
+    """Entities of CoNLL-2003. The words may not be published: the texts are Reuters'."""
+    train, dev, test = (_part(folder, names) for names in _FILES)
+    return train, dev, test
+
+
+def _part(folder: Path, names: Sequence[str]) -> Part:
+    try:
+        path = first_of(folder, names)
+        sentences = read_conll(path)
+    except FactsError as error:
+        raise EdgeDataError(str(error)) from error
+    return part_of(path, (Record(one.words, entities(one.tags), open=False) for one in sentences))
+
+
+def entities(tags: Sequence[str]) -> tuple[Target, ...]:
+    """A target for each entity of tags in which every entity begins with ``B-``."""
+    starts = [place for place, tag in enumerate(tags) if tag[0] == "B"]
+    return tuple(Target(_span(tags, start), None, (tags[start][2:],)) for start in starts)
+
+
+def _span(tags: Sequence[str], start: int) -> Span:
+    end = start + 1
+    while end < len(tags) and tags[end][0] == "I":
+        end += 1
+    return start, end

@@ -1,0 +1,117 @@
+"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks take their words from."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.edges.readers.data_lines import Parts, numbered_lines, part_of, wrong
+from probing.core.edges.target import PARTS, Part, Record, Target
+from probing.core.errors import EdgeDataError
+
+_COLUMNS = 10
+
+
+@dataclass(frozen=True)
+class ParsedSentence:
+    """A sentence of a CoNLL-U file; one entry for each word.
+
+    Attributes:
+        name: its ``sent_id``.
+        document: the ``newdoc id`` that was read last.
+        words, tags: forms and language-specific tags (XPOS).
+        heads: number of the head, counted from 1; 0 for the root.
+        relations: to the head, with subtype.
+    """
+
+    name: str
+    document: str
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+
+
+def read_sentences(path: Path) -> Iterator[ParsedSentence]:
+    """Sentences of a CoNLL-U file.
+
+    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are passed over: the words of the one have lines of their own, and the
+    other is no word.
+
+    Raises:
+        EdgeDataError: for a line of another form, or a head outside the sentence.
+    """
+    name = document = ""
+    rows: list[tuple[str, str, int, str]] = []
+    number = 0
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            if rows:
+                yield _sentence(path, number, name, document, rows)
+            name, rows = "", []
+        elif line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            if key.strip() == "sent_id":
+                name = value.strip()
+            elif key.strip() == "newdoc id":
+                document = value.strip()
+        else:
+            columns = line.split("\t")
+            if len(columns) != _COLUMNS:
+                raise wrong(path, number, f"got {len(columns)} columns, expected CoNLL-U's {_COLUMNS}, separated by tabs")
+            if "-" in columns[0] or "." in columns[0]:
+                continue
+            if columns[0] != str(len(rows) + 1) or not columns[6].isdigit():
+                got = f"word number {columns[0]!r} with head {columns[6]!r}"
+                raise wrong(path, number, f"got {got}, expected word {len(rows) + 1} with a number as its head")
+            rows.append((columns[1], columns[4], int(columns[6]), columns[7]))
+    if rows:
+        yield _sentence(path, number, name, document, rows)
+
+
+def _sentence(path: Path, line: int, name: str, document: str, rows: list[tuple[str, str, int, str]]) -> ParsedSentence:
+    words, tags, heads, relations = zip(*rows, strict=True)
+    if max(heads) > len(words):
+        raise wrong(path, line, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words")
+    return ParsedSentence(name, document, words, tags, heads, relations)
+
+
+def part_of_speech(sentence: ParsedSentence) -> Iterator[Target]:
+    """A target for each word: its tag."""
+    return (Target((place, place + 1), None, (tag,)) for place, tag in enumerate(sentence.tags))
+
+
+def dependencies(sentence: ParsedSentence) -> Iterator[Target]:
+    """A target for each word: its relation to its head, the second span; the root is its own head, as in the authors' data."""
+    for place, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
+        second = head - 1 if head else place
+        yield Target((place, place + 1), (second, second + 1), (relation,))
+
+
+def ewt_file(folder: Path, part: str) -> Path:
+    """A part of UD English EWT."""
+    return folder / f"en_ewt-ud-{part}.conllu"
+
+
+def read_ewt(targets: Callable[[ParsedSentence], Iterator[Target]], folder: Path) -> Parts:
+    """UD English EWT with the targets that a function finds in a sentence."""
+    train, dev, test = (_part(ewt_file(folder, part), targets) for part in PARTS)
+    return train, dev, test
+
+
+def _part(path: Path, targets: Callable[[ParsedSentence], Iterator[Target]]) -> Part:
+    return part_of(path, (Record(one.words, tuple(targets(one)), one.document) for one in read_sentences(path)))
+
+
+def ewt_sentences(folder: Path) -> dict[str, ParsedSentence]:
+    """All sentences of UD English EWT by their ids.
+
+    Raises:
+        EdgeDataError: if two sentences have the same id.
+    """
+    found: dict[str, ParsedSentence] = {}
+    for part in PARTS:
+        for sentence in read_sentences(ewt_file(folder, part)):
+            if sentence.name in found:
+                raise EdgeDataError(f"{ewt_file(folder, part)} has the sentence {sentence.name!r} a second time")
+            found[sentence.name] = sentence
+    return found

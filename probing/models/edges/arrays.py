@@ -1,0 +1,174 @@
+"""A part of a task as arrays: which pieces each span has, and which labels each target."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from probing.core.edges.target import Part
+
+
+class States(Protocol):
+    """Where states come from: memory maps of a cache, or an array in memory."""
+
+    layers: int
+    hidden: int
+
+    def read(self, pieces: np.ndarray) -> torch.Tensor:
+        """(pieces, layers, hidden) of piece numbers in rising order."""
+
+
+class ArrayStates:
+    """States in memory, (pieces, layers, hidden)."""
+
+    def __init__(self, states: np.ndarray):
+        self.states, self.layers, self.hidden = states, states.shape[1], states.shape[2]
+
+    def read(self, pieces: np.ndarray) -> torch.Tensor:
+        """As ``States`` has it."""
+        return torch.from_numpy(self.states[pieces])
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A list of piece numbers per target.
+
+    Attributes:
+        starts: (targets + 1,), where each target's pieces begin in ``pieces``.
+        pieces: (pairs,).
+    """
+
+    starts: np.ndarray
+    pieces: np.ndarray
+
+    def of(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The pieces of some targets one after the other, and for each the place of its target among them."""
+        counts = self.starts[targets + 1] - self.starts[targets]
+        owner = np.repeat(np.arange(len(targets)), counts)
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.pieces[self.starts[targets][owner] + within], owner
+
+
+def ragged(lists: Sequence[np.ndarray]) -> Ragged:
+    """Puts lists of piece numbers one after the other."""
+    starts = np.cumsum([0, *(len(one) for one in lists)])
+    return Ragged(starts, np.concatenate(lists).astype(np.int64) if lists else np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class PartArrays:
+    """What probes of a task are trained or tested on.
+
+    Attributes:
+        spans: one or two.
+        gold: (variants, targets, labels) bool; variant 0 has the task's labels, 1 those of the control task where it is asked for.
+        unknown: (targets,), gold labels that training does not have.
+        record: (targets,), number of each target's sentence, rising.
+        target: (targets,), each target's number among all of the part, those that were left out counted in.
+        left_out: reason -> number of targets without states.
+    """
+
+    spans: tuple[Ragged, ...]
+    gold: np.ndarray
+    unknown: np.ndarray
+    record: np.ndarray
+    target: np.ndarray
+    left_out: Mapping[str, int]
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+    def records(self) -> np.ndarray:
+        """Numbers of the sentences that have a target."""
+        return np.unique(self.record)
+
+    def of_records(self, records: np.ndarray) -> np.ndarray:
+        """Places of the targets of some sentences, in the order of these sentences."""
+        first = np.searchsorted(self.record, records)
+        last = np.searchsorted(self.record, records, side="right")
+        counts = last - first
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(first, counts) + within
+
+
+def part_arrays(part: Part, states, labels: Sequence[str], variants: Sequence[Part] = ()) -> PartArrays:
+    """The arrays of a part; targets without states are left out and counted.
+
+    Args:
+        part: sentences with targets.
+        states: ``WordStates`` of these sentences.
+        labels: of the training part, in order.
+        variants: the same targets with other labels, such as those of the control task.
+    """
+    number_of = {label: number for number, label in enumerate(labels)}
+    lists: list[list[np.ndarray]] = [[], []]
+    rows: list[tuple[int, int]] = []
+    left_out: Counter[str] = Counter()
+    place = -1
+    chosen: list[list[tuple[str, ...]]] = [[] for _ in range(1 + len(variants))]
+    for number, record in enumerate(part.records):
+        for within, target in enumerate(record.targets):
+            place += 1
+            spans = [target.span1] if target.span2 is None else [target.span1, target.span2]
+            found = [states.pieces(record, span) for span in spans]
+            if reasons := [one for one in found if isinstance(one, str)]:
+                left_out[reasons[0]] += 1
+                continue
+            for into, one in zip(lists, found, strict=False):
+                into.append(one)
+            rows.append((number, place))
+            for into, other in zip(chosen, (part, *variants), strict=True):
+                into.append(other.records[number].targets[within].labels)
+    gold = np.zeros((len(chosen), len(rows), len(labels)), bool)
+    unknown = np.zeros(len(rows), np.int64)
+    for variant, of_targets in enumerate(chosen):
+        for row, names in enumerate(of_targets):
+            for name in names:
+                if name in number_of:
+                    gold[variant, row, number_of[name]] = True
+                elif variant == 0:
+                    unknown[row] += 1
+    table = np.array(rows, np.int64).reshape(-1, 2)
+    spans_found = tuple(ragged(one) for one in lists if one)
+    return PartArrays(spans_found, gold, unknown, table[:, 0], table[:, 1], dict(left_out))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some targets with the states of their spans.
+
+    Attributes:
+        targets: places in ``PartArrays``.
+        states: of each span, (distinct pieces, layers, hidden) float32.
+        pieces: of each span, (pairs,) places in ``states``.
+        owners: of each span, (pairs,) places in ``targets``, rising.
+        gold: (variants, targets, labels) float32.
+    """
+
+    targets: np.ndarray
+    states: tuple[torch.Tensor, ...]
+    pieces: tuple[torch.Tensor, ...]
+    owners: tuple[torch.Tensor, ...]
+    gold: torch.Tensor
+
+
+def batch_of(arrays: PartArrays, states: States, targets: np.ndarray, device: torch.device) -> Batch:
+    """Reads the states of some targets; each distinct piece once for each span."""
+    read, pieces, owners = [], [], []
+    for span in arrays.spans:
+        wanted, owner = span.of(targets)
+        distinct, places = np.unique(wanted, return_inverse=True)
+        read.append(states.read(distinct).to(device).float())
+        pieces.append(torch.from_numpy(places.astype(np.int64)).to(device))
+        owners.append(torch.from_numpy(owner).to(device))
+    gold = torch.from_numpy(arrays.gold[:, targets]).to(device).float()
+    return Batch(targets, tuple(read), tuple(pieces), tuple(owners), gold)
+
+
+def batches(arrays: PartArrays, targets_a_batch: int) -> Iterator[np.ndarray]:
+    """Places of all targets in order, so many at a time."""
+    for start in range(0, len(arrays), targets_a_batch):
+        yield np.arange(start, min(start + targets_a_batch, len(arrays)))

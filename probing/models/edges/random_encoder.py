@@ -1,0 +1,48 @@
+"""Encoders of the same shape without what training gave them: what a probe reads from such a one, no model knows."""
+
+import copy
+import hashlib
+from dataclasses import replace
+from operator import attrgetter
+
+import torch
+from transformers import AutoModel
+
+from probing.core.edges.encoders import RANDOM, RANDOM_BODY, TRAINED
+from probing.core.errors import OptionError
+from probing.models.edges.lexical import embedding_modules
+from probing.models.encoders.load import Encoder
+
+#: The random weights are drawn once: another draw is another encoder.
+SEED = 0
+
+
+def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
+    """The encoder itself, or one of its shape with random weights.
+
+    Args:
+        encoder: the trained encoder.
+        kind: ``trained``; ``random``, all weights drawn as before pre-training; or ``random-body``, the layers drawn so under the
+            trained embeddings.
+
+    Returns:
+        An encoder whose identity names the kind, with the same tokenizer.
+
+    Raises:
+        OptionError: for another kind.
+    """
+    if kind == TRAINED:
+        return encoder
+    if kind not in (RANDOM, RANDOM_BODY):
+        raise OptionError(f"got the encoder {kind!r}, expected {TRAINED}, {RANDOM} or {RANDOM_BODY}")
+    parameter = next(encoder.body.parameters())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        # A config with attention kernels of its own is copied, for from_config may write into it.
+        body = AutoModel.from_config(copy.deepcopy(encoder.body.config)).to(parameter.dtype)
+    if kind == RANDOM_BODY:
+        for name in embedding_modules(encoder.body):
+            attrgetter(name)(body).load_state_dict(attrgetter(name)(encoder.body).state_dict())
+    body = body.eval().requires_grad_(False).to(encoder.device)
+    identity = hashlib.sha256(f"{encoder.identity}+{kind}+{SEED}".encode()).hexdigest()
+    return replace(encoder, body=body, identity=identity)

@@ -1,0 +1,53 @@
+"""What decides a probe's weights."""
+
+from pydantic import BaseModel, ConfigDict
+
+from probing.core.errors import OptionError
+from probing.core.provenance import canonical_json
+
+
+class EdgeRecipe(BaseModel):
+    """How probes are trained. The form of the probe, dropout, clipping and the loss are those of the authors' code (jiant).
+
+    Attributes:
+        width: of the projection and of the hidden layer; the authors' is 256.
+        dropout: in front of the last layer.
+        learning_rate: at the start, of Adam with amsgrad; the authors' is 0.0001.
+        batch: sentences a step.
+        clip: greatest norm of a probe's gradient.
+        check_every: steps from one look at the development part to the next; 0 is half a pass over the training part.
+        most_checks: looks after which a probe ends at the latest.
+        halve_after: looks in a row without a better F1 after which a probe's learning rate is halved.
+        patience: looks in a row without a better F1 after which a probe ends.
+        check_records: sentences of the development part that a look is at; the first ones.
+        states_dtype: how hidden states are kept on disk.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    width: int = 256
+    dropout: float = 0.3
+    learning_rate: float = 1e-3
+    batch: int = 32
+    clip: float = 5.0
+    check_every: int = 0
+    most_checks: int = 20
+    halve_after: int = 2
+    patience: int = 5
+    check_records: int = 5_000
+    states_dtype: str = "float16"
+
+    def check(self) -> None:
+        """Raises ``OptionError`` for a setting that no probe can be trained with."""
+        least = {"width": 1, "batch": 1, "most_checks": 1, "halve_after": 1, "patience": 1, "check_records": 1, "check_every": 0}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise OptionError(f"got {name} {getattr(self, name)}, expected {bound} or more")
+        if not 0 <= self.dropout < 1:
+            raise OptionError(f"got dropout {self.dropout}, expected at least 0 and less than 1")
+        if not 0 < self.learning_rate < 1 or not self.clip > 0:
+            raise OptionError(f"got learning rate {self.learning_rate} and clip {self.clip}, expected both above 0 and a rate below 1")
+
+    def canonical(self) -> str:
+        """Canonical JSON."""
+        return canonical_json(self.model_dump())

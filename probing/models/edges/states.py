@@ -1,0 +1,251 @@
+"""States of all layers at the word pieces that tasks ask about: encoded once per sentence, kept on disk, read through memory maps."""
+
+import hashlib
+import json
+import logging
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probing.core.edges.target import Record
+from probing.core.errors import CacheError
+from probing.core.files.atomic import whole_file, write_whole
+from probing.core.files.locks import one_at_a_time
+from probing.models.edges.lexical import lexical_states
+from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
+from probing.models.encoders.load import Encoder, joint_identity
+
+log = logging.getLogger(__name__)
+
+#: Raised when the files get another layout; older ones are then made again.
+VERSION = 1
+DTYPES = ("float16", "float32")
+TOKENS_A_BATCH = 4096
+ENOUGH_TOKENS = 1024
+#: Kept pieces of one file: what is lost at most when a run is killed.
+PIECES_A_FILE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A sentence in word pieces.
+
+    Attributes:
+        ids: token ids with special tokens, cut at the model's longest input.
+        first, last: of each word, its first piece and the one after its last, as positions in ``ids``; equal where it has none.
+        beyond: number of the first word that is not whole within the model's longest input.
+    """
+
+    ids: tuple[int, ...]
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    beyond: int
+
+
+def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]:
+    """Cuts sentences of words into the model's word pieces."""
+    if not sentences:
+        return []
+    tokenizer = encoder.tokenizer
+    coded = tokenizer([list(words) for words in sentences], is_split_into_words=True, truncation=False, verbose=False)
+    found = []
+    for number, words in enumerate(sentences):
+        ids, of_word = coded["input_ids"][number], coded.word_ids(number)
+        spare = len(ids) - encoder.max_pieces
+        if spare > 0:
+            # The special token at the end stays at the end.
+            keep = encoder.max_pieces - 1
+            ids, of_word = [*ids[:keep], ids[-1]], [*of_word[:keep], None]
+        first, last = [0] * len(words), [0] * len(words)
+        for place, word in enumerate(of_word):
+            if word is not None:
+                first[word] = first[word] or place
+                last[word] = place + 1
+        beyond = len(words)
+        if spare > 0:
+            whole = [word for word in coded.word_ids(number)[encoder.max_pieces - 1 : -1] if word is not None]
+            beyond = min(whole, default=len(words))
+        found.append(Cut(tuple(ids), tuple(first), tuple(last), beyond))
+    return found
+
+
+class WordStates:
+    """States of all layers at pieces of many sentences, on disk.
+
+    Attributes:
+        files: memory maps, each (pieces, layers, hidden).
+        starts: number of the first piece of each file.
+        norms: (layers,), the mean norm of each layer's states over all kept pieces.
+    """
+
+    def __init__(self, files: Sequence[np.ndarray], places: Mapping[str, tuple[int, np.ndarray, Cut]], fingerprint: str):
+        self.files = list(files)
+        self.starts = np.cumsum([0, *(len(file) for file in self.files)])
+        self.fingerprint = fingerprint
+        self._places = places
+        sums = sum(np.linalg.norm(block.astype(np.float32), axis=2).sum(0, dtype=np.float64) for block in self._blocks())
+        self.norms = np.asarray(sums) / max(1, int(self.starts[-1]))
+
+    @property
+    def layers(self) -> int:
+        """L + 1."""
+        return self.files[0].shape[1]
+
+    @property
+    def hidden(self) -> int:
+        """Size of a state."""
+        return self.files[0].shape[2]
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        for file in self.files:
+            for start in range(0, len(file), 4096):
+                yield file[start : start + 4096]
+
+    def pieces(self, record: Record, span: tuple[int, int]) -> np.ndarray | str:
+        """Numbers of the kept pieces of a span, or why it has none."""
+        start, kept, cut = self._places[record.sha256]
+        if span[1] > cut.beyond:
+            return "beyond the model's longest input"
+        inside = [word for word in range(*span) if cut.last[word] > cut.first[word]]
+        if not inside:
+            return "words without word pieces"
+        wanted = np.arange(cut.first[inside[0]], cut.last[inside[-1]])
+        return start + np.searchsorted(kept, wanted)
+
+    def read(self, pieces: np.ndarray) -> torch.Tensor:
+        """States of pieces, sorted by number: (pieces, layers, hidden), as they are stored."""
+        if len(self.files) == 1:
+            return torch.from_numpy(self.files[0][pieces])
+        of_file = np.searchsorted(self.starts, pieces, side="right") - 1
+        parts = [self.files[n][pieces[of_file == n] - self.starts[n]] for n in np.unique(of_file)]
+        return torch.from_numpy(np.concatenate(parts))
+
+
+def words_asked(records: Iterable[Record]) -> dict[str, tuple[Record, set[int]]]:
+    """sha256 of a text -> a record with that text, and the words inside any span of any record with it."""
+    found: dict[str, tuple[Record, set[int]]] = {}
+    for record in records:
+        asked = found.setdefault(record.sha256, (record, set()))[1]
+        for target in record.targets:
+            for span in (target.span1, target.span2):
+                if span is not None:
+                    asked.update(range(*span))
+    return found
+
+
+def word_states(
+    records: Iterable[Record],
+    encoder: Encoder,
+    folder: Path,
+    dtype: str = "float16",
+    passed: Callable[[int, int], None] | None = None,
+) -> WordStates:
+    """States at the words inside spans, from the cache where they are there.
+
+    The encoder runs once per distinct sentence that has a target. What is already on disk is not computed again, also after a kill.
+
+    Args:
+        records: of all tasks on these sentences.
+        encoder: a frozen encoder.
+        folder: of the cache; the states of one encoder and one set of words get a folder of their own in it.
+        dtype: how states are kept, ``float16`` or ``float32``.
+        passed: called with the pieces that are done and all of them.
+
+    Raises:
+        CacheError: if the cache cannot be written.
+    """
+    asked = words_asked(records)
+    order = sorted(asked)
+    cuts = dict(zip(order, cut_words([asked[name][0].words for name in order], encoder), strict=True))
+    kept = {name: _pieces_of_words(cuts[name], asked[name][1]) for name in order}
+    order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(kept[name])]
+    told = json.dumps(
+        [VERSION, encoder.identity, encoder.configuration, dtype, [[name, [int(piece) for piece in kept[name]]] for name in order]]
+    )
+    fingerprint = hashlib.sha256(told.encode()).hexdigest()[:16]
+    home = folder / f"{joint_identity(encoder.identity, encoder.configuration)[:16]}-{fingerprint}"
+    groups = _groups(order, kept)
+    shape = (encoder.layers + 1, encoder.hidden)
+    files, done, total = [], 0, sum(len(found) for found in kept.values())
+    with one_at_a_time(home.with_name(f".{home.name}.lock")):
+        for number, group in enumerate(groups):
+            path = home / f"states-{number:04d}.npy"
+            count = sum(len(kept[name]) for name in group)
+            if not _is_whole(path, (count, *shape), dtype):
+                _write(path, _encode(group, cuts, kept, encoder, dtype))
+            done += count
+            if passed:
+                passed(done, total)
+            files.append(np.load(path, mmap_mode="r"))
+    places, start = {}, 0
+    for name in order:
+        places[name] = (start, kept[name], cuts[name])
+        start += len(kept[name])
+    empty = {name: (0, kept[name], cuts[name]) for name in asked if name not in places}
+    return WordStates(files or [np.empty((0, *shape), dtype)], places | empty, fingerprint)
+
+
+def _pieces_of_words(cut: Cut, words: set[int]) -> np.ndarray:
+    """Positions of all pieces from a word's first to its last; of a span's inner gaps, too, for a span is one run of pieces."""
+    return np.array(sorted({piece for word in words for piece in range(cut.first[word], cut.last[word])}), dtype=np.int64)
+
+
+def _groups(order: Sequence[str], kept: Mapping[str, np.ndarray]) -> list[list[str]]:
+    groups: list[list[str]] = []
+    room = 0
+    for name in order:
+        if room < len(kept[name]) or not groups:
+            groups.append([])
+            room = PIECES_A_FILE
+        groups[-1].append(name)
+        room -= len(kept[name])
+    return groups
+
+
+def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np.ndarray], encoder: Encoder, dtype: str) -> np.ndarray:
+    """(pieces, layers, hidden) of one group of sentences, in their order."""
+    starts = np.cumsum([0, *(len(kept[name]) for name in group)])
+    found = np.empty((starts[-1], encoder.layers + 1, encoder.hidden), dtype)
+    rows = [cuts[name].ids for name in group]
+    for batch in batches_by_length([len(row) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
+        ids = [rows[number] for number in batch]
+        states = all_hidden_states(ids, encoder)
+        with torch.inference_mode():
+            for place, number in enumerate(batch):
+                at = torch.from_numpy(kept[group[number]]).to(encoder.device)
+                here = torch.stack([state[place, at] for state in states], 1)
+                tokens = torch.tensor(ids[place], device=encoder.device)[None]
+                here[:, 0] = lexical_states(encoder.body, tokens)[0, at]
+                found[starts[number] : starts[number + 1]] = here.float().cpu().numpy().astype(dtype)
+    return found
+
+
+def _write(path: Path, array: np.ndarray) -> None:
+    try:
+        with whole_file(path) as temporary, temporary.open("wb") as stream:
+            np.save(stream, array)
+        write_whole(path.with_suffix(".crc"), _sum(array))
+    except OSError as error:
+        raise CacheError(f"cannot write hidden states to {path}: {error}; free some space or set PROBING_CACHE to another disk") from error
+
+
+def _is_whole(path: Path, shape: tuple[int, ...], dtype: str) -> bool:
+    try:
+        found = np.load(path, mmap_mode="r")
+        whole = found.shape == shape and found.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum(found)
+    except (OSError, ValueError):
+        return False
+    if not whole:
+        log.warning("%s is damaged and is made again", path)
+    return whole
+
+
+def _sum(array: np.ndarray) -> str:
+    total = 0
+    for start in range(0, len(array), 4096):
+        total = zlib.crc32(np.ascontiguousarray(array[start : start + 4096]).view(np.uint8).data, total)
+    return f"{total:08x}"

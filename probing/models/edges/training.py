@@ -1,0 +1,231 @@
+"""Trains many probes side by side; each has its own learning rate, patience and best checkpoint, and leaves when it has stopped."""
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probing.models.edges.arrays import PartArrays, States, batch_of
+from probing.models.edges.probes import (
+    ProbeKey,
+    Shape,
+    dropout_of,
+    label_variants,
+    logits_of,
+    mask_of,
+    order_of,
+    start_of,
+)
+from probing.models.edges.recipe import EdgeRecipe
+from probing.models.edges.scoring import F1Score, Score
+from probing.models.runtime.checked_arrays import read_sealed, write_sealed
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+#: A look at the development part is at least so many steps after the last one.
+LEAST_STEPS = 50
+#: What is kept of each probe between two calls, beside its parameters.
+_OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What probes are trained on and stopped by, with the states of both."""
+
+    train: PartArrays
+    train_states: States
+    dev: PartArrays
+    dev_states: States
+    counted: np.ndarray
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Trained probes.
+
+    Attributes:
+        keys: which probes.
+        shape: their sizes.
+        flat: (probes, size), the best checkpoint of each.
+        steps, best_step: (probes,), steps that were taken, and those up to the best checkpoint.
+        best: (probes,), the score of the best checkpoint.
+        rate: (probes,), learning rate at the end.
+        stopped: (probes,), whether patience ended the training.
+    """
+
+    keys: tuple[ProbeKey, ...]
+    shape: Shape
+    flat: torch.Tensor
+    steps: np.ndarray
+    best_step: np.ndarray
+    best: np.ndarray
+    rate: np.ndarray
+    stopped: np.ndarray
+
+
+@dataclass
+class _State:
+    """Where a training is; every array has the probes as its first axis."""
+
+    flat: torch.Tensor
+    best: torch.Tensor
+    first: torch.Tensor
+    second: torch.Tensor
+    highest: torch.Tensor
+    numbers: dict[str, np.ndarray]
+    step: int = 0
+    taken: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+def train_probes(
+    data: TrainingData,
+    keys: Sequence[ProbeKey],
+    recipe: EdgeRecipe,
+    device: torch.device,
+    checkpoint: Path | None = None,
+    score: Score | None = None,
+    passed: Callable[[int, int], None] | None = None,
+) -> Trained:
+    """Trains all probes of ``keys`` on the same batches.
+
+    Args:
+        data: training and development part.
+        keys: which probes.
+        recipe: how.
+        device: where.
+        checkpoint: file in which the training is kept from look to look, so that a killed one goes on; None keeps none. The result is
+            the same to the byte.
+        score: what is minimised and what stops a probe; None is binary cross-entropy and micro F1.
+        passed: called at each look with the steps taken and the most there can be.
+
+    Returns:
+        The best checkpoint of each probe by its score on the development part; the earlier one of equals.
+    """
+    score = score or F1Score(data.counted)
+    last = data.train_states.layers - 1
+    shape = Shape(last + 1, data.train_states.hidden, len(data.train.spans), recipe.width, data.train.gold.shape[2])
+    state = _read(checkpoint, len(keys)) or _begin(keys, shape, recipe)
+    records = data.train.records()
+    a_pass = math.ceil(len(records) / recipe.batch)
+    every = recipe.check_every or max(LEAST_STEPS, math.ceil(a_pass / 2))
+    most = every * recipe.most_checks
+    looked_at = data.dev.of_records(data.dev.records()[: recipe.check_records])
+    mask, variants = mask_of(keys, last + 1).to(device), torch.tensor(label_variants(keys))
+    order, epoch = order_of(records, 0), 0
+    active = np.flatnonzero(~state.numbers["stopped"])
+    live = _taken(state, active, device)
+    while len(active) and state.step < most:
+        now, within = divmod(state.step, a_pass)
+        if now != epoch:
+            order, epoch = order_of(records, now), now
+        targets = data.train.of_records(order[within * recipe.batch : (within + 1) * recipe.batch])
+        batch = batch_of(data.train, data.train_states, targets, device)
+        state.step += 1
+        here = [keys[number] for number in active]
+        dropped = dropout_of(here, recipe.dropout, len(targets), recipe.width, state.step)
+        flat = live.flat.requires_grad_(True)
+        logits = logits_of(flat, shape, mask[active], batch, None if dropped is None else dropped.to(device))
+        losses = score.losses(logits, batch.gold[variants[active].to(device)])
+        (gradient,) = torch.autograd.grad(losses.sum(), flat)
+        _adam(live, gradient, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
+        if state.step % every == 0:
+            _look(state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe)
+            active = np.flatnonzero(~state.numbers["stopped"])
+            live = _taken(state, active, device)
+            _keep(checkpoint, state)
+            if passed:
+                passed(state.step, most)
+    numbers = state.numbers
+    steps = np.where(numbers["stopped"], numbers["checks"] * every, state.step)
+    stopped = numbers["stopped"] & (numbers["checks"] < recipe.most_checks)
+    return Trained(tuple(keys), shape, state.best, steps, numbers["best_step"], numbers["best_score"], numbers["rate"], stopped)
+
+
+def _begin(keys: Sequence[ProbeKey], shape: Shape, recipe: EdgeRecipe) -> _State:
+    starts = {seed: start_of(shape, seed) for seed in {key.seed for key in keys}}
+    flat = torch.stack([starts[key.seed] for key in keys])
+    number = len(keys)
+    numbers = {
+        "rate": np.full(number, recipe.learning_rate),
+        "best_score": np.full(number, -np.inf),
+        "best_step": np.zeros(number, np.int64),
+        "without_better": np.zeros(number, np.int64),
+        "since_halved": np.zeros(number, np.int64),
+        "checks": np.zeros(number, np.int64),
+        "stopped": np.zeros(number, bool),
+    }
+    return _State(flat, flat.clone(), torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat), numbers)
+
+
+@dataclass
+class _Live:
+    """The parameters and moments of the probes that still train, on the device."""
+
+    flat: torch.Tensor
+    first: torch.Tensor
+    second: torch.Tensor
+    highest: torch.Tensor
+
+
+def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
+    return _Live(*(getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")))
+
+
+@torch.no_grad()
+def _adam(live: _Live, gradient: torch.Tensor, step: int, rates: torch.Tensor, clip: float) -> None:
+    """One step of Adam with amsgrad; each probe's gradient is cut to its own norm (as ``torch.nn.utils.clip_grad_norm_`` does)."""
+    norms = gradient.norm(dim=1, keepdim=True)
+    gradient = gradient * (clip / (norms + 1e-6)).clamp(max=1.0)
+    live.flat = live.flat.detach()
+    live.first.lerp_(gradient, 1 - BETAS[0])
+    live.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+    torch.maximum(live.highest, live.second, out=live.highest)
+    root = live.highest.sqrt().div_(math.sqrt(1 - BETAS[1] ** step)).add_(EPSILON)
+    factor = (-rates / (1 - BETAS[0] ** step)).float()[:, None]
+    live.flat.add_(factor * live.first / root)
+
+
+def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
+    """Notes what a look at the development part showed: better ones are kept, others lose rate and patience."""
+    for name in ("flat", "first", "second", "highest"):
+        getattr(state, name)[active] = getattr(live, name).detach().cpu()
+    numbers = state.numbers
+    better = active[scores > numbers["best_score"][active]]
+    worse = np.setdiff1d(active, better)
+    state.best[better] = state.flat[better]
+    numbers["best_score"][active] = np.maximum(scores, numbers["best_score"][active])
+    numbers["best_step"][better] = state.step
+    numbers["without_better"][better] = numbers["since_halved"][better] = 0
+    numbers["without_better"][worse] += 1
+    numbers["since_halved"][worse] += 1
+    halved = worse[numbers["since_halved"][worse] >= recipe.halve_after]
+    numbers["rate"][halved] /= 2
+    numbers["since_halved"][halved] = 0
+    numbers["checks"][active] += 1
+    numbers["stopped"][worse[numbers["without_better"][worse] >= recipe.patience]] = True
+
+
+def _keep(path: Path | None, state: _State) -> None:
+    if path is not None:
+        arrays = {name: getattr(state, name).numpy() for name in ("flat", "best", "first", "second", "highest")}
+        arrays |= {name: np.asarray(state.numbers[name]).astype(np.float64) for name in _OF_PROBE}
+        write_sealed(arrays | {"step": np.array([state.step])}, path)
+
+
+def _read(path: Path | None, number: int) -> _State | None:
+    """A training that was kept; None where there is none, or it is damaged and begins again."""
+    if path is None or not path.is_file():
+        return None
+    with contextlib.suppress(OSError, KeyError):
+        arrays = read_sealed(path)
+        tensors = [torch.from_numpy(arrays[name].copy()) for name in ("flat", "best", "first", "second", "highest")]
+        kinds = {"rate": np.float64, "best_score": np.float64, "stopped": bool}
+        numbers = {name: arrays[name].astype(kinds.get(name, np.int64)) for name in _OF_PROBE}
+        if len(tensors[0]) == number:
+            return _State(*tensors, numbers, int(arrays["step"][0]))
+    return None
+
+

@@ -1,0 +1,149 @@
+"""The tables of the database that are made from the predictions of edge probing."""
+
+import logging
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probing.core.edges.encoders import layers_of_kind
+from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
+from probing.store.schema import create_statement
+
+_log = logging.getLogger(__name__)
+
+#: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the span was seen.
+#: ``unknown_gold`` labels, which no probe can answer, are missed ones.
+_SENTENCES = """
+CREATE TABLE edge_sentence_counts AS
+WITH counted AS (
+    SELECT task, list(label) AS labels, list(label) FILTER (NOT counts) AS others FROM edge_labels GROUP BY task
+), said AS (
+    SELECT p.run_id, p.part, t.sentence, t.seen, p.layer, t.unknown_gold,
+        CASE WHEN c.others IS NULL THEN p.predicted ELSE list_filter(p.predicted, lambda x: NOT list_contains(c.others, x)) END AS answer,
+        CASE WHEN c.others IS NULL THEN t.gold ELSE list_filter(t.gold, lambda x: NOT list_contains(c.others, x)) END AS gold
+    FROM edge_predictions p
+    JOIN edge_runs r ON r.run_id = p.run_id
+    JOIN runs k ON k.run_id = p.run_id
+    JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
+    JOIN counted c ON c.task = r.task
+)
+SELECT run_id, part, sentence, seen, layer,
+    CAST(sum(tp) AS UINTEGER) AS tp, CAST(sum(len(answer) - tp) AS UINTEGER) AS fp,
+    CAST(sum(len(gold) + unknown_gold - tp) AS UINTEGER) AS fn, CAST(count(*) AS UINTEGER) AS targets
+FROM (SELECT *, len(list_intersect(answer, gold)) AS tp FROM said)
+GROUP BY ALL ORDER BY ALL
+"""
+#: One row a run and target: ``core.edges.traces`` says what; ``settled`` is empty where the last layer is wrong.
+_TRACES = pa.schema(
+    [("run_id", pa.string()), ("part", pa.string()), ("target", pa.uint32()), ("settled", pa.int64()), ("revisions", pa.uint8())]
+    + [(name, pa.float64()) for name in ("strongest_mean", "mean_gold", "mean_wrong")]
+    + [(name, pa.bool_()) for name in ("first_right", "last_right")]
+)
+_ROWS = """
+SELECT p.target, p.layer, p.top, list_contains(t.gold, p.top) AS right, p.p_gold, p.p_wrong, p.p_sum
+FROM edge_predictions p
+JOIN edge_runs r ON r.run_id = p.run_id
+JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
+WHERE p.run_id = ? AND p.part = ? ORDER BY p.target, p.layer
+"""
+
+
+def leave_out_incomplete_edges(connection: duckdb.DuckDBPyConnection) -> None:
+    """Takes runs off whose scores or predictions are not whole: their numbers would look like results."""
+    for run_id, problem in lacking(connection).items():
+        _log.warning("run %s is left out of the database: %s; `python -m probing check` says what is wrong", run_id, problem)
+        for table in ("runs", "edge_runs"):
+            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+
+
+def lacking(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Id of a run that is not complete -> what it lacks or has too much.
+
+    A run is complete when each of its probes has scores, all of the same number of targets, and its task's labels are stored. Where
+    predictions of a part are stored, they are of every layer of each target, and these targets are stored.
+    """
+    problems: dict[str, str] = {}
+    runs = connection.execute(
+        "SELECT e.run_id, e.task, e.kind, e.layers FROM edge_runs e JOIN runs r ON r.run_id = e.run_id ORDER BY e.run_id"
+    ).fetchall()
+    tasks = {task for (task,) in connection.execute("SELECT DISTINCT task FROM edge_labels").fetchall()}
+    scored = dict(connection.execute(_SCORED).fetchall())
+    uneven = dict(connection.execute(_UNEVEN).fetchall())
+    answered = connection.execute(_ANSWERED).fetchall()
+    for run_id, task, kind, layers in runs:
+        wanted = list(layers_of_kind(kind, layers - 1))
+        if task not in tasks:
+            problems[run_id] = f"no labels of its task {task} are stored"
+        elif (found := scored.get(run_id, [])) != wanted:
+            problems[run_id] = f"scores of the layers {found}, expected {wanted}"
+        elif run_id in uneven:
+            problems[run_id] = f"scores of {uneven[run_id]} of different numbers of targets"
+        for answered_by, part, rows, targets, known in answered:
+            if answered_by != run_id or run_id in problems:
+                continue
+            if rows != targets * len(wanted):
+                problems[run_id] = f"{rows:,} predictions of {part}, expected {targets:,} targets x {len(wanted)} layers"
+            elif known != rows:
+                problems[run_id] = f"{rows - known:,} predictions of {part} are of no stored target, or not of its gold labels"
+    return problems
+
+
+_SCORED = "SELECT run_id, list(DISTINCT layer ORDER BY layer) FROM edge_scores GROUP BY run_id"
+_UNEVEN = """
+SELECT run_id, min(part) FROM (
+    SELECT run_id, part FROM edge_scores GROUP BY run_id, part, seen HAVING count(DISTINCT tp + fp + fn + tn) > 1
+) GROUP BY run_id
+"""
+_ANSWERED = """
+SELECT p.run_id, p.part, count(*), count(DISTINCT p.target), count(*) FILTER (len(t.gold) = len(p.p_gold))
+FROM edge_predictions p JOIN edge_runs r ON r.run_id = p.run_id
+LEFT JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
+GROUP BY p.run_id, p.part ORDER BY p.run_id, p.part
+"""
+
+
+def count_edges(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes ``edge_sentence_counts`` and ``edge_traces`` of the runs in ``runs``."""
+    connection.execute(_SENTENCES)
+    parts = connection.execute(
+        "SELECT DISTINCT p.run_id, p.part FROM edge_predictions p JOIN runs r ON r.run_id = p.run_id ORDER BY ALL"
+    ).fetchall()
+    connection.execute(create_statement("edge_traces", _TRACES))
+    for run_id, part in parts:
+        rows = connection.sql(_ROWS, params=[run_id, part]).to_arrow_table()
+        connection.register("incoming", _traces(run_id, part, rows))
+        connection.execute("INSERT INTO edge_traces SELECT * FROM incoming")
+        connection.unregister("incoming")
+
+
+def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
+    """One row a target, from its predictions by target and layer."""
+    targets = pc.unique(rows.column("target"))
+    shape = (len(targets), -1)
+    top, right, wrong, total = (rows.column(name).to_numpy().reshape(shape) for name in ("top", "right", "p_wrong", "p_sum"))
+    gold = rows.column("p_gold").combine_chunks()
+    of_row = pc.list_parent_indices(gold).to_numpy()
+    # Of a gold label, its place among the target's: the k-th value of a row belongs to it at every layer.
+    place = np.arange(len(of_row)) - gold.offsets.to_numpy()[of_row]
+    shares = normalised(pc.list_flatten(gold).to_numpy(), total.ravel()[of_row])
+    width = int(place.max()) + 1 if len(place) else 1
+    by_gold = np.zeros((rows.num_rows, width))
+    by_gold[of_row, place] = shares
+    by_gold = by_gold.reshape(*top.shape, width)
+    traces = Traces(normalised(wrong, total), by_gold.mean(axis=1).max(axis=1))
+    settled = settled_layer(right)
+    columns = {
+        "run_id": [run_id] * len(targets),
+        "part": [part] * len(targets),
+        "target": targets,
+        "settled": pa.array(settled, mask=settled < 0),
+        "revisions": revisions(top),
+        "strongest_mean": strongest_mean(traces),
+        "mean_gold": traces.best_gold,
+        "mean_wrong": traces.wrong.mean(axis=1),
+        "first_right": right[:, 0],
+        "last_right": right[:, -1],
+    }
+    return pa.table(columns).cast(_TRACES)

@@ -1,0 +1,157 @@
+"""Edge probing in the database: rows of the files, runs beside those on facts, and tables made from predictions."""
+
+import itertools
+import logging
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from probing.store import run_queries
+from probing.store.build import build_database
+from probing.store.database import Database, open_database
+from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
+from probing.store.run_tables import EDGES, FACTS
+from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows, task_rows
+from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
+
+STORED = [run for run in RUNS if run.stores_predictions]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(plant_edges(tmp_path_factory.mktemp("store"))) as database:
+        yield database
+
+
+@pytest.mark.parametrize("table", EDGE_SCHEMAS)
+def test_the_database_has_the_rows_of_the_files(db: Database, table: str):
+    made = [task_rows(task) for task in dict.fromkeys(run.task for run in RUNS)] + [run_rows(run) for run in RUNS]
+    expected = sorted(tuple(row[name] for name in EDGE_KEYS[table]) for rows in made for row in rows.get(table, []))
+    found = db.query(f"SELECT {', '.join(EDGE_KEYS[table])} FROM {table}")
+    assert sorted(found.itertuples(index=False, name=None)) == expected
+
+
+def test_runs_of_edge_probing_have_kind_and_provenance_and_are_no_runs_on_facts(db: Database):
+    runs = db.query("SELECT * FROM runs").set_index("run_id")
+    assert set(runs["kind"]) == {EDGES} and set(runs.index) == {run.run_id for run in RUNS}
+    assert runs.loc[RUNS[0].run_id, ["weights", "recipe", "dtype"]].tolist() == ["nesia-mini trained", '{"width":16}', "float32"]
+    assert run_queries.runs(db).empty
+    of_edges = db.query("SELECT run_id, kind, weights, task FROM runs_of_edges").set_index("run_id")
+    assert of_edges.loc[RUNS[0].run_id].tolist() == ["cumulative", "nesia-mini trained", "pos"]
+
+
+def slow_counts(run: PlantedEdgeRun) -> Counter:
+    counts: Counter = Counter()
+    for row in run_rows(run)["edge_predictions"]:
+        data, number = planted_part(run.task, row["part"]), row["target"]
+        gold = {label for label in range(len(run.task.labels)) if data.gold[number, label] and run.task.counted[label]}
+        said = {label for label in row["predicted"] if run.task.counted[label]}
+        key = (row["part"], int(data.sentences[number]), bool(data.seen[number]), row["layer"])
+        counts[*key, "tp"] += len(said & gold)
+        counts[*key, "fp"] += len(said - gold)
+        counts[*key, "fn"] += len(gold - said) + int(data.unknown[number])
+        counts[*key, "targets"] += 1
+    return counts
+
+
+@pytest.mark.parametrize("run", STORED, ids=lambda run: f"{run.model}-{run.task.name}-{run.kind}-{run.encoder}-{run.seed}")
+def test_counts_by_sentence_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
+    found = db.query("SELECT * FROM edge_sentence_counts WHERE run_id = $run", {"run": run.run_id})
+    got: Counter = Counter()
+    for row in found.itertuples():
+        for name in ("tp", "fp", "fn", "targets"):
+            got[row.part, row.sentence, row.seen, row.layer, name] = getattr(row, name)
+    assert +got == +slow_counts(run)
+
+
+@pytest.mark.parametrize("run", STORED, ids=lambda run: f"{run.model}-{run.task.name}-{run.kind}-{run.encoder}-{run.seed}")
+def test_traces_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
+    found = db.query("SELECT * FROM edge_traces WHERE run_id = $run", {"run": run.run_id}).set_index(["part", "target"])
+    assert len(found) == sum(len(planted_part(run.task, part).targets) for part in PARTS)
+    rows: dict = {}
+    for row in run_rows(run)["edge_predictions"]:
+        rows.setdefault((row["part"], row["target"]), []).append(row)
+    for (part, target), layers in rows.items():
+        gold = set(planted_part(run.task, part).gold[target].nonzero()[0].tolist())
+        got = found.loc[(part, target)]
+        right = [row["top"] in gold for row in layers]
+        settled = next((layer for layer in range(len(right)) if all(right[layer:])), None)
+        assert (None if pd.isna(got["settled"]) else got["settled"]) == settled
+        assert got["revisions"] == sum(one["top"] != other["top"] for one, other in itertools.pairwise(layers))
+        means = [sum(row["p_gold"][k] / row["p_sum"] for row in layers) / len(layers) for k in range(len(gold))]
+        wrong = sum(row["p_wrong"] / row["p_sum"] for row in layers) / len(layers)
+        assert got["strongest_mean"] == pytest.approx(max([wrong, *means]), abs=1e-12)
+        assert (bool(got["first_right"]), bool(got["last_right"])) == (right[0], right[-1])
+
+
+def content(folder: Path) -> dict[str, list]:
+    with open_database(folder) as database:
+        tables = database.query("SELECT table_name FROM duckdb_tables() ORDER BY ALL")["table_name"]
+        return {table: database.query(f"SELECT * FROM {table} ORDER BY ALL").astype(str).values.tolist() for table in tables}
+
+
+def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    source = plant_runs(tmp_path / "runs", SEVERAL)
+    plant_edge_runs(source, RUNS[:9])
+    build_database([source], tmp_path / "db")
+    plant_edge_runs(source, RUNS)
+    build_database([source], tmp_path / "db")
+    assert "is built in full" not in caplog.text
+    build_database([source], tmp_path / "other")
+    assert content(tmp_path / "db") == content(tmp_path / "other")
+
+
+def test_changed_targets_of_a_task_count_its_runs_again(tmp_path: Path):
+    source = plant_edge_runs(plant_runs(tmp_path / "runs", SEVERAL), RUNS)
+    build_database([source], tmp_path / "db")
+
+    def unseen(table: str, rows: list) -> list:
+        return [row | {"seen": False} for row in rows] if table == "edge_targets" else rows
+
+    plant_edge_runs(source, [PlantedEdgeRun(task=SRL)], unseen)
+    build_database([source], tmp_path / "db")
+    build_database([source], tmp_path / "other")
+    assert content(tmp_path / "db") == content(tmp_path / "other")
+
+
+def test_runs_on_facts_are_the_same_beside_runs_of_edge_probing(tmp_path: Path):
+    alone, both = plant_runs(tmp_path / "alone", SEVERAL), plant_edge_runs(plant_runs(tmp_path / "both", SEVERAL), RUNS)
+    build_database([alone], tmp_path / "db")
+    build_database([both], tmp_path / "other")
+    without, beside = content(tmp_path / "db"), content(tmp_path / "other")
+    for table in without:
+        if not table.startswith("edge_") and table not in ("files", "meta", "runs"):
+            assert without[table] == beside[table], table
+    assert without["runs"] == [row for row in beside["runs"] if row[1] == FACTS]
+
+
+def drop_layer(table: str, rows: list) -> list:
+    return [row for row in rows if row["layer"] != 2] if table == "edge_scores" else rows
+
+
+def drop_prediction(table: str, rows: list) -> list:
+    return rows[:-1] if table == "edge_predictions" else rows
+
+
+def add_target(table: str, rows: list) -> list:
+    return [*rows[:-1], rows[-1] | {"tn": rows[-1]["tn"] + 1}] if table == "edge_scores" else rows
+
+
+def no_labels(table: str, rows: list) -> list:
+    return [] if table == "edge_labels" else rows
+
+
+@pytest.mark.parametrize("change", [drop_layer, drop_prediction, add_target, no_labels])
+def test_a_run_that_is_not_whole_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture, change):
+    whole, damaged = PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS)
+    source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), [whole])
+    plant_edge_runs(source, [damaged], change)
+    with open_database(build_database([source], tmp_path / "db").parent) as database:
+        assert set(database.query("SELECT run_id FROM runs WHERE kind = 'edges'")["run_id"]) == {whole.run_id}
+        assert set(database.query("SELECT run_id FROM runs_of_edges")["run_id"]) == {whole.run_id}
+        for table in ("edge_sentence_counts", "edge_traces"):
+            assert set(database.query(f"SELECT run_id FROM {table}")["run_id"]) == {whole.run_id}
+    assert f"run {damaged.run_id} is left out of the database" in caplog.text
