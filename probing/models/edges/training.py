@@ -227,5 +227,3 @@ def _read(path: Path | None, number: int) -> _State | None:
         if len(tensors[0]) == number:
             return _State(*tensors, numbers, int(arrays["step"][0]))
     return None
-
-

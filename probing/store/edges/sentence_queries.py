@@ -12,29 +12,37 @@ import pandas as pd
 from probing.core.edges.traces import AMBIGUOUS
 from probing.store.database import Database
 
-#: Every stored target of the runs, with what the layers make of it; ``passes`` says whether it passes the filters.
+#: Every stored target of the runs, with what the layers make of it; ``passes`` says whether it passes the filters. Where one text is stored
+#: several times, equal questions on it count once. Of two tasks out of order those targets pass that share a word.
 _TARGETS = """
-WITH names AS (SELECT task, label, name FROM edge_labels),
-targets AS (
-    SELECT r.run_id, r.task, s.text_sha256, s.text, s.document, t.part, t.target, t.sentence, t.start1, t.end1, t.start2, t.end2, t.seen,
-        t.gold, t.memory, t.unknown_gold, c.settled, c.revisions, c.strongest_mean, c.last_right,
-        c.strongest_mean <= $ambiguous AS ambiguous,
-        ($task IS NULL OR r.task = $task) AND (NOT $unseen OR NOT t.seen) AND ($settled IS NULL OR c.settled = $settled)
-            AND ($label IS NULL OR list_contains(t.gold, (SELECT n.label FROM names n WHERE n.task = r.task AND n.name = $label)))
-            AND ($kind = 'any' OR ($kind = 'ambiguous' AND c.strongest_mean <= $ambiguous) OR ($kind = 'revised' AND c.revisions > 0))
-            AS passes
+WITH asked AS (
+    SELECT r.run_id, r.task, s.text_sha256, max(s.text) OVER (PARTITION BY s.text_sha256) AS text, s.document, t.part, t.target,
+        t.sentence, t.start1, t.end1, t.start2, t.end2, t.seen, t.gold, t.memory, t.unknown_gold, c.settled, c.revisions,
+        c.strongest_mean, c.last_right, c.strongest_mean <= $ambiguous AS ambiguous,
     FROM edge_traces c
     JOIN edge_runs r ON r.run_id = c.run_id
     JOIN edge_targets t ON t.task = r.task AND t.part = c.part AND t.target = c.target
     JOIN edge_sentences s ON s.task = r.task AND s.part = c.part AND s.sentence = t.sentence
     WHERE r.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
+    QUALIFY row_number() OVER (
+        PARTITION BY r.run_id, s.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold ORDER BY t.target
+    ) = 1
 ), swapped AS (
-    SELECT text_sha256 FROM targets GROUP BY text_sha256
-    HAVING min(settled) FILTER (task = $later) < max(settled) FILTER (task = $earlier)
+    SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
+    FROM asked l JOIN asked e ON e.text_sha256 = l.text_sha256 AND e.task = $earlier AND l.settled < e.settled AND (
+        (l.start1 < e.end1 AND e.start1 < l.end1) OR (l.start2 < e.end1 AND e.start1 < l.end2)
+        OR (l.start1 < e.end2 AND e.start2 < l.end1) OR (l.start2 < e.end2 AND e.start2 < l.end2)
+    )
+    WHERE l.task = $later
+), out_of_order AS (
+    SELECT later AS task, first AS target FROM swapped UNION SELECT earlier, last FROM swapped
+), targets AS (
+    SELECT *, ($task IS NULL OR task = $task) AND (NOT $unseen OR NOT seen) AND ($settled IS NULL OR settled = $settled)
+        AND ($label IS NULL OR list_contains(gold, (SELECT n.label FROM edge_labels n WHERE n.task = asked.task AND n.name = $label)))
+        AND ($kind = 'any' OR ($kind = 'ambiguous' AND ambiguous) OR ($kind = 'revised' AND revisions > 0))
+        AND ($later IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
+    FROM asked
 )
-"""
-_FOUND = """
-    FROM targets WHERE passes AND ($later IS NULL OR text_sha256 IN (SELECT text_sha256 FROM swapped))
 """
 _ORDERS = {
     "ambiguous": "ambiguous DESC, revisions DESC, first, text_sha256",
@@ -43,9 +51,28 @@ _ORDERS = {
 }
 
 
+def traced_runs(db: Database) -> pd.DataFrame:
+    """The run of every model and task whose answers can be read layer by layer: run_id, model, task, title, layers (layer 0 included).
+
+    It is the one of the trained encoder with cumulative probes on the task's labels; of several the widest with the first seed.
+    """
+    return db.query("""
+        SELECT r.run_id, r.model, r.task, k.title, r.layers FROM edge_runs r
+        LEFT JOIN (SELECT task, any_value(title) AS title FROM edge_tasks GROUP BY task) k ON k.task = r.task
+        WHERE r.kind = 'cumulative' AND r.encoder = 'trained' AND r.labels = 'task' AND r.run_id IN (SELECT run_id FROM edge_traces)
+        QUALIFY row_number() OVER (PARTITION BY r.model, r.task ORDER BY r.width DESC, r.seed, r.run_id) = 1
+        ORDER BY r.model, r.task
+    """)
+
+
+def gold_labels(db: Database, task: str) -> pd.DataFrame:
+    """The labels of a task by name: name, n (training targets)."""
+    return db.query("SELECT name, n FROM edge_labels WHERE task = $task ORDER BY name", {"task": task})
+
+
 def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: Any) -> int:
     """Number of sentences with a target that passes the filters of ``sentences``."""
-    found = db.query(f"{_TARGETS} SELECT count(DISTINCT text_sha256) AS n {_FOUND}", _values(run_ids, part, **filters))
+    found = db.query(f"{_TARGETS} SELECT count(DISTINCT text_sha256) AS n FROM targets WHERE passes", _values(run_ids, part, **filters))
     return int(found["n"].iloc[0])
 
 
@@ -59,8 +86,8 @@ def sentences(
         part: of the data.
         order: ``ambiguous`` (most ambiguous targets first), ``revised`` (most revisions first) or ``sentence``.
         offset, limit: the page.
-        filters: ``task, label, unseen, kind`` (any, ambiguous or revised), ``settled`` (a layer), and ``out_of_order``: two tasks; only
-            sentences in which a target of the first settles before one of the second.
+        filters: ``task, label, unseen, kind`` (any, ambiguous or revised), ``settled`` (a layer), and ``out_of_order``: two tasks; a target
+            of the first that settles before one of the second that shares a word with it, and the latter.
 
     Raises:
         ValueError: if the order is unknown.
@@ -72,8 +99,7 @@ def sentences(
         {_TARGETS}
         SELECT text_sha256, any_value(text) AS text, list(DISTINCT task ORDER BY task) AS tasks, count(*) AS targets,
             count(*) FILTER (ambiguous) AS ambiguous, CAST(sum(revisions) AS INTEGER) AS revisions, min(sentence) AS first
-        {_FOUND}
-        GROUP BY text_sha256 ORDER BY {_ORDERS[order]} LIMIT $limit OFFSET $offset
+        FROM targets WHERE passes GROUP BY text_sha256 ORDER BY {_ORDERS[order]} LIMIT $limit OFFSET $offset
         """,
         {**_values(run_ids, part, **filters), "limit": limit, "offset": offset},
     ).drop(columns="first")
@@ -88,7 +114,7 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
     """
     return db.query(
         f"""
-        {_TARGETS}, named AS (SELECT task, map_from_entries(list((label, name))) AS name_of FROM names GROUP BY task)
+        {_TARGETS}, named AS (SELECT task, map_from_entries(list((label, name))) AS name_of FROM edge_labels GROUP BY task)
         SELECT t.task, t.text_sha256, t.text, t.document, t.target, t.sentence, t.start1, t.end1, t.start2, t.end2, t.seen,
             list_transform(t.gold, lambda x: n.name_of[x]) AS gold, list_transform(t.memory, lambda x: n.name_of[x]) AS memory,
             len(t.gold) > 0 AND list_has_all(t.gold, t.memory) AND len(t.memory) > 0 AS memory_right, t.settled, t.revisions,

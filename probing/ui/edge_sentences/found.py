@@ -30,7 +30,7 @@ _HEADINGS = {
 
 def filters(shown: Shown) -> None:
     """Task, label, kind of target, settled layer, order; and two tasks out of order."""
-    anew, page, own = {"trace_sheet": 1, "sentence": ""}, shown.view.page, shown.own
+    anew, page, own = {"trace_sheet": 1, "text_hash": ""}, shown.view.page, shown.own
     titles = shown.tasks
     first = st.columns(3)
     with first[0]:
@@ -48,7 +48,7 @@ def filters(shown: Shown) -> None:
     last = int(shown.runs["layers"].max()) - 1
     with first[2]:
         selection.bound(
-            st.selectbox, "Settled at layer", "settled", page, options=[None, *range(last + 1)], resets=anew,
+            st.selectbox, "Settled at layer", "settled", page, options=[None, *range(last + 1)], placeholder="any", resets=anew,
             format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
             help="The first layer from which the most probable label stays right up to the last.",
         )  # fmt: skip
@@ -69,13 +69,15 @@ def _out_of_order(shown: Shown, anew: dict) -> None:
     on = shown.filters()["out_of_order"] is not None
     with st.expander("Sentences where a later task settles before an earlier one" + (" (on)" if on else ""), icon=":material/swap_vert:"):
         left, right = st.columns(2)
-        for place, field, label in ((left, "later_first", "A target of this task settles"), (right, "earlier_last", "before one of")):
+        for place, field, label in ((left, "later_first", "A target of this task settles"), (right, "earlier_last", "before a target of")):
             with place:
                 selection.bound(
                     st.selectbox, label, field, page, value=getattr(own, field) if getattr(own, field) in titles else "",
                     options=["", *titles], resets=anew, format_func=lambda task: titles.get(task, "any"),
                 )  # fmt: skip
-        st.caption("The tasks must have been asked on the same sentences. Both targets are right at the last layer.")
+        st.caption(
+            "Only targets that share a word are compared, and only those that end right: the two tasks must have been asked on one text."
+        )
 
 
 def listing(shown: Shown) -> str:
@@ -85,9 +87,9 @@ def listing(shown: Shown) -> str:
     if not total:
         st.info("No sentence passes these filters.", icon=":material/filter_alt_off:")
         st.button(
-            "Clear all filters", on_click=selection.update, kwargs={"afresh": True, "trace_model": shown.model, "sentence": own.sentence}
+            "Clear all filters", on_click=selection.update, kwargs={"afresh": True, "trace_model": shown.model, "text_hash": own.text_hash}
         )
-        return own.sentence
+        return own.text_hash
     sheets = -(-total // ROWS)
     sheet = min(max(own.trace_sheet, 1), sheets)
     table = shown.view.read(
@@ -100,7 +102,7 @@ def listing(shown: Shown) -> str:
     def picked() -> None:
         rows = st.session_state[key].selection.rows
         if rows:
-            selection.update(sentence=keys[rows[0]])
+            selection.update(text_hash=keys[rows[0]])
 
     top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[["sentence", "targets", "ambiguous", "revisions"]]
     st.dataframe(
@@ -114,7 +116,7 @@ def listing(shown: Shown) -> str:
             "CSV of this page of the list", lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")), "edge-sentences.csv",
             "text/csv", key="edge-sentences.csv", on_click="ignore",
         )  # fmt: skip
-    return own.sentence or keys[0]
+    return own.text_hash or keys[0]
 
 
 def named(row: dict) -> str:
@@ -129,7 +131,7 @@ def _head(total: int, sheet: int, sheets: int) -> None:
             for label, icon, step, end in (("Back", ":material/chevron_left:", -1, 1), ("More", ":material/chevron_right:", 1, sheets)):
                 st.button(
                     label, key=f"edge_sentences.{label.lower()}", icon=icon, disabled=sheet == end, on_click=selection.update,
-                    kwargs={"trace_sheet": sheet + step, "sentence": ""},
+                    kwargs={"trace_sheet": sheet + step, "text_hash": ""},
                 )  # fmt: skip
             st.caption(filled("page {sheet:,} of {sheets:,}", sheet=sheet, sheets=sheets), width="content")
 

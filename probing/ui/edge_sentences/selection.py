@@ -22,7 +22,7 @@ class EdgeSentencesSelection:
         settled: the layer from which the right label stays the most probable one.
         trace_order: what comes first.
         later_first, earlier_last: two tasks; sentences in which a target of the first settles before one of the second.
-        sentence: hash of the sentence that is shown.
+        text_hash: sha256 of the text of the sentence that is shown.
         every_target: whether all of its targets are drawn, not only those that pass the filters.
         trace_sheet: page of the list.
     """
@@ -37,6 +37,6 @@ class EdgeSentencesSelection:
     trace_order: str = one_of(ORDERS)
     later_first: str = ""
     earlier_last: str = ""
-    sentence: str = ""
+    text_hash: str = ""
     every_target: bool = False
     trace_sheet: int = 1

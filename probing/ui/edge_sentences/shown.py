@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks
+from probing.core.edges.task_order import in_order
+from probing.store.edges.sentence_queries import gold_labels, traced_runs
 from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
@@ -26,7 +27,6 @@ class Shown:
         runs: the runs of the chosen model that have traces, one a task.
         tasks: title by task, of these runs, in the order of tables.
         model: the chosen model.
-        open: whether the words of each task's sentences may be published, by task.
     """
 
     view: View
@@ -51,10 +51,7 @@ class Shown:
 
     def labels(self) -> list[str]:
         """The labels of the chosen task."""
-        if not self.task:
-            return []
-        table = self.view.read(edge_labels)
-        return list(table.loc[table["task"] == self.task, "name"])
+        return list(self.view.read(gold_labels, self.task)["name"]) if self.task else []
 
     def filters(self) -> dict[str, Any]:
         """The filters that are on, as the store wants them."""
@@ -88,32 +85,25 @@ class Shown:
 
 def open_results(view: View) -> Shown:
     """The controls of the sidebar, and the stored traces; stops with the command that makes some where there are none."""
-    every = view.read(edge_runs) if view.database is not None else pd.DataFrame()
-    runs = with_traces(every) if len(every) else every
+    runs = view.read(traced_runs) if view.database is not None else pd.DataFrame()
     require(view, len(runs) > 0, "No answers to single targets are stored yet.", TRAIN_COMMAND)
     own = selection.of(EdgeSentencesSelection)
     models = [model for model in view.all_colours if model in set(runs["model"])]
     model = own.trace_model if own.trace_model in models else models[0]
     mine = runs[runs["model"] == model]
-    titles = dict(view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
-    tasks = {task: title for task, title in titles.items() if task in set(mine["task"])}
+    titles = dict(zip(mine["task"], mine["title"].fillna(mine["task"]), strict=True))
+    tasks = {task: titles[task] for task in in_order(titles)}
     with st.sidebar:
         _controls(view, models, model)
-    unknown = [name for name, there in ((own.trace_model, models), (own.trace_task, titles)) if name and name not in there]
+    unknown = [name for name, there in ((own.trace_model, models), (own.trace_task, tasks)) if name and name not in there]
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
     return Shown(view, mine, tasks, model)
 
 
-def with_traces(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs whose answers can be read layer by layer: cumulative ones of trained encoders on the task's labels, the first seed."""
-    kept = runs[(runs["kind"] == "cumulative") & (runs["encoder"] == "trained") & (runs["labels"] == "task") & runs["traced"]]
-    return kept.sort_values(["model", "task", "seed"]).drop_duplicates(["model", "task"])
-
-
 def _controls(view: View, models: list[str], model: str) -> None:
     page = view.page
-    anew = {"trace_sheet": 1, "sentence": ""}
+    anew = {"trace_sheet": 1, "text_hash": ""}
     if len(models) > 1:
         selection.bound(
             st.selectbox, "Model", "trace_model", page, value=model, options=models, format_func=view.label, help=mark_key(view, models),

@@ -30,6 +30,7 @@ def draw(shown: Shown, sentence: str) -> None:
         st.info("The link names a sentence that has no stored answers of this model on this part of the data.", icon=":material/link_off:")
         return
     _heading(shown, rows)
+    rows = in_tasks(shown, rows)
     targets = rows.drop_duplicates(["task", "target"])
     passing = int(targets["passes"].sum())
     if passing < len(targets):
@@ -55,6 +56,12 @@ def draw(shown: Shown, sentence: str) -> None:
     )  # fmt: skip
     _table(shown, kept)
     navigation.link("pipeline", "See the tasks as wholes", edge_models=(shown.model,), edge_part=shown.own.trace_part)
+
+
+def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows in the order of tasks, and of targets in the sentence."""
+    places = rows.assign(_task=rows["task"].map(list(shown.tasks).index))
+    return places.sort_values(["_task", "start1", "end1", "target", "layer"]).drop(columns="_task").reset_index(drop=True)
 
 
 def _heading(shown: Shown, rows: pd.DataFrame) -> None:
@@ -116,14 +123,14 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for row in rows.to_dict("records"):
         total = row["p_sum"] or 1
-        for place, gold in enumerate(row["gold"] or [""]):
+        for place, gold in enumerate(list(row["gold"]) or [""]):
             p = row["p_gold"][place] if len(row["p_gold"]) > place else 0
             found.append(
                 {
                     "panel": f"{row['task']}.{row['target']}.{place}", "title": title_of_target(shown, row), "task": row["task"],
                     "gold": gold or "(no label)", "wrong": row["wrong"], "layer": int(row["layer"]), "p_gold": p / total,
                     "p_wrong": row["p_wrong"] / total, "sigmoid_gold": p / _STEPS, "sigmoid_wrong": row["p_wrong"] / _STEPS,
-                    "right": row["right"], "settled": row["settled"] if row["settled"] >= 0 else None,
+                    "right": row["right"], "settled": row["settled"],
                 }
             )  # fmt: skip
     return pd.DataFrame(found).astype({"settled": "float64"})
@@ -137,7 +144,7 @@ def _table(shown: Shown, rows: pd.DataFrame) -> None:
         [
             {
                 "target": title_of_target(shown, row), "right": " + ".join(row["gold"]), "last layer": ends[row["task"], row["target"]],
-                "memory": " + ".join(row["memory"]), "settled": row["settled"] if row["settled"] >= 0 else None,
+                "memory": " + ".join(row["memory"]), "settled": row["settled"],
                 "revisions": row["revisions"], "mean share": row["strongest_mean"], "in training": bool(row["seen"]),
             }
             for row in targets.to_dict("records")
