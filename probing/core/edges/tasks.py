@@ -8,11 +8,17 @@ from pathlib import Path
 
 from probing.core.edges.readers.conll_entities import read_conll_entities
 from probing.core.edges.readers.data_lines import Parts
+from probing.core.edges.readers.gum import read_coreference
+from probing.core.edges.readers.gum import read_entities as read_gum_entities
+from probing.core.edges.readers.own_tasks import read_own_task
+from probing.core.edges.readers.propbank import read_constituents, read_merged_constituents, read_roles
+from probing.core.edges.readers.proto_roles import read_proto_roles
 from probing.core.edges.readers.semeval import read_semeval
 from probing.core.edges.readers.universal_dependencies import dependencies, part_of_speech, read_ewt
 from probing.core.edges.target import TaskData
 from probing.core.errors import EdgeDataError, OptionError
 
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _ROLE = re.compile(r"ARG[0-5A]|ARGM(-.+)?")
 
 
@@ -60,19 +66,38 @@ class EdgeTask:
     read: Callable[..., Parts] = field(repr=False, compare=False)
 
 
-_LIST = (
-    ("pos", "Part of speech", 1, ("ud-english-ewt",), "CC BY-SA 4.0", every_label, partial(read_ewt, part_of_speech)),
-    ("dependencies", "Dependencies", 2, ("ud-english-ewt",), "CC BY-SA 4.0", every_label, partial(read_ewt, dependencies)),
+_EWT = "CC BY-SA 4.0"
+_GUM = "annotations CC BY 4.0; texts by genre: CC BY, CC BY-SA, and CC BY-NC-SA, which may not be published here"
+_LDC = "parses of the Linguistic Data Consortium, not to be published; words CC BY-SA 4.0"
+_LIST: tuple[tuple[str, str, int, tuple[str, ...], str, Callable[[str], bool], Callable[..., Parts]], ...] = (
+    ("pos", "Part of speech", 1, ("ud-english-ewt",), _EWT, every_label, partial(read_ewt, part_of_speech)),
+    ("constituents", "Constituents", 1, ("ewt-propbank",), _LDC, every_label, read_constituents),
+    ("dependencies", "Dependencies", 2, ("ud-english-ewt",), _EWT, every_label, partial(read_ewt, dependencies)),
     ("entities", "Entities", 1, ("conll2003",), "Reuters corpus, research only", every_label, read_conll_entities),
+    ("srl", "Semantic roles", 2, ("ewt-propbank",), _EWT, role, read_roles),
+    ("coreference", "Coreference", 2, ("gum",), _GUM, same_entity, partial(read_coreference, "ontogum")),
+    ("proto-roles", "Proto-roles", 2, ("spr2-uds", "ud-english-ewt"), "annotations MIT; texts CC BY-SA 4.0", every_label, read_proto_roles),
     ("relations", "Relations", 2, ("semeval2010-task8",), "CC BY 3.0", relation, read_semeval),
+    ("constituents-merged", "Constituents, one target a span", 1, ("ewt-propbank",), _LDC, every_label, read_merged_constituents),
+    ("entities-gum", "Entities, nested (GUM)", 1, ("gum",), _GUM, every_label, read_gum_entities),
+    ("coreference-gum", "Coreference, with single mentions (GUM)", 2, ("gum",), _GUM, same_entity, partial(read_coreference, "gum")),
 )
-#: Name -> task, in the order of tables and figures: the paper's.
+#: Name -> task, in the order of tables and figures: the paper's eight, then further ones.
 EDGE_TASKS: dict[str, EdgeTask] = {
     name: EdgeTask(name, title, spans, data, licence, counts, place, read)
     for place, (name, title, spans, data, licence, counts, read) in enumerate(_LIST)
 }
 #: The tasks that ``all`` means.
-ALL: tuple[str, ...] = ("pos", "dependencies", "entities", "relations")
+ALL: tuple[str, ...] = tuple(EDGE_TASKS)[:8]
+#: How the authors' code calls tasks of which not every label counts; a user's folder of that name is counted as they do.
+AUTHORS_COUNTS: dict[str, Callable[[str], bool]] = {
+    "edges-srl-conll2005": role,
+    "edges-srl-conll2012": role,
+    "edges-srl-ontonotes": role,
+    "edges-coref-ontonotes": same_entity,
+    "edges-coref-ontonotes-conll": same_entity,
+    "edges-rel-semeval": relation,
+}
 
 
 def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
@@ -87,10 +112,32 @@ def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
         EdgeDataError: if its data are missing or malformed.
     """
     if name not in EDGE_TASKS:
-        raise OptionError(f"got the task {name!r}; expected one of {', '.join(EDGE_TASKS)}")
+        return _read_own(name)
     task = EDGE_TASKS[name]
     for data_set in task.data_set:
         if not (downloads / data_set).is_dir():
             raise EdgeDataError(f"no folder {downloads / data_set}; {name} needs it: python -m probing fetch {' '.join(task.data_set)}")
     train, dev, test = task.read(*(downloads / data_set for data_set in task.data_set))
     return task, TaskData(name, train, dev, test)
+
+
+def _read_own(path: str) -> tuple[EdgeTask, TaskData]:
+    """The task of a folder, called by the folder's name."""
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise OptionError(
+            f"got the task {path!r}; expected one of {', '.join(EDGE_TASKS)}, or the path of a folder with train.jsonl and dev.jsonl"
+        )
+    name = folder.resolve().name
+    if name.casefold() in {"all", *EDGE_TASKS}:
+        raise EdgeDataError(f"{folder} is called as the built-in task {name.casefold()!r} is; rename the folder, as it names the task")
+    if not _NAME.fullmatch(name):
+        raise EdgeDataError(f"got the folder name {name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the folder")
+    own = read_own_task(folder)
+    counts = AUTHORS_COUNTS.get(name, every_label)
+    task = EdgeTask(name, name, own.spans, (), own.licence, counts, len(EDGE_TASKS), partial(_own_parts, folder))
+    return task, TaskData(name, *own.parts)
+
+
+def _own_parts(folder: Path) -> Parts:
+    return read_own_task(folder).parts

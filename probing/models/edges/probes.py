@@ -146,7 +146,7 @@ def _pooled(projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor,
         return projected.index_select(1, pieces)
     of_pairs = scores.index_select(1, pieces)
     highest = torch.full((len(scores), targets), -math.inf, device=scores.device)
-    highest.index_reduce_(1, owners, of_pairs.detach(), "amax")
+    highest.scatter_reduce_(1, owners.expand(len(scores), -1), of_pairs.detach(), "amax")
     raised = torch.exp(of_pairs - highest.index_select(1, owners))
     total = torch.zeros_like(highest).index_add(1, owners, raised)
     shares = raised / total.index_select(1, owners)

@@ -3,7 +3,6 @@
 import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
 from zlib import error as ZlibError
 
 from probing.core.edges.target import Part, Record
@@ -19,22 +18,29 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         EdgeDataError: if it is missing, cannot be read, or is not UTF-8.
     """
-    number = 0
     try:
-        with _opened(path) as stream:
-            for number, line in enumerate(stream, 1):
-                yield number, line.rstrip("\r\n")
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            yield from numbered(stream, path)
     except FileNotFoundError as error:
         raise EdgeDataError(f"{path} is missing; fetch its data set first (python -m probing fetch {path.parent.name})") from error
-    except (OSError, EOFError, UnicodeDecodeError, ZlibError) as error:
-        raise EdgeDataError(f"{path}, after line {number}: cannot be read ({error}); fetch its data set again") from error
+    except OSError as error:
+        raise EdgeDataError(f"{path} cannot be read ({error}); fetch its data set again") from error
 
 
-def _opened(path: Path) -> IO[str]:
-    # Words may hold other characters that Python takes for the end of a line.
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
-    return path.open(encoding="utf-8-sig", newline="\n")
+def numbered(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
+    r"""Lines of UTF-8, counted from 1; only ``\n`` ends a line, as words may hold what Python takes for other line ends.
+
+    Raises:
+        EdgeDataError: naming ``path`` and the line, if the stream breaks off or is not UTF-8.
+    """
+    number = 0
+    try:
+        for number, line in enumerate(stream, 1):
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise wrong(path, number, f"is not UTF-8 text ({error.reason})") from error
+    except (OSError, EOFError, ZlibError) as error:
+        raise wrong(path, number + 1, f"cannot be read ({error}); fetch the data set again") from error
 
 
 def wrong(path: Path, line: int, message: str) -> EdgeDataError:

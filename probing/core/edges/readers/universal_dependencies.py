@@ -1,6 +1,6 @@
 """Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks take their words from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,12 @@ class ParsedSentence:
 
 
 def read_sentences(path: Path) -> Iterator[ParsedSentence]:
-    """Sentences of a CoNLL-U file.
+    """Sentences of a CoNLL-U file."""
+    return parsed_sentences(numbered_lines(path), path)
+
+
+def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[ParsedSentence]:
+    """Sentences of the numbered lines of a CoNLL-U file.
 
     Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are passed over: the words of the one have lines of their own, and the
     other is no word.
@@ -43,7 +48,7 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
     name = document = ""
     rows: list[tuple[str, str, int, str]] = []
     number = 0
-    for number, line in numbered_lines(path):
+    for number, line in lines:
         if not line.strip():
             if rows:
                 yield _sentence(path, number, name, document, rows)

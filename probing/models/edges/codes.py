@@ -1,0 +1,110 @@
+"""Online code: how short a code the labels have when probes predict them from ever more of the training data (Voita and Titov 2020).
+
+The training part is cut into portions. The first is sent with the uniform code; each further one with the probabilities of a probe that was
+trained on all before it. The code length is the sum. A probe that reads its labels easily needs few targets, so its code is short.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probing.models.edges.arrays import PartArrays
+from probing.models.edges.probes import ProbeKey, mask_of, order_of
+from probing.models.edges.recipe import EdgeRecipe
+from probing.models.edges.scoring import CodeScore, answers
+from probing.models.edges.training import TrainingData, train_probes
+
+#: Shares of the training part at which portions end, as in the authors' code.
+ENDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
+#: Sentences of the development part that say when a portion's training ends.
+CHECK_RECORDS = 500
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Code lengths.
+
+    Attributes:
+        targets: (portions,), number of targets in each.
+        bits: (probes, portions), code length of the labels; of the first portion that of the uniform code.
+        uniform: (portions,), that of the uniform code.
+    """
+
+    targets: np.ndarray
+    bits: np.ndarray
+    uniform: np.ndarray
+
+
+def portions_of(arrays: PartArrays) -> list[np.ndarray]:
+    """Sentences of each portion, in a fixed random order; portions end at whole sentences, and empty ones are left out."""
+    records = order_of(arrays.records(), 0)
+    counts = np.array([len(arrays.of_records(np.array([record]))) for record in records])
+    reached = np.cumsum(counts)
+    ends = np.searchsorted(reached, np.array(ENDS) * reached[-1], side="left") + 1
+    ends[-1] = len(records)
+    cuts = sorted({0, *(int(end) for end in ends)})
+    return [records[start:end] for start, end in itertools.pairwise(cuts)]
+
+
+def online_codes(
+    data: TrainingData,
+    keys: Sequence[ProbeKey],
+    recipe: EdgeRecipe,
+    device: torch.device,
+    folder: Path,
+    passed: Callable[[int, int], None] | None = None,
+) -> Codes:
+    """Code lengths of the training labels by each probe.
+
+    Args:
+        data: training and development part; the latter stops each training by its code length.
+        keys: which probes.
+        recipe: how each is trained.
+        device: where.
+        folder: in which trainings and finished portions are kept, so that a killed one goes on.
+        passed: called with the portions that are coded and all of them.
+
+    Returns:
+        Bits by probe and portion.
+    """
+    portions = portions_of(data.train)
+    kinds = data.train.gold.shape[2]
+    one_label = bool((data.train.gold[0].sum(1) == 1).all() and (data.dev.gold[0].sum(1) + data.dev.unknown == 1).all())
+    score = CodeScore(one_label)
+    recipe = recipe.model_copy(update={"check_records": min(recipe.check_records, CHECK_RECORDS)})
+    sizes = np.array([len(data.train.of_records(np.sort(portion))) for portion in portions])
+    uniform = sizes * (np.log2(kinds) if one_label else kinds)
+    bits = np.zeros((len(keys), len(portions)))
+    bits[:, 0] = uniform[0]
+    mask = mask_of(keys, data.train_states.layers).to(device)
+    for number in range(1, len(portions)):
+        before = np.sort(np.concatenate(portions[:number]))
+        part = _only(data.train, data.train.of_records(before))
+        trained = train_probes(replace(data, train=part), keys, recipe, device, folder / f"portion-{number:02d}.safetensors", score)
+        now = data.train.of_records(np.sort(portions[number]))
+        for chosen, logits in answers(trained.flat.to(device), trained.shape, mask, data.train, data.train_states, now, device):
+            gold = torch.from_numpy(data.train.gold[:1, chosen]).to(device).float()
+            bits[:, number] += score.bits(logits, gold.expand_as(logits)).sum(1).double().cpu().numpy()
+        if passed:
+            passed(number, len(portions) - 1)
+    return Codes(sizes, bits, uniform)
+
+
+def _only(arrays: PartArrays, targets: np.ndarray) -> PartArrays:
+    """Some targets of a part, in their order."""
+    spans = []
+    for span in arrays.spans:
+        pieces, owners = span.of(targets)
+        spans.append(replace(span, starts=np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(targets)))]), pieces=pieces))
+    return replace(
+        arrays,
+        spans=tuple(spans),
+        gold=arrays.gold[:, targets],
+        unknown=arrays.unknown[targets],
+        record=arrays.record[targets],
+        target=arrays.target[targets],
+    )

@@ -1,0 +1,124 @@
+"""Files of trained probes: a tensor for each kind of parameter, all layers of a task together, and what they answer."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from probing.core.edges.encoders import CUMULATIVE, TASK
+from probing.core.errors import HeadError
+from probing.core.files.atomic import whole_file
+from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
+from probing.models.edges.training import Trained
+from probing.models.runtime.checked_arrays import sum_of
+
+FILE = "probes.safetensors"
+_VERSION = 1
+#: Bits of a stored weight: 16 are float16; 8 are integers with a scale for each row.
+BITS = (16, 8)
+
+
+@dataclass(frozen=True)
+class TaskProbes:
+    """The probes P(0)..P(L) of one task, ready to answer.
+
+    Attributes:
+        task: name of the task.
+        title: as readers see it.
+        labels: what they answer, in order.
+        counts: of each label, whether F1 counts it.
+        weights: identity of the encoder that they were trained on.
+        recipe: canonical JSON of their training.
+        f1: (layers,), on the development part.
+        flat: (layers, size) parameters.
+    """
+
+    task: str
+    title: str
+    labels: tuple[str, ...]
+    counts: tuple[bool, ...]
+    weights: str
+    recipe: str
+    f1: tuple[float, ...]
+    shape: Shape
+    flat: torch.Tensor
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """(layers, layers), as ``mask_of`` makes it."""
+        keys = [ProbeKey(CUMULATIVE, layer, TASK, 0) for layer in range(self.shape.layers)]
+        return mask_of(keys, self.shape.layers)
+
+
+def probes_folder(cache: Path, weights: str, task: str) -> Path:
+    """Where the probes of a task lie that were trained on an encoder with these weights."""
+    return cache / "edges" / weights[:16] / task
+
+
+def of_run(trained: Trained, chosen: list[int]) -> torch.Tensor:
+    """The parameters of one run's probes, (layers, size)."""
+    return trained.flat[chosen]
+
+
+def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
+    """Writes probes whole or not at all; equal probes are equal bytes.
+
+    Raises:
+        HeadError: for a number of bits that files do not have.
+    """
+    if bits not in BITS:
+        raise HeadError(f"got {bits} bits for stored probes, expected {BITS[0]} or {BITS[1]}")
+    arrays: dict[str, np.ndarray] = {}
+    for name, tensor in unpacked(probes.flat, probes.shape).items():
+        values = tensor.numpy()
+        if bits == 8 and values.shape[-1] > 1:
+            scale = np.maximum(np.abs(values).max(-1, keepdims=True), 1e-12) / 127
+            arrays[f"{name}.scale"] = scale.astype(np.float16)
+            values = np.rint(values / arrays[f"{name}.scale"].astype(np.float32)).clip(-127, 127).astype(np.int8)
+        else:
+            values = values.astype(np.float16)
+        arrays[name] = np.ascontiguousarray(values)
+    about = {
+        "version": _VERSION, "task": probes.task, "title": probes.title, "labels": list(probes.labels),
+        "counts": list(probes.counts), "weights": probes.weights, "recipe": probes.recipe, "f1": list(probes.f1),
+        "shape": vars(probes.shape), "crc32": sum_of(arrays),
+    }  # fmt: skip
+    path = folder / FILE
+    with whole_file(path) as temporary:
+        # One entry: safetensors writes several in an order that changes from file to file.
+        save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
+    return path
+
+
+def read_probes(path: Path) -> TaskProbes:
+    """The probes of a file.
+
+    Raises:
+        HeadError: if it is missing, damaged or not a file of probes.
+    """
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            about = json.loads((stream.metadata() or {})["probes"])
+            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+        if about["version"] != _VERSION or about["crc32"] != sum_of(arrays):
+            raise ValueError("the sum of its bytes is another than when it was written")
+        shape = Shape(**about["shape"])
+        layers = len(about["f1"])
+        parts = []
+        for name, form in shape.parts().items():
+            values = arrays[name].astype(np.float32)
+            if f"{name}.scale" in arrays:
+                values = values * arrays[f"{name}.scale"].astype(np.float32)
+            if values.shape != (layers, *form) or not np.isfinite(values).all():
+                raise ValueError(f"{name} has the shape {values.shape} or values that are not numbers")
+            parts.append(torch.from_numpy(values.reshape(layers, -1)))
+        return TaskProbes(
+            about["task"], about["title"], tuple(about["labels"]), tuple(about["counts"]), about["weights"], about["recipe"],
+            tuple(about["f1"]), shape, torch.cat(parts, 1),
+        )  # fmt: skip
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise HeadError(f"cannot read the probes in {path}: {error}; delete the file and train them again") from error

@@ -1,0 +1,61 @@
+"""What probes answer about every target of a part: counts by label, and the trace of each target through the layers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from probing.models.edges.arrays import PartArrays, States
+from probing.models.edges.probes import ProbeKey, label_variants, mask_of
+from probing.models.edges.scoring import THRESHOLD, answers, counts_of
+from probing.models.edges.training import Trained
+
+#: Steps in which a stored probability is counted.
+STEPS = 255
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Answers of one run's probes about some targets.
+
+    Attributes:
+        predicted: (layers, targets, labels) bool.
+        top: (layers, targets), the most probable label.
+        wrong: (targets,), the wrong label with the greatest mean of normalised probability over all layers.
+        p: (layers, targets, labels) in steps of 1/255.
+    """
+
+    predicted: np.ndarray
+    top: np.ndarray
+    wrong: np.ndarray
+    p: np.ndarray
+
+
+def probabilities(trained: Trained, chosen: Sequence[int], arrays: PartArrays, states: States, device: torch.device) -> np.ndarray:
+    """(probes, targets, labels) float32 of some probes about all targets of a part."""
+    layers = states.layers
+    mask = mask_of([trained.keys[number] for number in chosen], layers).to(device)
+    flat = trained.flat[list(chosen)].to(device)
+    found = np.zeros((len(chosen), len(arrays), trained.shape.labels), np.float32)
+    for targets, logits in answers(flat, trained.shape, mask, arrays, states, np.arange(len(arrays)), device):
+        found[:, targets] = torch.sigmoid(logits).cpu().numpy()
+    return found
+
+
+def counts_by_label(p: np.ndarray, keys: Sequence[ProbeKey], arrays: PartArrays, chosen: np.ndarray) -> np.ndarray:
+    """(probes, labels, 4): tp, fp, fn, tn of some targets, each probe against the labels that it learnt."""
+    variants = label_variants(keys)
+    return counts_of(p[:, chosen] >= THRESHOLD, arrays.gold[variants][:, chosen])
+
+
+def traces_of(p: np.ndarray, gold: np.ndarray) -> Traces:
+    """Traces of one run.
+
+    Args:
+        p: (layers, targets, labels) probabilities.
+        gold: (targets, labels) bool.
+    """
+    normalised = p / np.maximum(p.sum(2, keepdims=True), 1e-12)
+    mean = np.where(gold, -1.0, normalised.mean(0))
+    return Traces(p >= THRESHOLD, p.argmax(2), mean.argmax(1), np.rint(p * STEPS).astype(np.uint8))
