@@ -28,6 +28,9 @@ _WORDS = {
 _COMMANDS = {
     "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --control", "compression": " --codes",
 }  # fmt: skip
+_RANDOM = {
+    "random": " Dotted: the same model with all weights random.", "random-body": " Dots and dashes: a random body under trained embeddings.",
+}  # fmt: skip
 #: Column of the summary -> name of the level.
 _LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
 
@@ -48,7 +51,7 @@ def draw(shown: Shown) -> None:
         return
     shares = points["last"].nunique() > 1
     axis = Axis(_TITLES[mode], percent=mode != "compression", shares=shares, signed=mode == "selectivity")
-    random = " Dotted: the same with random weights." if (points["encoder"] != "trained").any() else ""
+    random = "".join(words for encoder, words in _RANDOM.items() if (points["encoder"] == encoder).any())
     bands = " Bands are 95 % intervals." if "low" in points and points["low"].notna().any() else ""
     blocks.figure(
         drawing(task_curves, points, levels, axis=axis, colours=shown.colours, labels=shown.labels, titles=shown.tasks), table=points,

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.edges.order import UNRESOLVED
 from probing.ui.pipeline import order
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -35,7 +36,7 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
     first, last = found.iloc[0].to_dict(), found.iloc[-1].to_dict()
     pairs = order.pairs_of(shown, model)
     apart = pairs[
-        (pairs["verdict"] != order.UNRESOLVED)
+        (pairs["verdict"] != UNRESOLVED)
         & pairs["first"].isin([first["task"], last["task"]])
         & pairs["second"].isin([first["task"], last["task"]])
     ]
@@ -52,8 +53,8 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
             model=called, ends=ends,
         )  # fmt: skip
     return filled(
-        "**{first} comes first and {last} last** in {model}: expected layers are {ends} of {depth}.", model=called, ends=ends,
-        first=_title(shown, first).capitalize(), last=_title(shown, last), depth=int(first["last"]),
+        "**{first} comes first and {last} last** of the {n} tasks that {model} resolves: expected layers are {ends} of {depth}.", model=called, ends=ends,
+        first=_title(shown, first).capitalize(), last=_title(shown, last), depth=int(first["last"]), n=len(found),
     )  # fmt: skip
 
 

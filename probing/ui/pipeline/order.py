@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.edges.order import UNRESOLVED
 from probing.figures.edges.order_matrix import order_matrix
 from probing.reports.edges.order import models_in_order, tasks_in_order
 from probing.ui.frame import selection
@@ -10,8 +11,6 @@ from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import count, filled
-
-UNRESOLVED = "order not resolved"
 
 
 def pairs_of(shown: Shown, model: str) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from functools import cache
 
 import pandas as pd
 
-from probing.core.edges.numbers import expected_layer, uniformity
+from probing.core.edges.numbers import expected_layer, k_gains
 from probing.core.edges.published import published_edges
 
 #: Encoder of the paper -> how figures call it.
@@ -26,16 +26,19 @@ def scores() -> pd.DataFrame:
 @cache
 def summary() -> pd.DataFrame:
     """What follows from them, by model and task; no intervals and no yardsticks are published."""
-    centres = {(model, task.name): value for task in published_edges().tasks for model, value in task.centre_of_gravity.items()}
+    found = published_edges()
     rows = []
     for name, shown in NAMES.items():
         for task, line in scores()[scores()["model"] == shown].groupby("task", sort=False):
-            f1 = line.sort_values("layer")["value"].to_numpy()
+            f1, of_task = line.sort_values("layer")["value"].to_numpy(), found.task(str(task))
+            assert of_task is not None
             rows.append(
                 {
-                    "model": shown, "encoder": "trained", "task": task, "last": len(f1) - 1, "f1_first": f1[0], "f1_last": f1[-1],
-                    "centre_of_gravity": centres.get((name, task)), "expected_layer": expected_layer(f1),
-                    "expected_layer_low": None, "expected_layer_high": None,
+                    "model": shown, "encoder": "trained", "task": task, "part": "dev", "last": len(f1) - 1, "f1_first": f1[0],
+                    "f1_last": f1[-1], "centre_of_gravity": of_task.centre_of_gravity.get(name), "expected_layer": float(expected_layer(f1)),
+                    "k_weights": of_task.k_weights.get(name), "k_gains": float(k_gains(f1)), "expected_layer_low": None,
+                    "expected_layer_high": None,
                 }
             )  # fmt: skip
-    return pd.DataFrame(rows).astype({"centre_of_gravity": "float64", "expected_layer_low": "float64", "expected_layer_high": "float64"})
+    numbers = ("centre_of_gravity", "expected_layer_low", "expected_layer_high", "k_weights")
+    return pd.DataFrame(rows).astype(dict.fromkeys(numbers, "float64"))

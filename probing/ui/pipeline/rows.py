@@ -62,7 +62,8 @@ def with_paper(shown: Shown) -> pd.DataFrame:
         return shown.summary
     if shown.summary.empty:
         return shown.paper
-    return pd.concat([shown.summary, shown.paper.reindex(columns=shown.summary.columns)], ignore_index=True)
+    both = pd.concat([shown.summary, shown.paper.reindex(columns=shown.summary.columns)], ignore_index=True)
+    return both.astype({"seeds": "Int64", "targets": "Int64", "last": "int64"})
 
 
 def draw_scores(shown: Shown) -> None:
@@ -79,8 +80,8 @@ def draw_scores(shown: Shown) -> None:
             "training label of the same span text. Majority label: one label for all. Ceiling: the best that equal inputs with different "
             "right labels allow. Cross: the same model with random weights.{dev}{paper} {key}",
             dev=" The dev part also stopped the training." if shown.own.edge_part == "dev" else "",
-            paper=" Published F1s are of other data (dependencies and relations: of the same), so they are not held against ours."
-            if len(shown.paper) else "",
+            paper=" Published F1s are of dev parts and mostly of other data (dependencies and relations: of the same), so they are not held "
+            "against ours." if len(shown.paper) else "",
             key=shown.key(),
         ),
         alt="F1 by task and model beside memory, majority label, ceiling and random encoder",

@@ -63,21 +63,16 @@ class Shown:
     @cached_property
     def every_summary(self) -> pd.DataFrame:
         """The summary of every encoder and part, of the chosen models and tasks."""
-        return self.chosen(self.report(summary, unseen=self.own.unseen))
+        return self.chosen(self.report(summary, unseen=self.own.unseen, models=self.models, tasks=tuple(self.tasks)))
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """The summary of the trained encoders on the chosen part; ``random`` is the F1 of the random encoder's P(L)."""
-        table = self.every_summary[self.every_summary["part"] == self.own.edge_part]
-        random = table[table["encoder"] == "random"].set_index(["model", "task"])["f1_last"].to_dict()
-        mine = table[table["encoder"] == TRAINED]
+        """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part beside."""
+        trained = self.every_summary[self.every_summary["encoder"] == TRAINED]
         other = next(part for part in PARTS if part != self.own.edge_part)
-        there = self.every_summary[(self.every_summary["encoder"] == TRAINED) & (self.every_summary["part"] == other)]
-        beside = there.set_index(["model", "task"])["f1_last"].to_dict()
-        keys = list(zip(mine["model"], mine["task"], strict=True))
-        return mine.assign(**{"random": [random.get(key) for key in keys], f"f1_last_{other}": [beside.get(key) for key in keys]}).astype(
-            {"random": "float64", f"f1_last_{other}": "float64"}
-        )
+        beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(columns={"f1_last": f"f1_last_{other}"})
+        mine = trained[trained["part"] == self.own.edge_part]
+        return mine.merge(beside, on=["model", "task"], how="left")
 
     @cached_property
     def paper(self) -> pd.DataFrame:

@@ -98,7 +98,9 @@ def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
         if task in one.curves:
             curve = one.curves[task]
             gains = [np.nan, *np.diff(curve.values)]
-            rows += [(task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)]
+            rows += [
+                (task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)
+            ]
     return pd.DataFrame(rows, columns=list(BAR_COLUMNS)).astype(dict.fromkeys(BAR_COLUMNS[2:], "float64"))
 
 
