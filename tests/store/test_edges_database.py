@@ -80,8 +80,8 @@ def test_traces_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
         settled = next((layer for layer in range(len(right)) if all(right[layer:])), None)
         assert (None if pd.isna(got["settled"]) else got["settled"]) == settled
         assert got["revisions"] == sum(one["top"] != other["top"] for one, other in itertools.pairwise(layers))
-        means = [sum(row["p_gold"][k] / row["p_sum"] for row in layers) / len(layers) for k in range(len(gold))]
-        wrong = sum(row["p_wrong"] / row["p_sum"] for row in layers) / len(layers)
+        means = [sum(row["p_gold"][k] / max(row["p_sum"], 1) for row in layers) / len(layers) for k in range(len(gold))]
+        wrong = sum(row["p_wrong"] / max(row["p_sum"], 1) for row in layers) / len(layers)
         assert got["strongest_mean"] == pytest.approx(max([wrong, *means]), abs=1e-12)
         assert (bool(got["first_right"]), bool(got["last_right"])) == (right[0], right[-1])
 

@@ -179,6 +179,28 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
     return stats.false_discovery_control(p_values, method="bh")
 
 
+def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Holm's step-down correction (1979): no more than ``level`` for one wrong rejection or more in the family.
+
+    Args:
+        p_values: (tests,) p-values of the whole family.
+        level: of the family.
+
+    Returns:
+        (tests,) adjusted p-values, and the level at which the procedure judges each test: a test is rejected exactly where its own p-value
+        is at most that level. After the first test that is not rejected the level does not rise any more.
+    """
+    p_values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p_values, kind="stable")
+    left = len(p_values) - np.arange(len(p_values))
+    adjusted, levels = np.empty_like(p_values), np.empty_like(p_values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * left), 1.0)
+    kept = np.flatnonzero(p_values[order] * left > level)
+    stop = kept[0] if len(kept) else len(p_values)
+    levels[order] = level / left[np.minimum(np.arange(len(p_values)), stop)] if len(p_values) else levels
+    return adjusted, levels
+
+
 def _correlation(counts: PairedCounts) -> float:
     """Newcombe's phi: a positive numerator is lessened by n / 2, but not below 0; 0 where a margin is empty."""
     a, b, c, d = counts.both, counts.first_only, counts.second_only, counts.neither

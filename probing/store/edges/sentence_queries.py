@@ -1,143 +1,194 @@
-"""Sentences of edge probing by what the layers make of their targets, and the answers to one of them.
+"""Finding sentences by how their targets are answered through the layers, and those answers.
 
-All functions take the database first. ``run_ids`` are runs that store answers, one a task; filters that are None do not filter. A sentence
-is known by the sha256 of its text, so that the targets of all tasks that were asked on it stand together.
+A sentence is its text: targets of several records with the same words stand together, as semantic roles have a record a predicate, and
+equal questions on them count once. Filters that are None do not filter.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from probing.core.edges.traces import AMBIGUOUS
 from probing.store.database import Database
+from probing.store.edges.queries import by_task
 
-#: Every stored target of the runs, with what the layers make of it; ``passes`` says whether it passes the filters. Where one text is stored
-#: several times, equal questions on it count once. Of two tasks out of order those targets pass that share a word.
-_TARGETS = """
-WITH asked AS (
-    SELECT r.run_id, r.task, s.text_sha256, max(s.text) OVER (PARTITION BY s.text_sha256) AS text, s.document, t.part, t.target,
-        t.sentence, t.start1, t.end1, t.start2, t.end2, t.seen, t.gold, t.memory, t.unknown_gold, c.settled, c.revisions,
-        c.strongest_mean, c.last_right, c.strongest_mean <= $ambiguous AS ambiguous,
-    FROM edge_traces c
-    JOIN edge_runs r ON r.run_id = c.run_id
-    JOIN edge_targets t ON t.task = r.task AND t.part = c.part AND t.target = c.target
-    JOIN edge_sentences s ON s.task = r.task AND s.part = c.part AND s.sentence = t.sentence
-    WHERE r.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
-    QUALIFY row_number() OVER (
-        PARTITION BY r.run_id, s.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold ORDER BY t.target
-    ) = 1
-), swapped AS (
-    SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
-    FROM asked l JOIN asked e ON e.text_sha256 = l.text_sha256 AND e.task = $earlier AND l.settled < e.settled AND (
-        (l.start1 < e.end1 AND e.start1 < l.end1) OR (l.start2 < e.end1 AND e.start1 < l.end2)
-        OR (l.start1 < e.end2 AND e.start2 < l.end1) OR (l.start2 < e.end2 AND e.start2 < l.end2)
-    )
-    WHERE l.task = $later
-), out_of_order AS (
-    SELECT later AS task, first AS target FROM swapped UNION SELECT earlier, last FROM swapped
-), targets AS (
-    SELECT *, ($task IS NULL OR task = $task) AND (NOT $unseen OR NOT seen) AND ($settled IS NULL OR settled = $settled)
-        AND ($label IS NULL OR list_contains(gold, (SELECT n.label FROM edge_labels n WHERE n.task = asked.task AND n.name = $label)))
-        AND ($kind = 'any' OR ($kind = 'ambiguous' AND ambiguous) OR ($kind = 'revised' AND revisions > 0))
-        AND ($later IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
-    FROM asked
-)
-"""
-_ORDERS = {
-    "ambiguous": "ambiguous DESC, revisions DESC, first, text_sha256",
-    "revised": "revisions DESC, ambiguous DESC, first, text_sha256",
-    "sentence": "first, text_sha256",
-}
+KINDS = ("any", "ambiguous", "revised")
+MAX_ROWS = 5000
+#: Name of an order -> SQL; ties are broken by the sentence's place in the data.
+ORDERS = {"ambiguous": "ambiguous DESC, revisions DESC, ", "revised": "revisions DESC, ambiguous DESC, ", "sentence": ""}
 
 
-def traced_runs(db: Database) -> pd.DataFrame:
-    """The run of every model and task whose answers can be read layer by layer: run_id, model, task, title, layers (layer 0 included).
+@dataclass(frozen=True)
+class TargetFilter:
+    """Which targets are listed.
 
-    It is the one of the trained encoder with cumulative probes on the task's labels; of several the widest with the first seed.
+    Attributes:
+        task: name of a task.
+        label: name of a gold label.
+        unseen: whether the span text (of both spans) must not occur in training.
+        kind: ``ambiguous`` keeps targets of which no label has a mean normalised p above ``AMBIGUOUS`` over the layers, in sentences with
+            more than one of them; ``revised`` keeps those whose most probable label changes from one layer to the next.
+        settled: the layer from which the most probable label stays right up to the last.
+        out_of_order: two tasks; keeps targets of the first that settle before one of the second that shares a word with them, and the
+            latter.
     """
-    return db.query("""
-        SELECT r.run_id, r.model, r.task, k.title, r.layers FROM edge_runs r
-        LEFT JOIN (SELECT task, any_value(title) AS title FROM edge_tasks GROUP BY task) k ON k.task = r.task
-        WHERE r.kind = 'cumulative' AND r.encoder = 'trained' AND r.labels = 'task' AND r.run_id IN (SELECT run_id FROM edge_traces)
-        QUALIFY row_number() OVER (PARTITION BY r.model, r.task ORDER BY r.width DESC, r.seed, r.run_id) = 1
-        ORDER BY r.model, r.task
-    """)
+
+    task: str | None = None
+    label: str | None = None
+    unseen: bool = False
+    kind: str = "any"
+    settled: int | None = None
+    out_of_order: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"got the kind {self.kind!r}; expected one of {KINDS}")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values of ``_TARGETS``."""
+        later, earlier = self.out_of_order or (None, None)
+        return {
+            "task": self.task, "label": self.label, "unseen": self.unseen, "kind": self.kind, "settled": self.settled,
+            "threshold": AMBIGUOUS, "later": later, "earlier": earlier,
+        }  # fmt: skip
 
 
-def gold_labels(db: Database, task: str) -> pd.DataFrame:
-    """The labels of a task by name: name, n (training targets)."""
-    return db.query("SELECT name, n FROM edge_labels WHERE task = $task ORDER BY name", {"task": task})
-
-
-def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: Any) -> int:
-    """Number of sentences with a target that passes the filters of ``sentences``."""
-    found = db.query(f"{_TARGETS} SELECT count(DISTINCT text_sha256) AS n FROM targets WHERE passes", _values(run_ids, part, **filters))
-    return int(found["n"].iloc[0])
+#: Every traced target of the runs, with its sentence; ``passes`` says whether the filters keep it.
+_TARGETS = """
+    traced AS (
+        SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, x.text_sha256, t.gold, t.memory, t.unknown_gold, t.seen, t.start1,
+            t.end1, t.start2, t.end2, coalesce(c.settled, -1) AS settled, c.revisions, c.strongest_mean,
+            c.strongest_mean <= $threshold AS is_ambiguous
+        FROM edge_traces c JOIN edge_runs r ON r.run_id = c.run_id
+        JOIN edge_targets t ON t.task = r.task AND t.part = c.part AND t.target = c.target
+        JOIN edge_sentences x ON x.task = t.task AND x.part = t.part AND x.sentence = t.sentence
+        WHERE c.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
+        QUALIFY row_number() OVER (
+            PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold ORDER BY c.target
+        ) = 1
+    ), swapped AS (
+        SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
+        FROM traced l JOIN traced e ON e.text_sha256 = l.text_sha256 AND l.settled < e.settled AND (
+            (l.start1 < e.end1 AND e.start1 < l.end1) OR (l.start2 < e.end1 AND e.start1 < l.end2)
+            OR (l.start1 < e.end2 AND e.start2 < l.end1) OR (l.start2 < e.end2 AND e.start2 < l.end2))
+        WHERE l.task = $later AND e.task = $earlier AND l.settled >= 0
+    ), out_of_order AS (
+        SELECT later AS task, first AS target FROM swapped UNION SELECT earlier, last FROM swapped
+    ), filtered AS (
+        SELECT *, ($task::VARCHAR IS NULL OR task = $task) AND NOT (seen AND $unseen)
+            AND ($label::VARCHAR IS NULL OR EXISTS (
+                SELECT 1 FROM edge_labels l WHERE l.task = traced.task AND l.name = $label AND list_contains(traced.gold, l.label)))
+            AND ($settled::INTEGER IS NULL OR settled = $settled)
+            AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0)
+            AND ($later::VARCHAR IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
+        FROM traced
+    )
+"""
+#: The sentences that have targets which pass.
+_SENTENCES = f"""
+    WITH {_TARGETS}, counted AS (
+        SELECT text_sha256, min(sentence) AS place, CAST(count(*) AS BIGINT) AS targets,
+            CAST(count(*) FILTER (is_ambiguous) AS BIGINT) AS ambiguous, CAST(sum(revisions) AS BIGINT) AS revisions
+        FROM filtered WHERE passes GROUP BY text_sha256
+    ), kept AS (
+        SELECT * FROM counted WHERE $kind <> 'ambiguous' OR ambiguous > 1
+    )
+"""
 
 
 def sentences(
-    db: Database, run_ids: Sequence[str], part: str, *, order: str = "ambiguous", offset: int = 0, limit: int = 50, **filters: Any
+    db: Database, run_ids: Sequence[str], part: str, *, order: str = "ambiguous", offset: int = 0, limit: int = 100, **filters: Any
 ) -> pd.DataFrame:
-    """Sentences with a target that passes the filters: text_sha256, text, tasks, targets (that pass), ambiguous, revisions (of these).
+    """Sentences with targets that pass the filters, a page of them.
 
     Args:
-        run_ids: runs of one model that store answers, one a task.
-        part: of the data.
-        order: ``ambiguous`` (most ambiguous targets first), ``revised`` (most revisions first) or ``sentence``.
-        offset, limit: the page.
-        filters: ``task, label, unseen, kind`` (any, ambiguous or revised), ``settled`` (a layer), and ``out_of_order``: two tasks; a target
-            of the first that settles before one of the second that shares a word with it, and the latter.
+        db: the database.
+        run_ids: the runs whose answers are looked at, at most one of each task.
+        part: dev or test.
+        order: a key of ``ORDERS``.
+        offset, limit: how many to skip and to give, at most ``MAX_ROWS``.
+        **filters: the fields of ``TargetFilter``.
+
+    Returns:
+        text_sha256, text (empty where the licence forbids it), document, targets, ambiguous, revisions: numbers of the targets that pass,
+        of the ambiguous ones among them, and of the changes of their most probable label.
 
     Raises:
-        ValueError: if the order is unknown.
+        ValueError: if order, offset, limit or a filter is none of those that are known.
     """
-    if order not in _ORDERS:
-        raise ValueError(f"got the order {order!r}, expected one of {sorted(_ORDERS)}")
+    if not 0 <= limit <= MAX_ROWS or offset < 0 or order not in ORDERS:
+        raise ValueError(f"got order {order!r}, offset {offset}, limit {limit}; expected one of {list(ORDERS)}, >= 0, 0 to {MAX_ROWS}")
     return db.query(
         f"""
-        {_TARGETS}
-        SELECT text_sha256, any_value(text) AS text, list(DISTINCT task ORDER BY task) AS tasks, count(*) AS targets,
-            count(*) FILTER (ambiguous) AS ambiguous, CAST(sum(revisions) AS INTEGER) AS revisions, min(sentence) AS first
-        FROM targets WHERE passes GROUP BY text_sha256 ORDER BY {_ORDERS[order]} LIMIT $limit OFFSET $offset
+        {_SENTENCES}, texts AS (
+            SELECT text_sha256, max(text) AS text, max(document) AS document FROM edge_sentences WHERE part = $part GROUP BY text_sha256
+        )
+        SELECT k.text_sha256, t.text, t.document, k.targets, k.ambiguous, k.revisions
+        FROM kept k JOIN texts t ON t.text_sha256 = k.text_sha256
+        ORDER BY {ORDERS[order]}k.place, k.text_sha256 LIMIT $limit OFFSET $offset
         """,
-        {**_values(run_ids, part, **filters), "limit": limit, "offset": offset},
-    ).drop(columns="first")
-
-
-def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:
-    """The answers to every target of a sentence, a row a target and layer.
-
-    ``gold, memory, predicted`` are lists of labels' names, ``top`` and ``wrong`` names; ``p_gold`` goes with ``gold``; probabilities are
-    stored whole numbers. ``right`` says whether the most probable label is right, ``memory_right`` whether the memory baseline is,
-    ``passes`` whether the target passes the filters of ``sentences``.
-    """
-    return db.query(
-        f"""
-        {_TARGETS}, named AS (SELECT task, map_from_entries(list((label, name))) AS name_of FROM edge_labels GROUP BY task)
-        SELECT t.task, t.text_sha256, t.text, t.document, t.target, t.sentence, t.start1, t.end1, t.start2, t.end2, t.seen,
-            list_transform(t.gold, lambda x: n.name_of[x]) AS gold, list_transform(t.memory, lambda x: n.name_of[x]) AS memory,
-            len(t.gold) > 0 AND list_has_all(t.gold, t.memory) AND len(t.memory) > 0 AS memory_right, t.settled, t.revisions,
-            t.strongest_mean, t.ambiguous, t.passes, p.layer, list_transform(p.predicted, lambda x: n.name_of[x]) AS predicted,
-            n.name_of[p.top] AS top, list_contains(t.gold, p.top) AS right, p.p_top, p.p_gold, n.name_of[p.wrong] AS wrong, p.p_wrong,
-            p.p_sum
-        FROM targets t
-        JOIN named n ON n.task = t.task
-        JOIN edge_predictions p ON p.run_id = t.run_id AND p.part = t.part AND p.target = t.target
-        WHERE t.text_sha256 = $text_sha256
-        ORDER BY t.task, t.target, p.layer
-        """,
-        {**_values(run_ids, part, **filters), "text_sha256": text_sha256},
+        _values(run_ids, part, filters) | {"limit": int(limit), "offset": int(offset)},
     )
 
 
-def _values(
-    run_ids: Sequence[str], part: str, *, task: str | None = None, label: str | None = None, unseen: bool = False, kind: str = "any",
-    settled: int | None = None, out_of_order: tuple[str, str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """The values of the placeholders."""
-    later, earlier = out_of_order or (None, None)
-    return {
-        "run_ids": list(run_ids), "part": part, "task": task, "label": label, "unseen": unseen, "kind": kind, "settled": settled,
-        "later": later, "earlier": earlier, "ambiguous": AMBIGUOUS,
-    }  # fmt: skip
+def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: Any) -> int:
+    """How many sentences ``sentences`` finds in all pages."""
+    found = db.query(f"{_SENTENCES} SELECT count(*) AS n FROM kept", _values(run_ids, part, filters))
+    return int(found["n"].iloc[0])
+
+
+def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:
+    """The answers to every target of a sentence, layer by layer.
+
+    Returns:
+        run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of
+        labels), top and wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline gives just the gold
+        labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions,
+        strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
+    """
+    found = db.query(
+        f"""
+        WITH {_TARGETS}, named AS (SELECT task, map(list(label), list(name)) AS name FROM edge_labels GROUP BY task)
+        SELECT f.run_id, f.task, f.target, p.layer, f.text_sha256, max(x.text) OVER () AS text, x.document,
+            f.start1, f.end1, f.start2, f.end2,
+            list_transform(f.gold, lambda one: n.name[one]) AS gold, list_transform(f.memory, lambda one: n.name[one]) AS memory,
+            list_transform(p.predicted, lambda one: n.name[one]) AS predicted, n.name[p.top] AS top, n.name[p.wrong] AS wrong,
+            list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right, p.p_gold, p.p_wrong, p.p_top,
+            p.p_sum, f.settled, f.revisions, f.strongest_mean, f.seen, f.unknown_gold, f.passes
+        FROM filtered f JOIN edge_predictions p ON p.run_id = f.run_id AND p.part = f.part AND p.target = f.target
+        JOIN named n ON n.task = f.task
+        JOIN edge_sentences x ON x.task = f.task AND x.part = f.part AND x.sentence = f.sentence
+        WHERE f.text_sha256 = $text_sha256
+        """,
+        _values(run_ids, part, filters) | {"text_sha256": text_sha256},
+    )
+    lists = {name: [list(one) for one in found[name]] for name in ("gold", "memory", "predicted", "p_gold")}
+    return by_task(found.assign(**lists), "task", "target", "layer")
+
+
+def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFrame:
+    """How often a target of one task settles before one of another in the same sentence, for every two tasks.
+
+    Returns:
+        later, earlier (tasks), sentences (texts in which targets of both settle), before (those in which a target of ``later`` settles at
+        a lower layer than one of ``earlier``).
+    """
+    found = db.query(
+        f"""
+        WITH {_TARGETS}, ends AS (
+            SELECT text_sha256, task, min(settled) AS first_settled, max(settled) AS last_settled FROM traced WHERE settled >= 0
+            GROUP BY ALL
+        )
+        SELECT a.task AS later, b.task AS earlier, count(*) AS sentences, count(*) FILTER (a.first_settled < b.last_settled) AS before
+        FROM ends a JOIN ends b ON b.text_sha256 = a.text_sha256 AND b.task <> a.task GROUP BY ALL ORDER BY ALL
+        """,
+        _values(run_ids, part, {}),
+    )
+    return found
+
+
+def _values(run_ids: Sequence[str], part: str, filters: dict[str, Any]) -> dict[str, Any]:
+    return TargetFilter(**filters).values | {"run_ids": list(run_ids), "part": part}

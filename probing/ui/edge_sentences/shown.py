@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.task_order import in_order
-from probing.store.edges.sentence_queries import gold_labels, traced_runs
+from probing.core.edges.encoders import CUMULATIVE, TASK, TRAINED
+from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks
 from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
@@ -51,7 +51,8 @@ class Shown:
 
     def labels(self) -> list[str]:
         """The labels of the chosen task."""
-        return list(self.view.read(gold_labels, self.task)["name"]) if self.task else []
+        table = self.view.read(edge_labels)
+        return list(table.loc[table["task"] == self.task, "name"])
 
     def filters(self) -> dict[str, Any]:
         """The filters that are on, as the store wants them."""
@@ -85,20 +86,28 @@ class Shown:
 
 def open_results(view: View) -> Shown:
     """The controls of the sidebar, and the stored traces; stops with the command that makes some where there are none."""
-    runs = view.read(traced_runs) if view.database is not None else pd.DataFrame()
+    runs = traced_runs(view.read(edge_runs)) if view.database is not None else pd.DataFrame()
     require(view, len(runs) > 0, "No answers to single targets are stored yet.", TRAIN_COMMAND)
     own = selection.of(EdgeSentencesSelection)
     models = [model for model in view.all_colours if model in set(runs["model"])]
     model = own.trace_model if own.trace_model in models else models[0]
     mine = runs[runs["model"] == model]
-    titles = dict(zip(mine["task"], mine["title"].fillna(mine["task"]), strict=True))
-    tasks = {task: titles[task] for task in in_order(titles)}
+    titles = view.read(edge_tasks).drop_duplicates("task").set_index("task")["title"]
+    tasks = {task: str(titles.get(task, task)) for task in mine["task"]}
     with st.sidebar:
         _controls(view, models, model)
     unknown = [name for name, there in ((own.trace_model, models), (own.trace_task, tasks)) if name and name not in there]
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
     return Shown(view, mine, tasks, model)
+
+
+def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """The run of each model and task whose answers can be read layer by layer: of the trained encoder, with cumulative probes on the
+    task's labels; of several the one with the first seed, and of these the widest."""
+    kept = runs[(runs["kind"] == CUMULATIVE) & (runs["encoder"] == TRAINED) & (runs["labels"] == TASK) & runs["traced"]]
+    chosen = kept.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(["model", "task"])
+    return chosen.sort_index()
 
 
 def _controls(view: View, models: list[str], model: str) -> None:

@@ -130,10 +130,14 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
                     "panel": f"{row['task']}.{row['target']}.{place}", "title": title_of_target(shown, row), "task": row["task"],
                     "gold": gold or "(no label)", "wrong": row["wrong"], "layer": int(row["layer"]), "p_gold": p / total,
                     "p_wrong": row["p_wrong"] / total, "sigmoid_gold": p / _STEPS, "sigmoid_wrong": row["p_wrong"] / _STEPS,
-                    "right": row["right"], "settled": row["settled"],
+                    "right": row["right"], "settled": _settled(row),
                 }
             )  # fmt: skip
     return pd.DataFrame(found).astype({"settled": "float64"})
+
+
+def _settled(row: Mapping[str, Any]) -> int | None:
+    return int(row["settled"]) if row["settled"] >= 0 else None
 
 
 def _table(shown: Shown, rows: pd.DataFrame) -> None:
@@ -144,7 +148,7 @@ def _table(shown: Shown, rows: pd.DataFrame) -> None:
         [
             {
                 "target": title_of_target(shown, row), "right": " + ".join(row["gold"]), "last layer": ends[row["task"], row["target"]],
-                "memory": " + ".join(row["memory"]), "settled": row["settled"],
+                "memory": " + ".join(row["memory"]), "settled": _settled(row),
                 "revisions": row["revisions"], "mean share": row["strongest_mean"], "in training": bool(row["seen"]),
             }
             for row in targets.to_dict("records")
@@ -157,7 +161,7 @@ def _table(shown: Shown, rows: pd.DataFrame) -> None:
             "target": column.TextColumn(pinned=True), "last layer": column.TextColumn(help="The most probable label at the last layer."),
             "memory": column.TextColumn(help="The commonest training label of the same span text; the majority label where there is none."),
             "settled": column.NumberColumn(help="The layer from which the right label stays the most probable one; empty: never."),
-            "mean share": column.NumberColumn(format="%.2f", help="Greatest mean share of a label over the layers; at most 0.70: ambiguous."),
+            "mean share": column.NumberColumn(format="%.2f", help="Greatest mean share of a label; at most 0.70: ambiguous."),
             "in training": column.CheckboxColumn(help="Whether the text of the span (of both spans) occurs in training."),
         },
     )  # fmt: skip

@@ -41,7 +41,8 @@ def draw(shown: Shown) -> None:
         table=table, stamp=shown.stamp(f"mixing weights and gains of {names[model]}"), name="pipeline-bars",
         caption=filled(
             "{model}. Solid: weight of each layer in the mix of the probe on all layers; outlined: what P(l) gains in F1 on P(l-1). Each "
-            "is drawn as share of its largest bar. K is the distance from equal bars in bits: high where few layers do the work.{ours} {key}",
+            "is drawn as share of its largest bar. K is the distance from equal bars, in bits: high where few layers do the work.{ours} "
+            "{key}",
             model=names[model], ours=ours, key=shown.key(),
         ),
         alt=f"Mixing weights and gains by layer of {names[model]}, a panel a task",

@@ -29,8 +29,9 @@ _COMMANDS = {
     "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --control", "compression": " --codes",
 }  # fmt: skip
 _RANDOM = {
-    "random": " Dotted: the same model with all weights random.", "random-body": " Dots and dashes: a random body under trained embeddings.",
-}  # fmt: skip
+    "random": " Dotted: the same model with all weights random.",
+    "random-body": " Dots and dashes: a random body under trained embeddings.",
+}
 #: Column of the summary -> name of the level.
 _LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
 

@@ -53,7 +53,8 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
             model=called, ends=ends,
         )  # fmt: skip
     return filled(
-        "**{first} comes first and {last} last** of the {n} tasks that {model} resolves: expected layers are {ends} of {depth}.", model=called, ends=ends,
+        "**{first} comes first and {last} last** of the {n} tasks that {model} resolves: expected layers are {ends} of {depth}.",
+        model=called, ends=ends,
         first=_title(shown, first).capitalize(), last=_title(shown, last), depth=int(first["last"]), n=len(found),
     )  # fmt: skip
 

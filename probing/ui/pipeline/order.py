@@ -41,8 +41,8 @@ def draw(shown: Shown) -> None:
         drawing(order_matrix, pairs, titles=shown.tasks), table=pairs, stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
         name="pipeline-order",
         caption=filled(
-            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved, as the interval of "
-            "the difference holds 0 or an expected layer is not resolved. Intervals are wide enough for all {pairs} together.",
+            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved, as the interval "
+            "of the difference holds 0 or an expected layer is not resolved. Intervals are wide enough for all {pairs} together.",
             pairs=count(len(pairs), "pair"),
         ),
         alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
@@ -76,8 +76,8 @@ def _models(shown: Shown) -> None:
     resolved = int((table["verdict"] != UNRESOLVED).sum())
     st.markdown(
         filled(
-            "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as share of its depth, "
-            "is clearly earlier.",
+            "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as share of its "
+            "depth, is clearly earlier.",
             resolved=resolved, all=count(len(table), "comparison"),
         )
     )  # fmt: skip

@@ -50,7 +50,8 @@ def draw_places(shown: Shown) -> None:
         wide.drop(columns="name"), shown=wide[[column for column in columns if column in wide]], stamp=shown.stamp("summary by task"),
         name="pipeline-summary",
         column_config={
-            "name": st.column_config.TextColumn("task", pinned=True), **{name: number(words, format="%.2f") for name, words in _LAYERS.items()},
+            "name": st.column_config.TextColumn("task", pinned=True),
+            **{name: number(words, format="%.2f") for name, words in _LAYERS.items()},
             **{name: number(words, format="percent") for name, words in _PERCENT.items()},
         },
     )  # fmt: skip
@@ -80,8 +81,8 @@ def draw_scores(shown: Shown) -> None:
             "training label of the same span text. Majority label: one label for all. Ceiling: the best that equal inputs with different "
             "right labels allow. Cross: the same model with random weights.{dev}{paper} {key}",
             dev=" The dev part also stopped the training." if shown.own.edge_part == "dev" else "",
-            paper=" Published F1s are of dev parts and mostly of other data (dependencies and relations: of the same), so they are not held "
-            "against ours." if len(shown.paper) else "",
+            paper=" Published F1s are of dev parts and mostly of other data (dependencies and relations: of the same), so they are not "
+            "held against ours." if len(shown.paper) else "",
             key=shown.key(),
         ),
         alt="F1 by task and model beside memory, majority label, ceiling and random encoder",

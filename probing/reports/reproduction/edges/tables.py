@@ -91,7 +91,7 @@ def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
 
 
 def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
-    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and the weights of published encoders are drawn only."""
+    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights are drawn only."""
     known = one.weights.set_index(["task", "layer"])["weight"]
     rows = []
     for task in tasks:

@@ -1,0 +1,182 @@
+"""F1 by layer with draws of it: seeds and sentences drawn again, so that every number made of a curve has an interval."""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probing.core.edges.encoders import CUMULATIVE, TASK
+from probing.core.edges.numbers import f1
+from probing.core.stats.intervals import CONFIDENCE
+from probing.store.database import Database
+from probing.store.edges import queries
+
+DRAWS = 1000
+#: What runs that differ only in their seed have in common.
+GROUP = ("model", "encoder", "task", "kind", "labels")
+#: P(at most k) of a Poisson number with mean 1: how often a sentence is in a draw.
+_POISSON = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 16)]))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with its 95 % interval; NaN where it is not defined."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class EdgeCurve:
+    """F1 by layer of the runs of one model, encoder, task and kind, mean over seeds.
+
+    Attributes:
+        model, encoder, task, kind, labels: what the runs have in common.
+        part: of the data.
+        seeds: number of runs.
+        targets: how many were asked.
+        layers: (probes,) the layers l of the probes.
+        values: (probes,) mean over seeds of F1.
+        drawn: (draws, probes) the same of other seeds and sentences.
+    """
+
+    model: str
+    encoder: str
+    task: str
+    kind: str
+    labels: str
+    part: str
+    seeds: int
+    targets: int
+    layers: NDArray[np.int64]
+    values: NDArray[np.float64]
+    drawn: NDArray[np.float64]
+
+    def number(self, of: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Number:
+        """A number of the curve, (..., probes) -> (...), with the middle 95 % of its draws."""
+        return number(float(of(self.values)), of(self.drawn))
+
+
+def number(value: float, drawn: NDArray[np.float64]) -> Number:
+    """A value with the middle 95 % of its draws; draws that are no number are left aside."""
+    known = drawn[~np.isnan(drawn)]
+    if np.isnan(value) or not len(known):
+        return Number(value, np.nan, np.nan)
+    low, high = np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Number(value, float(low), float(high))
+
+
+def newest(runs: pd.DataFrame) -> pd.DataFrame:
+    """Of the runs with one model, encoder, task, kind, labels and seed the one made last, in the order that they have."""
+    when = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
+    return runs.loc[when.drop_duplicates([*GROUP, "seed"]).index.sort_values()]
+
+
+def curves(
+    db: Database, part: str, kind: str = CUMULATIVE, unseen: bool = False, labels: str = TASK, models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+) -> list[EdgeCurve]:  # fmt: skip
+    """The curves of one kind on a part of the data, by model, task and encoder.
+
+    Each draw takes as many seeds as there are, with replacement, and every sentence as often as a Poisson number with mean 1 says, which
+    is made from the sentence's text: so runs on the same sentences are drawn together, whatever the task and the model. Where answers
+    are stored of some seeds only, the others vary with the sentences as these do on average; where they are stored of none, the counts
+    vary as Poisson numbers, each layer on its own, which gives wider intervals of gains. One seed does not show how much seeds vary.
+
+    Args:
+        db: the database.
+        part: dev or test.
+        kind: cumulative, at or full.
+        unseen: whether only targets count whose span text does not occur in training.
+        labels: task or control.
+        models, tasks: names to keep; None keeps all.
+    """
+    runs = newest(queries.edge_runs(db))
+    runs = runs[(runs["kind"] == kind) & (runs["labels"] == labels)]
+    for column, wanted in (("model", models), ("task", tasks)):
+        runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]
+    run_ids = list(runs["run_id"])
+    counts = queries.score_counts(db, run_ids, part, unseen)
+    scored = {str(run_id): rows for run_id, rows in counts.groupby("run_id", sort=False)}
+    by_sentence = dict(_by_sentence(queries.sentence_counts(db, run_ids, part, unseen), run_ids))
+    found = []
+    for key, group in runs.groupby(list(GROUP), sort=False):
+        mine = [run_id for run_id in group["run_id"] if run_id in scored]
+        if not mine:
+            continue
+        summed = np.array([[scored[run_id][name].to_numpy() for name in ("tp", "fp", "fn")] for run_id in mine], dtype=np.float64)
+        scores, first = f1(*np.moveaxis(summed, 1, 0)), scored[mine[0]]
+        deviations = [
+            _f1_drawn(*by_sentence[run_id]) - one if run_id in by_sentence else None for run_id, one in zip(mine, scores, strict=True)
+        ]
+        drawn = drawn_again(scores, deviations, summed, key)
+        layers = first["layer"].to_numpy().astype(int)
+        model, encoder, task, _, _ = (str(one) for one in key)
+        found.append(
+            EdgeCurve(model, encoder, task, kind, labels, part, len(mine), int(first["targets"].max()), layers, scores.mean(axis=0), drawn)
+        )
+    return found
+
+
+def _by_sentence(rows: pd.DataFrame, run_ids: Sequence[str]) -> Iterator[tuple[str, tuple[NDArray[np.uint64], NDArray[np.float32]]]]:
+    """Run id -> (sentences,) their texts' numbers, (sentences, probes, 3) tp, fp and fn."""
+    for place, mine in rows.groupby("run", sort=False):
+        texts = mine["text"].to_numpy()
+        kept = np.unique(texts)
+        counts = mine[["tp", "fp", "fn"]].to_numpy(dtype=np.float32).reshape(len(kept), -1, 3)
+        yield run_ids[int(str(place))], (kept, counts)
+
+
+def _f1_drawn(texts: NDArray[np.uint64], counts: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(draws, probes) F1 of drawn sentences."""
+    summed = sentence_draws(texts) @ counts.reshape(len(texts), -1)
+    return f1(*np.moveaxis(summed.reshape(DRAWS, -1, 3), 2, 0))
+
+
+def drawn_again(
+    scores: NDArray[np.float64], deviations: Sequence[NDArray[np.float64] | None], counts: NDArray[np.float64], key: object
+) -> NDArray[np.float64]:
+    """(draws, probes) mean over drawn seeds of F1 on drawn sentences.
+
+    Args:
+        scores: (seeds, probes).
+        deviations: of each seed (draws, probes), what other sentences change; None where its answers are not stored.
+        counts: (seeds, 3, probes) tp, fp and fn.
+        key: what the seeds have in common; the draws of seeds depend on it.
+    """
+    random = np.random.default_rng(zlib.crc32(repr(key).encode()))
+    known = [one for one in deviations if one is not None]
+    usual = (
+        np.mean(known, axis=0)
+        if known
+        else f1(*random.poisson(counts.mean(axis=0)[:, None], (3, DRAWS, counts.shape[2]))) - scores.mean(axis=0)
+    )
+    each = np.array([one + (usual if own is None else own) for one, own in zip(scores, deviations, strict=True)])
+    chosen = random.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), size=DRAWS) / len(scores)
+    return np.einsum("ds,sdp->dp", chosen, each)
+
+
+def sentence_draws(texts: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """(draws, sentences) how often each sentence is drawn: the same for a text wherever it is asked."""
+    return _sentence_draws(np.ascontiguousarray(texts, dtype=np.uint64).tobytes()).astype(np.float32)
+
+
+@lru_cache(maxsize=16)
+def _sentence_draws(texts: bytes) -> NDArray[np.uint8]:
+    draws = _mixed(np.arange(1, DRAWS + 1, dtype=np.uint64))
+    numbers = _mixed(draws[:, None] ^ np.frombuffer(texts, dtype=np.uint64)[None])
+    uniform = (numbers >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return np.searchsorted(_POISSON, uniform).astype(np.uint8)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64: every bit of the result depends on every bit of the number."""
+    found = numbers * np.uint64(0x9E3779B97F4A7C15)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))

@@ -1,0 +1,111 @@
+"""What the probes reach layer by layer, what the layers weigh, and what of it the labels alone could give."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probing.core.edges import numbers
+from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, KINDS, TASK
+from probing.reports.edges.curves import EdgeCurve, curves, newest
+from probing.store.database import Database
+from probing.store.edges import queries
+
+_POINTS = ("model", "encoder", "task", "kind", "part", "layer", "last", "seeds", "targets", "value", "low", "high")
+_WEIGHTS = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "weight", "normed", "norm")
+_SELECTIVE = ("model", "encoder", "task", "kind", "part", "layer", "last", "value", "f1", "control")
+_CODES = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "value", "bits", "uniform", "targets")
+
+
+def f1_by_layer(
+    db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False, models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Micro F1 of every probe, mean over seeds, with its interval over seeds and sentences.
+
+    Returns:
+        model, encoder, task, kind, part, layer, last (L), seeds, targets, value, low, high: F1 in [0, 1].
+    """
+    rows = [point for curve in curves(db, part, kind, unseen, models=models, tasks=tasks) for point in _points(curve)]
+    return pd.DataFrame(rows, columns=list(_POINTS)).astype(dict.fromkeys(("value", "low", "high"), "float64"))
+
+
+def _points(curve: EdgeCurve) -> list[tuple]:
+    name = (curve.model, curve.encoder, curve.task, curve.kind, curve.part)
+    found = []
+    for place, layer in enumerate(curve.layers):
+        one = curve.number(lambda values, place=place: values[..., place])  # type: ignore[misc]
+        found.append((*name, int(layer), int(curve.layers[-1]), curve.seeds, curve.targets, one.value, one.low, one.high))
+    return found
+
+
+def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
+    """The mixing weights of the probes on all layers, mean over seeds.
+
+    Returns:
+        model, encoder, task, kind, layer, last, seeds, weight, normed (weight times the mean norm of the layer's states, as share), norm.
+    """
+    runs = newest(queries.edge_runs(db))
+    runs = runs[(runs["kind"] == kind) & (runs["labels"] == TASK)]
+    mix = queries.mix(db, list(runs["run_id"]))
+    rows: list[tuple] = []
+    for key, group in runs.groupby(["model", "encoder", "task"], sort=False):
+        mine = mix[mix["run_id"].isin(list(group["run_id"]))]
+        if mine.empty:
+            continue
+        last, seeds = int(group["layers"].max()) - 1, mine["run_id"].nunique()
+        weights = mine.pivot(index="run_id", columns="layer", values="weight").to_numpy().mean(axis=0)
+        norms = mine.pivot(index="run_id", columns="layer", values="norm").to_numpy().mean(axis=0)
+        shares = numbers.times_norm(weights, norms)
+        rows += [(*key, kind, layer, last, seeds, weights[layer], shares[layer], norms[layer]) for layer in range(len(weights))]
+    return pd.DataFrame(rows, columns=list(_WEIGHTS))
+
+
+def selectivity(db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False) -> pd.DataFrame:
+    """F1 minus that of equal probes on control labels, mean over seeds, where control labels were trained.
+
+    Returns:
+        model, encoder, task, kind, part, layer, last, value, f1, control.
+    """
+    with_control = {_name(curve): curve for curve in curves(db, part, kind, unseen, CONTROL)}
+    rows = []
+    for curve in curves(db, part, kind, unseen):
+        if (control := with_control.get(_name(curve))) is None:
+            continue
+        values = numbers.selectivity(curve.values, control.values)
+        for place, layer in enumerate(curve.layers):
+            scores = (values[place], curve.values[place], control.values[place])
+            rows.append((*_name(curve), kind, part, int(layer), int(curve.layers[-1]), *scores))
+    return pd.DataFrame(rows, columns=list(_SELECTIVE)).astype(dict.fromkeys(("value", "f1", "control"), "float64"))
+
+
+def _name(curve: EdgeCurve) -> tuple[str, str, str]:
+    return curve.model, curve.encoder, curve.task
+
+
+def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
+    """How many times shorter the online code of the labels is than the uniform code, by layer, mean over seeds.
+
+    Args:
+        db: the database.
+        kind: of the probes; None takes the cumulative ones of a model and task, and those of each layer alone where there are none.
+
+    Returns:
+        model, encoder, task, kind, layer, last, seeds, value, bits and uniform (mean code lengths), targets (that were coded).
+    """
+    runs = newest(queries.edge_runs(db))
+    runs = runs[runs["codes"].astype(bool) & (runs["labels"] == TASK) & runs["kind"].isin([kind] if kind else [CUMULATIVE, AT])]
+    wanted: Any = (
+        runs.assign(_kind=runs["kind"].map(KINDS.index)).sort_values("_kind", kind="stable").drop_duplicates(["model", "encoder", "task"])
+    )
+    chosen = set(wanted[["model", "encoder", "task", "kind"]].itertuples(index=False, name=None))
+    table = queries.codes(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task", "kind", "layers"]], on="run_id")
+    rows = []
+    for key, group in table.groupby(["model", "encoder", "task", "kind", "layer"], sort=False):
+        *name, layer = key
+        if tuple(name) in chosen:
+            value = float(np.mean(numbers.compression(group["uniform"], group["bits"])))
+            means = (group["bits"].mean(), group["uniform"].mean(), int(group["targets"].max()))
+            rows.append((*name, int(layer), int(group["layers"].max()) - 1, len(group), value, *means))
+    return queries.by_task(pd.DataFrame(rows, columns=list(_CODES)), "model", "task", "encoder", "layer")

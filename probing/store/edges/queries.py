@@ -1,0 +1,169 @@
+"""What is stored of edge probing: runs, counts of answers, mixing weights and code lengths. Every answer is a count or a sum.
+
+``unseen`` keeps only targets whose span text (of both spans, where there are two) does not occur in training. Counts are those of the
+labels that F1 counts, unless they are by label.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.edges.tasks import EDGE_TASKS
+from probing.store.database import Database
+
+_OF_RUNS = "s.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND ($part::VARCHAR IS NULL OR s.part = $part) AND NOT (s.seen AND $unseen)"
+_COUNTED = """
+    FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id LEFT JOIN edge_labels l ON l.task = r.task AND l.label = s.label
+"""
+_SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "fp", "fn"))
+
+
+def edge_runs(db: Database) -> pd.DataFrame:
+    """All complete runs of edge probing with the columns of their files and of their provenance, by model, task, encoder, kind and seed.
+
+    ``traced`` says whether answers to single targets are stored.
+    """
+    found = db.query("""
+        SELECT e.*, e.run_id IN (SELECT run_id FROM edge_traces) AS traced FROM runs_of_edges e
+        ORDER BY model, task, encoder, kind, labels, seed, run_id
+    """)
+    return by_task(found, "model", "task", "encoder", "kind", "labels", "seed", "run_id")
+
+
+def edge_tasks(db: Database) -> pd.DataFrame:
+    """The parts of every task's data with the columns of their files, in the order of tables."""
+    return by_task(db.query("SELECT * FROM edge_tasks ORDER BY task, part"), "task", "part")
+
+
+def edge_labels(db: Database) -> pd.DataFrame:
+    """The labels of every task: task, label (its number), name, counts, n (training targets that have it)."""
+    return by_task(db.query("SELECT * FROM edge_labels ORDER BY task, label"), "task", "label")
+
+
+def by_task(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The rows by these columns, of which ``task`` is in the paper's order; own tasks come last, by name."""
+    places = {name: task.place for name, task in EDGE_TASKS.items()}
+    key = {"task": lambda names: names.map(lambda name: (places.get(name, len(places)), name))}
+    return table.sort_values(
+        list(columns), key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True
+    )
+
+
+def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False) -> pd.DataFrame:
+    """Counts by run, part and layer: run_id, part, layer, tp, fp, fn, targets (how many were asked)."""
+    return db.query(
+        f"""
+        WITH asked AS (
+            SELECT s.run_id, s.part, s.layer, s.seen, max(s.tp + s.fp + s.fn + s.tn) AS targets
+            FROM edge_scores s WHERE {_OF_RUNS} GROUP BY ALL
+        ), summed AS (SELECT run_id, part, layer, CAST(sum(targets) AS BIGINT) AS targets FROM asked GROUP BY ALL)
+        SELECT s.run_id, s.part, s.layer, {_SUMS}, any_value(a.targets) AS targets
+        {_COUNTED} JOIN summed a ON a.run_id = s.run_id AND a.part = s.part AND a.layer = s.layer
+        WHERE coalesce(l.counts, true) AND {_OF_RUNS}
+        GROUP BY ALL ORDER BY s.run_id, s.part, s.layer
+        """,
+        _values(run_ids, part, unseen),
+    )
+
+
+def label_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
+    """Counts of every training label: run_id, label (its name), counts, layer, tp, fp, fn."""
+    return db.query(
+        f"""
+        SELECT s.run_id, l.name AS label, any_value(l.counts) AS counts, s.layer, {_SUMS} {_COUNTED}
+        WHERE l.name IS NOT NULL AND {_OF_RUNS} GROUP BY s.run_id, l.name, s.layer ORDER BY s.run_id, l.name, s.layer
+        """,
+        _values(run_ids, part, unseen),
+    )
+
+
+def baseline_counts(db: Database, unseen: bool = False) -> pd.DataFrame:
+    """Counts of memory and majority: task, part, baseline, tp, fp, fn."""
+    return db.query(
+        f"""
+        SELECT s.task, s.part, s.baseline, {_SUMS}
+        FROM edge_baselines s LEFT JOIN edge_labels l ON l.task = s.task AND l.label = s.label
+        WHERE coalesce(l.counts, true) AND NOT (s.seen AND $unseen) GROUP BY ALL ORDER BY ALL
+        """,
+        {"unseen": unseen},
+    )
+
+
+def mix(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """The mix of each run's probe on all layers: run_id, layer (0..L), weight, gamma, norm (mean norm of the layer's states)."""
+    return db.query(
+        """
+        SELECT m.run_id, m.of_layer AS layer, m.weight, m.gamma, m.norm FROM edge_mix m JOIN edge_runs r ON r.run_id = m.run_id
+        WHERE m.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND m.layer = r.layers - 1 ORDER BY m.run_id, m.of_layer
+        """,
+        {"run_ids": list(run_ids)},
+    )
+
+
+def codes(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Code lengths summed over portions: run_id, layer, targets, bits, uniform."""
+    return db.query(
+        """
+        SELECT run_id, layer, CAST(sum(targets) AS BIGINT) AS targets, sum(bits ORDER BY portion) AS bits,
+            sum(uniform ORDER BY portion) AS uniform
+        FROM edge_codes WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY run_id, layer ORDER BY run_id, layer
+        """,
+        {"run_ids": list(run_ids)},
+    )
+
+
+def training(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """What the training of each probe took, with the columns of ``edge_training``."""
+    return db.query(
+        "SELECT * FROM edge_training WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) ORDER BY run_id, layer",
+        {"run_ids": list(run_ids)},
+    )
+
+
+#: What a sentence is called in numbers: the first 16 hex digits of its text's sha256.
+_TEXT = "CAST('0x' || left(text_sha256, 16) AS UBIGINT)"
+
+
+def sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
+    """Counts by sentence, of the runs of which answers are stored: run (its place among the ids), text, layer, tp, fp, fn.
+
+    ``text`` is a number made from the hash of the text: sentences with the same words are one. Every sentence of a run has all its layers.
+    """
+    return db.query(
+        f"""
+        SELECT list_position($run_ids::VARCHAR[], s.run_id) - 1 AS run, {_TEXT} AS text, s.layer, {_SUMS}
+        FROM edge_sentence_counts s JOIN edge_runs r ON r.run_id = s.run_id
+        JOIN edge_sentences t ON t.task = r.task AND t.part = s.part AND t.sentence = s.sentence
+        WHERE {_OF_RUNS} GROUP BY ALL ORDER BY run, text, s.layer
+        """,
+        _values(run_ids, part, unseen),
+    )
+
+
+def label_sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
+    """The same by label: run, label (its name), text, layer, tp, fp, fn; only where a label is right or an answer."""
+    return db.query(
+        f"""
+        WITH chosen AS (
+            SELECT list_position($run_ids::VARCHAR[], s.run_id) - 1 AS run, r.task, s.layer, s.predicted, t.gold, {_TEXT} AS text
+            FROM edge_predictions s JOIN edge_runs r ON r.run_id = s.run_id
+            JOIN edge_targets t ON t.task = r.task AND t.part = s.part AND t.target = s.target
+            JOIN edge_sentences x ON x.task = r.task AND x.part = t.part AND x.sentence = t.sentence
+            WHERE {_OF_RUNS.replace("s.seen", "t.seen")}
+        ), each AS (
+            SELECT run, task, layer, text, unnest(predicted) AS label, gold AS other, true AS said FROM chosen
+            UNION ALL SELECT run, task, layer, text, unnest(gold), predicted, false FROM chosen
+        )
+        SELECT e.run, l.name AS label, e.text, e.layer,
+            count(*) FILTER (said AND list_contains(other, e.label)) AS tp,
+            count(*) FILTER (said AND NOT list_contains(other, e.label)) AS fp,
+            count(*) FILTER (NOT said AND NOT list_contains(other, e.label)) AS fn
+        FROM each e JOIN edge_labels l ON l.task = e.task AND l.label = e.label
+        GROUP BY ALL ORDER BY e.run, l.name, e.text, e.layer
+        """,
+        _values(run_ids, part, unseen),
+    )
+
+
+def _values(run_ids: Sequence[str], part: str | None, unseen: bool) -> dict[str, object]:
+    return {"run_ids": list(run_ids), "part": part, "unseen": unseen}
