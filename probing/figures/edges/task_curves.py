@@ -13,6 +13,8 @@ from probing.figures.edges import task_rows
 _PANEL, _GAP, _FRAME = 150, 66, 170
 #: Yardstick of a task -> dash of its level.
 LEVELS = {"memory": "dash", "majority label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
+#: Encoder -> dash of its line.
+DASHES = {"trained": "solid", "random": "dot", "random-body": "dashdot"}
 
 
 class Axis(NamedTuple):
@@ -35,7 +37,7 @@ def task_curves(
     points: pd.DataFrame, levels: pd.DataFrame, *, axis: Axis, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> go.Figure:  # fmt: skip
-    """A panel a task, a line a model; its random encoder dotted in the same colour; grey levels are yardsticks of the task.
+    """A panel a task, a line a model; its random encoders dotted or dash-dotted in its colour; grey levels are yardsticks of the task.
 
     Args:
         points: one row a model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low, high`` where known.
@@ -97,7 +99,7 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
         )  # fmt: skip
     figure.add_scatter(
         x=x, y=line["value"] * scale, mode="lines+markers", name=shown, legendgroup=name, showlegend=name not in named,
-        line={"color": colour, "width": 2.2 if encoder == "trained" else 1.4, "dash": "solid" if encoder == "trained" else "dot"},
+        line={"color": colour, "width": 2.2 if encoder == "trained" else 1.4, "dash": DASHES.get(encoder, "dot")},
         marker={"symbol": symbol if encoder == "trained" else f"{symbol}-open", "size": 7 if encoder == "trained" else 5},
         customdata=line["layer"], hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>", row=row, col=1,
     )  # fmt: skip
@@ -106,7 +108,14 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
 
 def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int, named: set[str]) -> None:
     level = value * (100 if axis.percent else 1)
-    figure.add_hline(y=level, line={"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}, row=row, col=1, layer="below")
+    figure.add_hline(
+        y=level,
+        line={"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")},
+        row=row,
+        col=1,
+        layer="below",
+        exclude_empty_subplots=False,
+    )
     # A shape has no line in the legend and does not widen the axis.
     figure.add_scatter(
         x=[0], y=[level], mode="lines", name=name, legendgroup=name, showlegend=name not in named,

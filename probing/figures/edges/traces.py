@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.figures import layer_axis, theme
+from probing.figures import end_labels, layer_axis, theme
 
 #: The right label, and the wrong one with the greatest mean over the layers (Figure 3's blue and orange).
 RIGHT, WRONG = "#0072B2", "#E69F00"
@@ -28,13 +28,13 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
     height = _FRAME + (_PANEL + _GAP) * len(panels)
     figure = make_subplots(
         rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
-        subplot_titles=[theme.plain(theme.shorten(str(first.loc[panel, "title"]), 60)) for panel in panels],
+        subplot_titles=[_heading(first.loc[panel]) for panel in panels],
     )  # fmt: skip
+    figure.update_annotations(font_size=12, x=0, xanchor="left")
     for row, panel in enumerate(panels, start=1):
         _add_panel(figure, traces[traces["panel"] == panel].sort_values("layer"), row)
     theme.apply(figure, height=height)
     figure.update_layout(barmode="relative", bargap=0.2, margin_t=76, legend_y=1 + 40 / (height - _FRAME))
-    figure.update_annotations(font_size=12, x=0, xanchor="left")
     for row in range(1, len(panels) + 1):
         layer_axis.horizontal(figure, int(traces["layer"].max()), row=row, col=1)
         if row < len(panels):
@@ -44,6 +44,15 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
         zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False,
     )  # fmt: skip
     return figure
+
+
+def _heading(one: pd.Series) -> str:
+    """What is asked, and both labels in their colours; short enough for a telephone."""
+    right, wrong = (
+        f'<span style="color:{end_labels.readable(colour)}">{theme.plain(theme.shorten(str(one[name]), 18))}</span>'
+        for name, colour in (("gold", RIGHT), ("wrong", WRONG))
+    )
+    return f"{theme.plain(theme.shorten(str(one['title']), 40))} · <b>{right}</b> or {wrong}"
 
 
 def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> None:
@@ -59,12 +68,6 @@ def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> None:
             customdata=list(zip(mine[column], mine[raw], strict=True)), row=row, col=1,
             hovertemplate=f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid %{{customdata[1]:.2f}}"
             "<extra></extra>",
-        )  # fmt: skip
-    axis = "" if row == 1 else str(row)
-    for words, y, anchor in ((one["gold"], 1.0, "top"), (one["wrong"], -1.0, "bottom")):
-        figure.add_annotation(
-            text=theme.plain(theme.shorten(str(words), 20)), x=1, xref=f"x{axis} domain", y=y, yref=f"y{axis}", xanchor="right",
-            yanchor=anchor, showarrow=False, font={"size": 10, "color": theme.NEUTRAL},
         )  # fmt: skip
     if pd.notna(one["settled"]):
         figure.add_vline(x=float(one["settled"]) - 0.5, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}, row=row, col=1)
