@@ -124,7 +124,8 @@ DAMAGE = {
     "value": (lambda folder: changed(folder, "edge_mix", lambda rows: [row | {"norm": float("nan")} for row in rows]), "norm is nan"),
     "configuration": (lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"config": "{}"} for row in rows]), "fingerprint"),
     "model": (
-        lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"model": "other"} for row in rows]), "the manifest says nesia-mini",
+        lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"model": "other"} for row in rows]),
+        "the manifest says nesia-mini",
     ),
     "other run's rows": (
         lambda folder: changed(folder, "edge_scores", lambda rows: [row | {"run_id": "0" * 16} for row in rows]),
