@@ -91,9 +91,9 @@ def _sentences(mine: Mapping[str, pd.DataFrame]) -> str | None:
 
 
 def _baselines(mine: Mapping[str, pd.DataFrame]) -> str | None:
-    """Both baselines are of the same gold labels."""
+    """All baselines are of the same gold labels."""
     found = mine["edge_baselines"]
     if strange := sorted(set(found["label"]) - set(mine["edge_labels"]["label"])):
         return f"a baseline has the label number {strange[0]}, which is not stored"
     gold = found.assign(gold=found["tp"].astype("int64") + found["fn"]).groupby(["part", "seen", "label"])["gold"].nunique()
-    return "the baselines memory and majority are of different gold labels" if (gold > 1).any() else None
+    return "its baselines are of different gold labels" if (gold > 1).any() else None
