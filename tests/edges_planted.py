@@ -222,6 +222,9 @@ def task_rows(task: PlantedTask) -> dict[str, list[dict[str, Any]]]:
         {"task": task.name, "label": number, "name": name, "counts": bool(counts), "n": 900 if number == majority_label(task) else 100}
         for number, (name, counts) in enumerate(zip(task.labels, task.counted, strict=True))
     ]
+    if any(planted_part(task, part).unknown.any() for part in PARTS):
+        unseen = {"task": task.name, "label": len(task.labels), "name": "(not in training)", "counts": True, "n": 0}
+        rows["labels"].append(unseen)
     for part in ("train", *PARTS):
         data = planted_part(task, part if part in PARTS else "dev")
         rows["tasks"].append(
@@ -258,7 +261,7 @@ def task_rows(task: PlantedTask) -> dict[str, list[dict[str, Any]]]:
 
 
 def score_rows(answer: np.ndarray, gold: np.ndarray, unknown: np.ndarray, seen: np.ndarray) -> list[dict[str, Any]]:
-    """Counts by seen and label; labels that training does not have are counted as missed, below the number after the last label."""
+    """Counts by seen and label; labels that training does not have are counted as missed, below one further label."""
     rows = []
     for value in (False, True):
         chosen = seen == value
@@ -269,8 +272,9 @@ def score_rows(answer: np.ndarray, gold: np.ndarray, unknown: np.ndarray, seen: 
             one, other = said[:, label], true[:, label]
             counts = {"tp": (one & other).sum(), "fp": (one & ~other).sum(), "fn": (~one & other).sum(), "tn": (~one & ~other).sum()}
             rows.append({"seen": value, "label": label} | {name: int(n) for name, n in counts.items()})
-        if missed := int(unknown[chosen].sum()):
-            rows.append({"seen": value, "label": gold.shape[1], "tp": 0, "fp": 0, "fn": missed, "tn": int(chosen.sum()) - missed})
+        if unknown.any():
+            missed, others = int(unknown[chosen].sum()), int((unknown[chosen] == 0).sum())
+            rows.append({"seen": value, "label": gold.shape[1], "tp": 0, "fp": 0, "fn": missed, "tn": others})
     return rows
 
 

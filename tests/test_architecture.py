@@ -48,6 +48,7 @@ PAGES = {
 }
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {
+    "core/metrics.py": "one table of the quantities of all capabilities",
     "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
     "ui/home": "the first page shows what each capability found",
     "ui/live": "one sentence is asked everything that can be asked of it",

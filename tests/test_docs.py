@@ -67,7 +67,7 @@ def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():
     for entry in [*registry.models, *registry.data]:
         assert entry.licence
     for entry in registry.data:
-        assert entry.url or all(file.url for file in entry.files)
+        assert entry.url or entry.made or all(file.url for file in entry.files)
 
 
 def test_every_reason_and_probe_set_has_a_name_for_readers():

@@ -33,6 +33,7 @@ COMMANDS = {
         "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",
     ),
     "build": ("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
+    "edges": ("probing.commands.edges.group", "Edge probing: where in the layers syntax and meaning can be read."),
     "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),
     "reproduce": (
@@ -66,22 +67,33 @@ COMMANDS = {
 
 @cache
 def command(name: str) -> Any:
-    """The command of that name, as click calls it: the function in its module that is called like it."""
+    """The command of that name, as click calls it."""
+    return loaded(COMMANDS[name][0], name)
+
+
+@cache
+def loaded(module: str, name: str) -> Any:
+    """The command that a module holds, as click calls it: its function of that name, or its group of further commands."""
+    found = getattr(import_module(module), name.replace("-", "_"))
+    if isinstance(found, typer.Typer):
+        return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name)(getattr(import_module(COMMANDS[name][0]), name.replace("-", "_")))
+    alone.command(name)(found)
     return typer.main.get_command(alone)
 
 
 class CommandsOnCall(TyperGroup):
     """Knows every command's name and line; imports the one that is called."""
 
+    listed = COMMANDS
+
     def __init__(self, **settings: Any) -> None:
-        listed = {name: TyperCommand(name, help=line) for name, (_, line) in COMMANDS.items()}
-        super().__init__(**settings | {"commands": listed})
+        lines = {name: TyperCommand(name, help=line) for name, (_, line) in self.listed.items()}
+        super().__init__(**settings | {"commands": lines})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
-        return command(cmd_name) if cmd_name in COMMANDS else None
+        return loaded(self.listed[cmd_name][0], cmd_name) if cmd_name in self.listed else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands from their lines alone."""

@@ -26,29 +26,45 @@ def train_heads(
     out: Annotated[Path | None, typer.Option(help="Folder of the heads; none puts them where probe and ask look.")] = None,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
     name: Annotated[str | None, typer.Option(help="How the heads call the model; none: its registry name or its folder's.")] = None,
-    positions: Annotated[int, typer.Option(help="Masked positions to learn from; 0 takes the whole text.", min=0)] = 30_000,
-    epochs: Annotated[int, typer.Option(help="Passes over them.", min=1)] = 3,
-    batch: Annotated[int, typer.Option(help="Positions a step, where the text is read in sentences.", min=1)] = 256,
-    blocks: Annotated[int, typer.Option(help="Read the text in contiguous blocks of so many pieces; 0 reads sentences.", min=0)] = 0,
-    blocks_a_step: Annotated[int, typer.Option(help="Blocks whose masked positions make one step.", min=1)] = 8,
-    rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
-    seed: Annotated[int, typer.Option(help="Seed of the order; from 1 on a replicate, of the last layer only.", min=0)] = 0,
-    start: Annotated[
-        str | None, typer.Option(help="pretrained, least-squares or random; none: pretrained, of tuned_lens least-squares.")
+    positions: Annotated[int | None, typer.Option(help="Masked positions to learn from; 0: the whole text. Usual: 30,000.", min=0)] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over them; usual are steps for tied and full from least-squares, else 3 epochs.", min=1)
     ] = None,
-    steps: Annotated[int, typer.Option(help="Steps of the training; 0 goes by epochs.", min=0)] = 0,
-    validate_every: Annotated[int, typer.Option(help="Steps from one validation to the next; 0: after every epoch.", min=0)] = 0,
+    batch: Annotated[int | None, typer.Option(help="Positions a step, where the text is read in sentences. Usual: 256.", min=1)] = None,
+    blocks: Annotated[
+        int | None, typer.Option(help="Read the text in contiguous blocks of so many pieces; 0, as usual, reads sentences.", min=0)
+    ] = None,
+    blocks_a_step: Annotated[int | None, typer.Option(help="Blocks whose masked positions make one step. Usual: 8.", min=1)] = None,
+    rate: Annotated[float | None, typer.Option(help="Peak learning rate. Usual: 0.0005.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order; from 1 on a replicate, of the last layer only.", min=0)] = 0,
+    start: Annotated[str | None, typer.Option(help="pretrained, least-squares or random. Usual: least-squares.")] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Steps of the training; 0 goes by epochs. Usual: 100 for tied and full from least-squares, else 0.", min=0),
+    ] = None,
+    start_positions: Annotated[
+        int | None,
+        typer.Option(help="Validation positions that choose between map and logit lens as the start; 0 takes all. Usual: 1,024.", min=0),
+    ] = None,
+    validate_every: Annotated[
+        int | None, typer.Option(help="Steps from one validation to the next; 0, as usual: after every epoch.", min=0)
+    ] = None,
     patience: Annotated[
-        int, typer.Option(help="End after so many validations in a row without a fall of the loss; 0 takes all steps.", min=0)
-    ] = 0,
-    tolerance: Annotated[float, typer.Option(help="Nats by which the loss must be below its lowest to have fallen.", min=0.0)] = 0.0,
+        int | None,
+        typer.Option(help="End after so many validations in a row without a fall of the loss; 0, as usual, takes all steps.", min=0),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Nats by which the loss must be below its lowest to have fallen. Usual: 0.", min=0.0)
+    ] = None,
     half: Annotated[bool, typer.Option("--half", help="Store weights in float16.")] = False,
-    precision: Annotated[str, typer.Option(help="float32 or bfloat16, of the products with the vocabulary matrix.")] = "float32",
+    precision: Annotated[
+        str | None, typer.Option(help="float32, as usual, or bfloat16, of the products with the vocabulary matrix.")
+    ] = None,
     states_budget: Annotated[
         float,
-        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less means more passes.", min=0.0),
+        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less: more passes.", min=0.0, max=1e9),
     ] = 20.0,
-    states_dtype: Annotated[str, typer.Option(help="float32, or float16 for half the disk.")] = "float32",
+    states_dtype: Annotated[str | None, typer.Option(help="float32, as usual, or float16 for half the disk.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
     workers: WorkersOption = None,
@@ -58,6 +74,8 @@ def train_heads(
     layers_a_shard: Annotated[int, typer.Option(help="Layers that one worker trains one after the other.", min=1)] = 1,
 ) -> None:
     """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
+
+    Settings that are not named are those of the heads that lie in the folder, finished or not; in an empty one the usual ones.
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
     """
@@ -80,6 +98,7 @@ def train_heads(
         seed=seed,
         start=start,
         steps=steps,
+        start_positions=start_positions,
         validate_every=validate_every,
         patience=patience,
         tolerance=tolerance,

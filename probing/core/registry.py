@@ -71,6 +71,7 @@ class DataEntry(BaseModel):
         folder: its name in a folder of local copies.
         files: where none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address ends
             in ``.tar.gz`` is the member of that name in the archive.
+        made: how files that have no address were made from what has one.
         stands_in_for: the data set that ``reproduce`` replaces by this one where only this one is to be had.
     """
 
@@ -84,6 +85,7 @@ class DataEntry(BaseModel):
     homepage: str = ""
     url: str = ""
     archive_root: str = ""
+    made: str = ""
     stands_in_for: str = ""
     files: tuple[DataFile, ...] = ()
 

@@ -20,6 +20,20 @@ _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
 # Fact ids are hashes: every row group stores them anew in its dictionary, so few large groups make smaller files.
 _ROWS_PER_GROUP = 1_048_576
+#: Table of counts -> columns of which, in every row, none is above the next: 1/r^2 is at most 1/r, and 1 at rank 1.
+_ASCENDING: dict[str, tuple[tuple[str, ...], ...]] = {
+    "layer_counts": (
+        ("hits_1", "hits_10", "hits_100", "n"),
+        ("hits_1", "sum_squared_reciprocal_rank", "sum_reciprocal_rank", "n"),
+        ("answer_hits_1", "sum_answer_reciprocal_rank", "n"),
+    ),
+    "total_counts": (
+        ("last_1", "last_10", "last_100", "n"),
+        ("any_1", "any_10", "any_100", "n"),
+        *((f"last_{k}", f"any_{k}") for k in RANKS),
+        ("majority_hits", "n"),
+    ),
+}
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
@@ -153,6 +167,10 @@ def _impossible(table_name: str, rows: pa.Table) -> str | None:
             values = [value for value in rows.column(name).to_pylist() if value is not None]
             if strange := [value for value in values if not 0 <= value <= 1]:
                 return f"{name} is {strange[0]}, expected 0 to 1"
+    for less, more in (pair for columns in _ASCENDING.get(table_name, ()) for pair in itertools.pairwise(columns)):
+        # Not "above", for what is no number is neither above nor below.
+        if not (rows.column(less).to_numpy() <= rows.column(more).to_numpy()).all():
+            return f"{less} is above {more}: more facts are known than there are, or than have a higher rank"
     if table_name not in ("swapped_counts", "inner_counts"):
         return None
     counts = {

@@ -85,7 +85,9 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         with one_at_a_time(target.parent / f".{entry.name}.lock"):
             if not target.is_dir():
                 _unpack(entry, target)
-    for file in tqdm(entry.files, unit="file", desc=entry.name, disable=not entry.files):
+    if entry.made and (lacking := [file.path for file in entry.files if not file.url and not _is_there(file, target)]):
+        raise RegistryError(f"{_some(lacking)} of {entry.name} cannot be downloaded; give local copies: --from FOLDER. {entry.made}")
+    for file in tqdm([file for file in entry.files if file.url or not entry.made], unit="file", desc=entry.name, disable=not entry.files):
         _place(lambda temporary, file=file: _download(file.url, temporary, file.path), file, target)  # type: ignore[misc]
     return target
 
@@ -160,12 +162,16 @@ def _missing_parts(folder: Path) -> list[str]:
     return lacking
 
 
-def _place(bring, file: DataFile, target: Path) -> None:
+def _is_there(file: DataFile, target: Path) -> bool:
+    """Whether a file was brought; one without a recorded sum came under its final name only once it was whole."""
     path = target / file.path
-    # A file without a recorded sum is taken as it is: it came under its final name only once it was whole.
-    if path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256):
+    return path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256)
+
+
+def _place(bring, file: DataFile, target: Path) -> None:
+    if _is_there(file, target):
         return
-    with whole_file(path) as temporary:
+    with whole_file(target / file.path) as temporary:
         bring(temporary)
         got = file_sha256(temporary)
         if file.sha256 and got != file.sha256:

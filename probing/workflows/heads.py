@@ -4,25 +4,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from probing.core.head_kinds import MAPPED
 from probing.core.paths import cache_folder
 from probing.jobs.coordinator import run_job
 from probing.jobs.lock import claimed
 from probing.models.encoders.catalogue import open_encoder
-from probing.models.heads.files import trained_heads_folder, validation_losses
-from probing.models.heads.recipe import LEAST_SQUARES, PRETRAINED, HeadRecipe, text_sha256
+from probing.models.heads.files import heads_folder, trained_heads_folder, validation_losses
+from probing.models.heads.recipe import PRETRAINED, text_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.head_recipes import Wish, recipe_for
 from probing.workflows.head_work import HeadWork, head_job, head_text
 from probing.workflows.say import Say
 
 #: Another spelling of a start -> how recipes have called it since the first.
 STARTS = {"pretrained": PRETRAINED}
+#: Setting of a recipe -> the request's name for it.
+SETTINGS = {"learning_rate": "rate", "pieces_a_block": "blocks"} | {
+    name: name
+    for name in (
+        "positions", "epochs", "batch", "start", "blocks_a_step", "precision", "states_dtype", "steps", "validate_every", "patience",
+        "tolerance", "start_positions",
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class HeadsRequest:
     """Which heads are trained, and how.
+
+    A setting of the recipe that is None was not asked for: heads that lie in the folder decide it, else it is the usual one.
 
     Attributes:
         model: registry name, hub id or folder.
@@ -31,22 +41,24 @@ class HeadsRequest:
         out: folder of the heads; None is where ``probe`` and ``ask`` look.
         base: base model whose head a headless model takes.
         name: how the heads call the model; None is its registry name or its folder's.
-        positions: masked positions to learn from; 0 takes the whole text.
-        epochs: passes over them.
-        batch: positions a step, where the text is read in sentences.
-        blocks: read the text in contiguous blocks of so many pieces; 0 reads sentences.
-        blocks_a_step: blocks whose masked positions make one step.
-        rate: peak learning rate.
+        positions: masked positions to learn from; 0 takes the whole text. Usually 30,000.
+        epochs: passes over them; usual are ``steps`` from the map, else 3 epochs.
+        batch: positions a step, where the text is read in sentences. Usually 256.
+        blocks: read the text in contiguous blocks of so many pieces; 0, as usual, reads sentences.
+        blocks_a_step: blocks whose masked positions make one step. Usually 8.
+        rate: peak learning rate. Usually 0.0005.
         seed: of the order; from 1 on a replicate, of the last layer only.
-        start: pre-trained (or pretrained), least-squares or random; None is what is usual for the kind.
-        steps: steps of the training; 0 goes by epochs.
-        validate_every: steps from one validation to the next; 0 validates after every epoch.
-        patience: validations in a row without a fall of the loss that end the training; 0 takes all steps.
-        tolerance: nats by which the loss must be below its lowest to have fallen.
+        start: pre-trained (or pretrained), least-squares or random. Usually least-squares.
+        steps: steps of the training; 0 goes by epochs. Usually 100 for ``tied`` and ``full`` from least-squares, else 0.
+        start_positions: validation positions on which the map is compared with the pre-trained head before training; 0 takes all.
+            Usually 1,024.
+        validate_every: steps from one validation to the next; 0, as usual, validates after every epoch.
+        patience: validations in a row without a fall of the loss that end the training; 0, as usual, takes all steps.
+        tolerance: nats by which the loss must be below its lowest to have fallen. Usually 0.
         half: whether weights are stored in float16.
-        precision: float32 or bfloat16, of the products with the vocabulary matrix.
+        precision: float32, as usual, or bfloat16, of the products with the vocabulary matrix.
         states_budget: gigabytes of disk for hidden states.
-        states_dtype: float32 or float16.
+        states_dtype: float32, as usual, or float16.
         device: auto, cpu, cuda or mps.
         threads: processors of a shard; None leaves them as they are.
         executor: who computes.
@@ -60,53 +72,36 @@ class HeadsRequest:
     out: Path | None = None
     base: str | None = None
     name: str | None = None
-    positions: int = 30_000
-    epochs: int = 3
-    batch: int = 256
-    blocks: int = 0
-    blocks_a_step: int = 8
-    rate: float = 5e-4
+    positions: int | None = None
+    epochs: int | None = None
+    batch: int | None = None
+    blocks: int | None = None
+    blocks_a_step: int | None = None
+    rate: float | None = None
     seed: int = 0
     start: str | None = None
-    steps: int = 0
-    validate_every: int = 0
-    patience: int = 0
-    tolerance: float = 0.0
+    steps: int | None = None
+    start_positions: int | None = None
+    validate_every: int | None = None
+    patience: int | None = None
+    tolerance: float | None = None
     half: bool = False
-    precision: str = "float32"
+    precision: str | None = None
     states_budget: float = 20.0
-    states_dtype: str = "float32"
+    states_dtype: str | None = None
     device: str = "auto"
     threads: int | None = None
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
     layers_a_shard: int = 1
 
-    def recipe(self, train: Sequence[str], valid: Sequence[str]) -> HeadRecipe:
-        """What decides the heads' weights, given the sentences of both texts.
-
-        Raises:
-            HeadError: for a setting that no head can be trained with.
-        """
-        recipe = HeadRecipe(
-            kind=self.head,
-            text_sha256=text_sha256(train, valid),
-            positions=self.positions,
-            epochs=self.epochs,
-            batch=self.batch,
-            learning_rate=self.rate,
-            seed=self.seed,
-            start=STARTS.get(self.start, self.start) if self.start else LEAST_SQUARES if self.head in MAPPED else PRETRAINED,
-            pieces_a_block=self.blocks,
-            blocks_a_step=self.blocks_a_step,
-            precision=self.precision,
-            states_dtype=self.states_dtype,
-            steps=self.steps,
-            validate_every=self.validate_every,
-            patience=self.patience,
-            tolerance=self.tolerance,
-        )
-        recipe.check()
-        return recipe
+    def wish(self, train: Sequence[str], valid: Sequence[str]) -> Wish:
+        """The heads that are wanted, given the sentences of both texts."""
+        said = {field: getattr(self, name) for field, name in SETTINGS.items()}
+        asked = {field: STARTS.get(value, value) for field, value in said.items() if value is not None}
+        if self.epochs is not None:
+            # Steps would count instead of them.
+            asked.setdefault("steps", 0)
+        return Wish(self.head, self.seed, text_sha256(train, valid), asked)
 
 
 def train_heads(request: HeadsRequest, say: Say = print) -> Path:
@@ -126,8 +121,10 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     used = set_threads(request.threads)
     train, valid = head_text(request.text, request.valid)
     encoder = open_encoder(request.model, request.base, request.device, name=request.name)
-    recipe = request.recipe(train, valid)
     folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
+    # A replicate is of the heads that are read beside it.
+    replicated = heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
+    recipe = recipe_for(request.wish(train, valid), encoder, train, [place for place in (folder, replicated) if place], say)
     layers = range(encoder.layers + 1) if request.seed == 0 else range(encoder.layers, encoder.layers + 1)
     opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
     workers = executor(request.executor, used, encoder.device.type)
@@ -149,4 +146,8 @@ def _told(row: Mapping[str, float]) -> str:
     if "map" not in row:
         return f"{row['start']:.3f} at the start, {best}"
     kept = ", so without the map" if row["map"] >= row["lens"] else ""
-    return f"{row['lens']:.3f} by logit lens, {row['map']:.3f} by the least-squares map{kept}, {best}"
+    tried = f"{row['lens']:.3f} by logit lens, {row['map']:.3f} by the least-squares map"
+    if "positions" in row:
+        tried += f" (first {row['positions']:,} positions){kept}, {row['start']:.3f} at the start"
+        kept = ""
+    return f"{tried}{kept}, {best}"

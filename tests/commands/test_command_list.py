@@ -4,24 +4,34 @@ import importlib
 import inspect
 
 import pytest
+import typer
 from typer.core import TyperCommand
 from typer.testing import CliRunner
 
-from probing.commands.main import COMMANDS, app, command
+from probing.commands.edges.group import EDGE_COMMANDS
+from probing.commands.main import COMMANDS, app, loaded
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name):
-    module, line = COMMANDS[name]
-    function = getattr(importlib.import_module(module), name.replace("-", "_"))
-    assert (inspect.getdoc(function) or "").splitlines()[0] == line
+@pytest.mark.parametrize(
+    ("name", "entry"), [*COMMANDS.items(), *EDGE_COMMANDS.items()], ids=[*COMMANDS, *(f"edges {n}" for n in EDGE_COMMANDS)]
+)
+def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name, entry):
+    module, line = entry
+    found = getattr(importlib.import_module(module), name.replace("-", "_"))
+    text = found.registered_callback.callback if isinstance(found, typer.Typer) else found
+    assert (inspect.getdoc(text) or "").splitlines()[0] == line
     for width in (20, 45, 61, 80, 200):
-        assert TyperCommand(name, help=line).get_short_help_str(width) == command(name).get_short_help_str(width)
+        assert TyperCommand(name, help=line).get_short_help_str(width) == loaded(module, name).get_short_help_str(width)
 
 
 def test_every_command_is_listed_once_and_in_order():
     shown = CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1]
     assert [line.split()[0] for line in shown.strip().splitlines()] == list(COMMANDS)
+
+
+def test_commands_of_edge_probing_are_listed_once_and_in_order():
+    shown = CliRunner().invoke(app, ["edges", "--help"]).output.split("Commands:")[1]
+    assert [line.split()[0] for line in shown.strip().splitlines()] == list(EDGE_COMMANDS)
 
 
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant():

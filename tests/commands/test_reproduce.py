@@ -162,6 +162,29 @@ def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copie
     assert output.count("trained on 200 positions (asked are 300 positions and 1 epochs; delete the folder to train them so)") == 4
 
 
+def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(run, copies, copy_of_it, tmp_path):
+    import json
+
+    from probing.models.heads.files import read_identity
+
+    recipes = [json.loads(read_identity(path).recipe) for path in copy_of_it.rglob("tied-seed0/layer-*.safetensors")]
+    assert recipes and {(one["start"], one["epochs"], one.get("steps"), one.get("start_positions")) for one in recipes} == {
+        ("pre-trained", 1, None, None)
+    }
+    folder = next(copy_of_it.rglob("tied-seed0"))
+    for path in folder.glob("layer-*.safetensors"):
+        other = path.read_bytes()
+        length = int.from_bytes(other[:8], "little")
+        header = json.loads(other[8 : 8 + length])
+        said = json.loads(header["__metadata__"]["decoding_head"])
+        said["recipe"] = json.dumps(json.loads(said["recipe"]) | {"start": "least-squares", "steps": 100})
+        header["__metadata__"]["decoding_head"] = json.dumps(said)
+        written = json.dumps(header).encode()
+        path.write_bytes(len(written).to_bytes(8, "little") + written + other[8 + length :])
+    output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads").output
+    assert output.count("trained on 100 steps from least-squares (asked are 200 positions and 1 epochs from pre-trained;") == 1
+
+
 def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
     words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,lens"]
     assert run(*words).output.count("by logit lens") > 0

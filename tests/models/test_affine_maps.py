@@ -196,6 +196,27 @@ def test_a_base_with_another_tokenizer_is_refused_in_plain_words(tuned_copy, fol
     trained(encoder, recipe("tied", epochs=1), tmp_path / "pretrained")
 
 
+def test_where_the_base_cuts_the_text_into_other_tokens_the_usual_start_is_the_pretrained_head(
+    tuned_copy, folder_of, tmp_path, monkeypatch
+):
+    from probing.workflows.head_recipes import Wish, recipe_for
+
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    base = shutil.copytree(folder_of("bert"), tmp_path / "base")
+    encoder = load_encoder(tuned_copy, base=BaseSource(base), device="cpu")
+    wish, lines = Wish("tied", 0, "made up", {"positions": 200}), []
+    assert recipe_for(wish, encoder, TRAIN, [tmp_path / "none"], lines.append).start == LEAST_SQUARES and not lines
+    tokenizer = json.loads((base / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary["paris"], vocabulary["rome"] = vocabulary["rome"], vocabulary["paris"]
+    (base / "tokenizer.json").write_text(json.dumps(tokenizer))
+    found = recipe_for(wish, encoder, TRAIN, [tmp_path / "none"], lines.append)
+    assert (found.start, found.steps, found.epochs) == ("pre-trained", 0, 3)
+    assert len(lines) == 1 and "cut the text into different tokens" in lines[0]
+    asked = Wish("tied", 0, "made up", {"positions": 200, "start": LEAST_SQUARES})
+    assert recipe_for(asked, encoder, TRAIN, [tmp_path / "none"], lines.append).start == LEAST_SQUARES, "what is asked for is not changed"
+
+
 def test_a_base_that_changed_since_its_head_was_borrowed_is_refused(tuned_copy, folder_of, tmp_path):
     base = shutil.copytree(folder_of("bert"), tmp_path / "base")
     encoder = load_encoder(tuned_copy, base=BaseSource(base), device="cpu")
@@ -235,6 +256,22 @@ def test_a_closed_form_has_no_settings_of_steps_in_its_recipe_and_no_seed():
         recipe("tuned_lens", start="random").check()
 
 
+@pytest.mark.parametrize("rate", [-1.0, float("nan"), float("inf")])
+def test_a_learning_rate_that_nothing_can_be_learned_with_is_refused(rate):
+    with pytest.raises(HeadError, match="expected a finite number of at least 0"):
+        recipe(learning_rate=rate).check()
+
+
+def test_a_budget_without_room_for_the_target_is_said_as_it_was_given(tuned_copy, folder_of, tmp_path):
+    encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
+    budget = states_bytes(1, 100, encoder.hidden)
+    with pytest.raises(HeadError) as raised:
+        train_heads(encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "heads", StatesCache(tmp_path / "cache", budget))
+    # 100 and 200 positions of 16 values; none of the first is left.
+    assert "the budget is 0.0 MB (--states-budget), of which the last layer that layers are mapped to takes 0.0 MB" in str(raised.value)
+    assert " 0 positions of one layer fit" in str(raised.value)
+
+
 def test_recipes_of_shipped_and_of_earlier_heads_keep_their_bytes(repo_root):
     from probing.models.heads.recipe import HeadRecipe
 
@@ -245,3 +282,32 @@ def test_recipes_of_shipped_and_of_earlier_heads_keep_their_bytes(repo_root):
         said = read_identity(path)
         assert HeadRecipe(**json.loads(said.recipe)).canonical() == said.recipe
         assert bool(said.starts) == (said.kind == "least_squares" and said.layer < 8), "earlier heads do not say where they began"
+
+
+def test_the_start_is_chosen_on_the_first_positions_and_the_better_one_is_validated_on_all(bert, tmp_path):
+    every = trained(bert, recipe("tied", start=LEAST_SQUARES, epochs=1), tmp_path / "every")
+    some = trained(bert, recipe("tied", start=LEAST_SQUARES, epochs=1, start_positions=16), tmp_path / "some")
+    for whole, part in zip(validation_losses(every, range(bert.layers)), validation_losses(some, range(bert.layers)), strict=True):
+        assert (whole["start"], whole["best"]) == pytest.approx((part["start"], part["best"]), abs=2e-5), "on all positions"
+        assert part["positions"] == 16 and "positions" not in whole
+        assert (part["lens"], part["map"]) != (whole["lens"], whole["map"])
+    assert "positions" not in validation_losses(some, [bert.layers])[0], "the last layer has nothing to choose"
+
+
+def test_fewer_positions_are_read_where_the_start_is_chosen_on_some(bert, tmp_path, monkeypatch):
+    read = []
+    original = LayerStates.at
+    monkeypatch.setattr(LayerStates, "at", lambda self, positions: read.append(len(positions)) or original(self, positions))
+    counted = []
+    for some in (0, 16):
+        read.clear()
+        trained(bert, recipe("tied", start=LEAST_SQUARES, epochs=1, start_positions=some), tmp_path / str(some), layers=[1])
+        counted.append(sum(read))
+    assert counted[0] - counted[1] == 50 - 16
+
+
+def test_a_closed_form_is_compared_on_all_positions_and_no_other_head_keeps_how_many_chose():
+    assert recipe("least_squares", start_positions=16).canonical() == recipe("least_squares").canonical()
+    assert recipe("tied", start_positions=16).canonical() == recipe("tied").canonical()
+    assert recipe("tied", start=LEAST_SQUARES, start_positions=16).canonical() != recipe("tied", start=LEAST_SQUARES).canonical()
+    assert "start_positions" not in recipe("tied", start=LEAST_SQUARES).canonical()

@@ -247,6 +247,10 @@ def test_what_the_states_take_is_said_before_they_are_computed(bert, tmp_path, c
     assert "4 layers x 200 positions x 16 values in float32 take 0.1 MB on disk, 0.1 MB still to compute" in caplog.text
 
 
-def test_too_little_text_is_named(bert, tmp_path):
-    with pytest.raises(HeadError, match="the recipe wants 200"):
-        masked_states(bert, TRAIN[:3], recipe(), 200, 0, tmp_path)
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [(0, r"^the training text gives .*, expected 200; .*\(--positions\)$"), (1, r"^the validation text gives .* more text \(--valid\)$")],
+)
+def test_too_little_text_is_named_with_the_option_that_gives_more(seed, said, bert, tmp_path):
+    with pytest.raises(HeadError, match=said):
+        masked_states(bert, TRAIN[:3], recipe(), 200, seed, tmp_path)

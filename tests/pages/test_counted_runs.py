@@ -2,9 +2,10 @@
 
 import pytest
 
+from probing.store.parquet import write_table
 from tests.pages.conftest import PAGES, words
 from tests.pages.planted_family import charts
-from tests.store.planted_heads import BASE, KNOWN, TUNED, plant_heads
+from tests.store.planted_heads import BASE, CONTROL, KNOWN, TUNED, plant_heads
 
 COMMAND = f"python -m probing probe --model {TUNED} --head least_squares --facts trex"
 SAID = "Of this run only counts are stored"
@@ -13,6 +14,15 @@ SAID = "Of this run only counts are stored"
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
     return plant_heads(tmp_path_factory.mktemp("counted") / "runs", ((TUNED, "least_squares"),))
+
+
+@pytest.fixture(scope="module")
+def all_counted(tmp_path_factory):
+    """All fine-tuned models as counts through one kind of head; how far one's weights moved is stored."""
+    folder = plant_heads(tmp_path_factory.mktemp("all-counted") / "runs", ((TUNED, "least_squares"), (CONTROL, "least_squares")))
+    drift = [{"model": TUNED, "base": BASE, "layer": layer, "drift": 0.1, "parameters": 10} for layer in range(4)]
+    write_table("weight_drift", drift, folder / f"weight_drift-{TUNED}.parquet")
+    return folder
 
 
 def commands(app) -> list[str]:
@@ -63,3 +73,16 @@ def test_the_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(look,
     app = look("layer_curves", counted, models=TUNED, heads="least_squares")
     assert not app.exception and SAID in words(app) and COMMAND in commands(app)
     assert "facts have rank" not in words(app)
+
+
+def test_the_drift_of_counted_runs_is_drawn_and_the_loss_beside_it_left_out_with_a_sentence(look, all_counted):
+    app = look("compare", all_counted, tuned=TUNED, versus_model=BASE, head="least_squares")
+    drawn = [str(one.proto.id) for one in app.get("plotly_chart")]
+    assert any("weight-drift" in one for one in drawn) and not any("drift-loss" in one for one in drawn)
+    assert "drift is not drawn against loss" in words(app)
+
+
+def test_where_answers_are_stored_drift_is_drawn_against_loss(look, all_counted):
+    app = look("compare", all_counted, tuned=TUNED, versus_model=BASE, head="tied")
+    assert any("drift-loss" in str(one.proto.id) for one in app.get("plotly_chart"))
+    assert "drift is not drawn against loss" not in words(app)

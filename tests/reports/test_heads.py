@@ -12,7 +12,20 @@ from probing.reports.runs import one_run_each, pairs
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.run_queries import runs as all_runs
-from tests.store.planted_heads import BASE, CONTROL, FACTS, KNOWN, LENS_LOSS, TRAINED, TUNED, headed, plant_heads
+from tests.store.planted import plant_runs
+from tests.store.planted_heads import (
+    BASE,
+    CONTROL,
+    FACTS,
+    KNOWN,
+    LENS_LOSS,
+    TRAINED,
+    TUNED,
+    headed,
+    plant_heads,
+    plant_training,
+    training_rows,
+)
 
 #: The tuned model's least-squares run, as counts only.
 ALONE = (TUNED, "least_squares")
@@ -102,6 +115,15 @@ def test_losses_are_those_of_the_heads_that_the_runs_were_read_through(db):
     assert list(dict.fromkeys(losses(db, ids[:1])["head"])) == ["tied", "lens"]
     assert losses(db, [headed(TUNED, "tied").run_id]).empty, "no training of its heads is stored"
     assert costs(losses(db, [])).empty
+
+
+def test_a_head_is_held_against_the_logit_lens_on_its_own_validation_text(tmp_path):
+    shifted = [row | {name: row[name] + 1 for name in ("lens_loss", "loss")} if row["head"] == "tied" else row for row in training_rows()]
+    plant_training(plant_runs(tmp_path / "runs", [headed(BASE, head) for head in TRAINED]), shifted)
+    build_database([tmp_path / "runs"], tmp_path / "database")
+    with open_database(tmp_path / "database") as db:
+        cost = costs(losses(db, [headed(BASE, head).run_id for head in TRAINED])).set_index("head")
+    assert cost["below_lens"].to_dict() == {"tied": 1.5, "least_squares": 1.5, "lens": 0.0}
 
 
 def test_costs_are_sums_over_layers_and_seconds_that_are_not_recorded_stay_empty(db):

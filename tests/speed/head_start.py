@@ -9,7 +9,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from probing.models.heads.recipe import LEAST_SQUARES, HeadRecipe
 from probing.models.heads.step import HeadStep
 from probing.models.heads.training import train_head
 from probing.models.runtime.torch_settings import thread_count
+from probing.workflows.head_recipes import START_POSITIONS, STEPS
 from tests.speed.measurement import Measurement, random_bert_base
 
 BASE_LAYERS, TIMED_POSITIONS = 12, 1000
@@ -47,22 +48,30 @@ class Trained:
         steps: gradient steps.
         loss: validation loss of what is kept, in nats.
         seconds: processor seconds, validations among them.
-        validations: how many there were.
+        validations: how many there were; one on a part of the positions counts as that part.
     """
 
     steps: int
     loss: float
     seconds: float
-    validations: int
+    validations: float
 
 
 @dataclass(frozen=True)
 class Side:
-    """What one layer's head costs from the pre-trained head, and from the map with each number of steps."""
+    """What one layer's head costs from the pre-trained head, and from the map with each number of steps.
+
+    Attributes:
+        layer: whose head it is.
+        today: 3 epochs from the pre-trained head.
+        mapped: from the map, with more and more steps until it is as good.
+        alike: from the map, with the same numbers of steps as every other layer: the most that one needs, and the usual ones.
+    """
 
     layer: int
     today: Trained
     mapped: tuple[Trained, ...]
+    alike: tuple[Trained, ...] = ()
 
     @property
     def reached(self) -> Trained:
@@ -202,12 +211,16 @@ def contest(one: Contest, recipe: HeadRecipe, folder: Path) -> list[Side]:
             if mapped[-1].loss <= today.loss:
                 break
         sides.append(Side(layer, today, tuple(mapped)))
-    return sides
+    most = sorted({max(side.reached.steps for side in sides), STEPS} - {0})
+    return [
+        replace(side, alike=tuple(_train(one, side.layer, from_the_map(recipe, steps), folder, target) for steps in most)) for side in sides
+    ]
 
 
 def from_the_map(recipe: HeadRecipe, steps: int) -> HeadRecipe:
     """The recipe that begins at the map: the map alone, or so many steps from it."""
-    return recipe.model_copy(update={"kind": "tied", "start": LEAST_SQUARES, "steps": steps} if steps else {"kind": "least_squares"})
+    trained = {"kind": "tied", "start": LEAST_SQUARES, "steps": steps, "start_positions": START_POSITIONS}
+    return recipe.model_copy(update=trained if steps else {"kind": "least_squares"})
 
 
 def _train(one: Contest, layer: int, recipe: HeadRecipe, folder: Path, target: LayerStates) -> Trained:
@@ -217,8 +230,9 @@ def _train(one: Contest, layer: int, recipe: HeadRecipe, folder: Path, target: L
     path = train_head(one.encoder, layer, recipe, train, valid, place, torch.float32, target if recipe.follows else None)  # type: ignore[arg-type]
     seconds = time.process_time() - started
     curve = json.loads(read_identity(path).validation)
-    # The pre-trained head is validated before the map is.
-    validations = len(curve) + recipe.mapped
+    # The start that is not taken is validated too: wholly, or on the positions that choose.
+    tried = recipe.mapped * (recipe.start_positions or recipe.validation_positions) / recipe.validation_positions
+    validations = len(curve) + min(1.0, tried)
     return Trained(steps_of(recipe, one.train.text), min(loss for _, loss in curve), seconds, validations)
 
 
@@ -239,8 +253,11 @@ def _rows(one: Contest, recipe: HeadRecipe, folder: Path) -> list[Measurement]:
     validation = min(processor_seconds(lambda: step.validation_loss(held)) for _ in range(3))
     share = one.heads / len(sides)
     today, reached, alone = ([getattr(side, name) for side in sides] for name in ("today", "reached", "map_alone"))
+    compared: list[tuple[str, list[Trained], float | None]] = [("heads as good as today's, from the map", reached, BOUND)]
+    for found in map(list, zip(*(side.alike for side in sides), strict=True)):
+        compared.append((f"heads, {found[0].steps} steps from the map at every layer", found, None))
     rows = []
-    for what, found, bound in (("heads as good as today's, from the map", reached, BOUND), ("heads, the map alone", alone, None)):
+    for what, found, bound in (*compared, ("heads, the map alone", alone, None)):
         equal = _compared(sides, found)
         for counted, extra, left_out in (
             ("heads alone", 0.0, 0.0),

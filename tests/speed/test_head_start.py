@@ -48,5 +48,6 @@ def test_both_starts_train_on_the_same_states_with_their_validations_counted(tmp
     assert (side.today.steps, side.today.validations) == (2, 2)
     assert (side.mapped[0].steps, side.mapped[0].validations) == (0, 2), "the map alone is validated with and without the map"
     assert all((one.steps, one.validations) == (25, 3) for one in side.mapped[1:2])
+    assert side.alike[-1].steps == 100 and [one.steps for one in side.alike[:-1]] in ([], [side.reached.steps])
     assert Widened(states[0], 2).layer(1).at(range(3)).shape == (3, 2 * encoder.hidden)
     assert from_the_map(recipe, 0).kind == "least_squares"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from probing.core.errors import StoreError
 from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.early_exit import early_exit
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
@@ -161,7 +162,7 @@ def _without_facts(folder: Path) -> None:
 
 
 _DAMAGE = {
-    "too few facts at a layer": (_changed("layer_counts", n=lambda n: n - 1), "layer_counts, layer 0: counts of 9 facts, expected 10"),
+    "too many facts at a layer": (_changed("layer_counts", n=lambda n: n + 1), "layer_counts, layer 0: counts of 11 facts, expected 10"),
     "facts of another layer": (_changed("layer_counts", layer=lambda layer: 9), "layer_counts, layer 0: counts of"),
     "no layers": (_gone("layer_counts"), "layer_counts, layer 0: counts of 0 facts, expected 10"),
     "no totals": (_gone("total_counts"), "total_counts: counts of 0 facts, expected 10"),
@@ -198,6 +199,22 @@ def test_counts_that_are_not_whole_are_named_and_left_out(source: Path, caplog: 
 def test_check_names_counts_and_rows_that_cannot_be(source: Path, damage, said: str):
     damage(source)
     assert any(said in problem for problem in check_store([source]))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _changed("layer_counts", hits_1=lambda n: 10_000),
+        _changed("layer_counts", hits_10=lambda n: 0, hits_1=lambda n: 1),
+        _changed("layer_counts", sum_reciprocal_rank=lambda n: math.nan),
+        _changed("total_counts", last_1=lambda n: 1, any_1=lambda n: 0),
+        _changed("total_counts", majority_hits=lambda n: 10_000),
+    ],
+)
+def test_counts_that_no_ranks_give_are_shown_nowhere(source: Path, damage):
+    damage(source)
+    with pytest.raises(StoreError, match=r"is above .*: more facts are known than there are"):
+        build_database([source], source.parent / "database")
 
 
 def test_predictions_without_a_row_do_not_join_the_counts(full: Database, source: Path):

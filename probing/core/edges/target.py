@@ -7,6 +7,7 @@ Spans are half-open and count words: ``(3, 5)`` is the fourth and the fifth word
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 Span = tuple[int, int]
 #: The parts of a task's data, in the order in which they are read.
@@ -95,7 +96,7 @@ class TaskData:
         found = {"train": self.train, "dev": self.dev}
         return found if self.test is None else found | {"test": self.test}
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels of the training part, sorted: all that a probe can answer."""
         return tuple(sorted({label for record in self.train.records for target in record.targets for label in target.labels}))

@@ -1,7 +1,9 @@
 """The tasks of edge probing: one entry for each, which commands, training, reports and pages read."""
 
+import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -117,8 +119,21 @@ def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
     for data_set in task.data_set:
         if not (downloads / data_set).is_dir():
             raise EdgeDataError(f"no folder {downloads / data_set}; {name} needs it: python -m probing fetch {' '.join(task.data_set)}")
-    train, dev, test = task.read(*(downloads / data_set for data_set in task.data_set))
+    with _without_collection():
+        train, dev, test = task.read(*(downloads / data_set for data_set in task.data_set))
     return task, TaskData(name, train, dev, test)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No garbage collection, which would look at hundreds of thousands of targets time and again and find nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _read_own(path: str) -> tuple[EdgeTask, TaskData]:
@@ -133,7 +148,8 @@ def _read_own(path: str) -> tuple[EdgeTask, TaskData]:
         raise EdgeDataError(f"{folder} is called as the built-in task {name.casefold()!r} is; rename the folder, as it names the task")
     if not _NAME.fullmatch(name):
         raise EdgeDataError(f"got the folder name {name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the folder")
-    own = read_own_task(folder)
+    with _without_collection():
+        own = read_own_task(folder)
     counts = AUTHORS_COUNTS.get(name, every_label)
     task = EdgeTask(name, name, own.spans, (), own.licence, counts, len(EDGE_TASKS), partial(_own_parts, folder))
     return task, TaskData(name, *own.parts)

@@ -18,7 +18,7 @@ class TaggedSentence:
 
 
 def read_conll(path: Path) -> list[TaggedSentence]:
-    """Sentences of a CoNLL-2003 file: a word a line, its tag in the last column, IOB1 or IOB2; document marks are dropped.
+    """Sentences of a CoNLL-2003 file: a word a line, its tag in the last column, IOB1 or IOB2; document marks only end sentences.
 
     Raises:
         FactsError: if it is missing or a line has no tag.
@@ -28,9 +28,7 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     tags: list[str] = []
     for number, line in enumerate(chain(lines_of(path), [""]), 1):
         columns = line.split()
-        if columns and columns[0] == "-DOCSTART-":
-            continue
-        if not columns:
+        if not columns or columns[0] == "-DOCSTART-":
             if words:
                 sentences.append(TaggedSentence(tuple(words), tuple(iob2(tags))))
             words, tags = [], []

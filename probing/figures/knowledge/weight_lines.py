@@ -49,7 +49,7 @@ def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, st
     """
     points = points.dropna(subset=["drift", "lost_share"])
     if points.empty:
-        return theme.empty("No weight drift is stored for these models.")
+        return theme.empty("No model here has both a weight drift and a share of facts lost.")
     figure = go.Figure()
     order = [model for model in colours if model in set(points["model"])]
     for number, model in enumerate(order):

@@ -1,7 +1,7 @@
 """A part of a task as arrays: which pieces each span has, and which labels each target."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +14,13 @@ from probing.core.edges.target import Part
 class States(Protocol):
     """Where states come from: memory maps of a cache, or an array in memory."""
 
-    layers: int
-    hidden: int
+    @property
+    def layers(self) -> int:
+        """L + 1."""
+
+    @property
+    def hidden(self) -> int:
+        """Size of a state."""
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
         """(pieces, layers, hidden) of piece numbers in rising order."""
@@ -25,7 +30,17 @@ class ArrayStates:
     """States in memory, (pieces, layers, hidden)."""
 
     def __init__(self, states: np.ndarray):
-        self.states, self.layers, self.hidden = states, states.shape[1], states.shape[2]
+        self.states = states
+
+    @property
+    def layers(self) -> int:
+        """As ``States`` has it."""
+        return self.states.shape[1]
+
+    @property
+    def hidden(self) -> int:
+        """As ``States`` has it."""
+        return self.states.shape[2]
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
         """As ``States`` has it."""
@@ -65,7 +80,7 @@ class PartArrays:
     Attributes:
         spans: one or two.
         gold: (variants, targets, labels) bool; variant 0 has the task's labels, 1 those of the control task where it is asked for.
-        unknown: (targets,), gold labels that training does not have.
+        unknown: (targets,), gold labels that count and that training does not have.
         record: (targets,), number of each target's sentence, rising.
         target: (targets,), each target's number among all of the part, those that were left out counted in.
         left_out: reason -> number of targets without states.
@@ -94,7 +109,9 @@ class PartArrays:
         return np.repeat(first, counts) + within
 
 
-def part_arrays(part: Part, states, labels: Sequence[str], variants: Sequence[Part] = ()) -> PartArrays:
+def part_arrays(
+    part: Part, states, labels: Sequence[str], variants: Sequence[Part] = (), counts: Callable[[str], bool] = lambda _: True
+) -> PartArrays:
     """The arrays of a part; targets without states are left out and counted.
 
     Args:
@@ -102,6 +119,7 @@ def part_arrays(part: Part, states, labels: Sequence[str], variants: Sequence[Pa
         states: ``WordStates`` of these sentences.
         labels: of the training part, in order.
         variants: the same targets with other labels, such as those of the control task.
+        counts: whether F1 counts a label: one that training does not have is missed where it counts.
     """
     number_of = {label: number for number, label in enumerate(labels)}
     lists: list[list[np.ndarray]] = [[], []]
@@ -120,8 +138,8 @@ def part_arrays(part: Part, states, labels: Sequence[str], variants: Sequence[Pa
             for into, one in zip(lists, found, strict=False):
                 into.append(one)
             rows.append((number, place))
-            for into, other in zip(chosen, (part, *variants), strict=True):
-                into.append(other.records[number].targets[within].labels)
+            for of_variant, other in zip(chosen, (part, *variants), strict=True):
+                of_variant.append(other.records[number].targets[within].labels)
     gold = np.zeros((len(chosen), len(rows), len(labels)), bool)
     unknown = np.zeros(len(rows), np.int64)
     for variant, of_targets in enumerate(chosen):
@@ -129,7 +147,7 @@ def part_arrays(part: Part, states, labels: Sequence[str], variants: Sequence[Pa
             for name in names:
                 if name in number_of:
                     gold[variant, row, number_of[name]] = True
-                elif variant == 0:
+                elif variant == 0 and counts(name):
                     unknown[row] += 1
     table = np.array(rows, np.int64).reshape(-1, 2)
     spans_found = tuple(ragged(one) for one in lists if one)

@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 #: A look at the development part is at least so many steps after the last one.
 LEAST_STEPS = 50
 #: What is kept of each probe between two calls, beside its parameters.
+_TENSORS = ("flat", "best", "first", "second", "highest")
 _OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
 
 
@@ -77,7 +78,6 @@ class _State:
     highest: torch.Tensor
     numbers: dict[str, np.ndarray]
     step: int = 0
-    taken: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 def train_probes(
@@ -124,7 +124,7 @@ def train_probes(
         targets = data.train.of_records(order[within * recipe.batch : (within + 1) * recipe.batch])
         batch = batch_of(data.train, data.train_states, targets, device)
         state.step += 1
-        here = [keys[number] for number in active]
+        here = [keys[int(number)] for number in active]
         dropped = dropout_of(here, recipe.dropout, len(targets), recipe.width, state.step)
         flat = live.flat.requires_grad_(True)
         logits = logits_of(flat, shape, mask[active], batch, None if dropped is None else dropped.to(device))
@@ -210,7 +210,7 @@ def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, re
 
 def _keep(path: Path | None, state: _State) -> None:
     if path is not None:
-        arrays = {name: getattr(state, name).numpy() for name in ("flat", "best", "first", "second", "highest")}
+        arrays = {name: getattr(state, name).numpy() for name in _TENSORS}
         arrays |= {name: np.asarray(state.numbers[name]).astype(np.float64) for name in _OF_PROBE}
         write_sealed(arrays | {"step": np.array([state.step])}, path)
 
@@ -221,9 +221,9 @@ def _read(path: Path | None, number: int) -> _State | None:
         return None
     with contextlib.suppress(OSError, KeyError):
         arrays = read_sealed(path)
-        tensors = [torch.from_numpy(arrays[name].copy()) for name in ("flat", "best", "first", "second", "highest")]
+        flat, best, first, second, highest = (torch.from_numpy(arrays[name].copy()) for name in _TENSORS)
         kinds = {"rate": np.float64, "best_score": np.float64, "stopped": bool}
         numbers = {name: arrays[name].astype(kinds.get(name, np.int64)) for name in _OF_PROBE}
-        if len(tensors[0]) == number:
-            return _State(*tensors, numbers, int(arrays["step"][0]))
+        if len(flat) == number:
+            return _State(flat, best, first, second, highest, numbers, int(arrays["step"][0]))
     return None

@@ -38,7 +38,8 @@ class HeadIdentity:
         crc32: sum of the weights' bytes, filled in when they are written; empty in files of version 0.1.
         configuration: ``Encoder.configuration`` of the encoder; empty in files up to version 0.2, which fit any.
         starts: of a head that may begin with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
-            pre-trained head without it. It began with the lower one.
+            pre-trained head without it. It began with the lower one. ``positions`` says on how many of the first validation positions
+            both were measured; without it, on all.
     """
 
     model: str
@@ -205,7 +206,7 @@ def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: i
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
     """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``lens`` and ``map`` where both were tried.
 
-    Beside it ``steps``, all that were taken.
+    Beside it ``steps``, all that were taken, and ``positions`` where ``lens`` and ``map`` are of so many validation positions alone.
     """
     rows = []
     for layer in layers:
@@ -214,7 +215,8 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
         best = min(curve, key=lambda point: point[1])
         starts = json.loads(identity.starts or "{}")
         found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
-        rows.append(found | {way: float(starts[way]) for way in ("lens", "map") if way in starts})
+        found |= {way: float(starts[way]) for way in ("lens", "map") if way in starts}
+        rows.append(found | ({"positions": int(starts["positions"])} if "positions" in starts else {}))
     return rows
 
 

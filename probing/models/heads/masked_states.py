@@ -204,7 +204,7 @@ def check_room(folder: Path, needed: int) -> None:
         )
 
 
-def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int) -> list[list[int]]:
+def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int, beside: int = 0) -> list[list[int]]:
     """Groups of layers whose states fit the budget together: one pass of the encoder each.
 
     All layers are divided alike whatever is wanted, so layers that are trained one by one, or by several processes, share passes.
@@ -214,26 +214,30 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
         layers: the layers whose states are wanted.
         positions: masked positions of training and validation together.
         dtype: how states are kept.
-        budget: bytes that the states may take.
+        budget: bytes that all states may take.
+        beside: bytes of it that the states of the last layer take to which layers are mapped.
 
     Raises:
         HeadError: if not even one layer fits.
     """
     every = encoder.layers + 1
     one = states_bytes(1, positions, encoder.hidden, dtype)
-    if every * one <= budget:
+    left = max(0, budget - beside)
+    if every * one <= left:
         # All of them, even where fewer are wanted: other heads, seeds and processes read the same files.
         return [list(range(every))]
     whole = f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * one)} in {_name(dtype)}"
     smaller = "" if dtype == torch.float16 else f"float16 takes {_gigabytes(every * one // 2)} (--states-dtype float16), "
-    fitting = budget // (one // positions)
+    fitting = left // (one // positions)
     offer = f"{smaller}{fitting // every:,} positions of all layers fit at once"
-    if one > budget:
+    said = f"the budget is {_gigabytes(budget)} (--states-budget)"
+    said += f", of which the last layer that layers are mapped to takes {_gigabytes(beside)}" if beside else ""
+    if one > left:
         least = f"one layer takes {_gigabytes(one)}, {fitting:,} positions of one layer fit (--positions)"
-        raise HeadError(f"{whole}, the budget is {_gigabytes(budget)} (--states-budget); {least}; {offer}")
-    passes = -(-every // (budget // one))
+        raise HeadError(f"{whole}, {said}; {least}; {offer}")
+    passes = -(-every // (left // one))
     groups = [[int(layer) for layer in part] for part in np.array_split(np.arange(every), passes)]
-    log.info("%s, over the budget of %s: %d passes of the encoder for all layers; %s", whole, _gigabytes(budget), passes, offer)
+    log.info("%s, over the budget of %s: %d passes of the encoder for all layers; %s", whole, _gigabytes(left), passes, offer)
     return [group for group in groups if set(group) & set(layers)]
 
 

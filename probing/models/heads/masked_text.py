@@ -60,7 +60,7 @@ def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, 
 
 
 def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int) -> MaskedText:
-    """The masking itself; ``positions`` 0 takes every row."""
+    """The masking itself; ``positions`` 0 takes every row, seed 0 is of the training text and 1 of the validation text."""
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
@@ -90,7 +90,8 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
             break
     if not labels or len(labels) < positions:
         wanted = f"{positions:,}" if positions else "at least one"
-        raise HeadError(f"the text gives {len(labels):,} masked positions, the recipe wants {wanted}; give more text or ask for fewer")
+        part, more = ("validation", "--valid") if seed else ("training", "--text) or ask for fewer (--positions")
+        raise HeadError(f"the {part} text gives {len(labels):,} masked positions, expected {wanted}; give more text ({more})")
     return MaskedText(np.concatenate(rows), np.cumsum([len(row) for row in rows]), np.array(at), np.array(until), np.array(labels))
 
 

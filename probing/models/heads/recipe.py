@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 
 import torch
@@ -12,11 +13,14 @@ from probing.core.head_kinds import MAPPED, STORED
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.
-LATER = ("pieces_a_block", "blocks_a_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge")
+LATER = (
+    "pieces_a_block", "blocks_a_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge",
+    "start_positions",
+)  # fmt: skip
 #: Settings of gradient steps, of which a closed form takes none.
 OF_STEPS = (
     "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_a_step", "precision", "steps", "validate_every",
-    "patience", "tolerance",
+    "patience", "tolerance", "start_positions",
 )  # fmt: skip
 LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
 CHOICES = {
@@ -53,6 +57,8 @@ class HeadRecipe(BaseModel):
         patience: validations in a row without a fall of the loss that end the training; 0 takes all steps.
         tolerance: nats by which the loss must be below its lowest to have fallen.
         ridge: of the closed-form map, as a share of the mean diagonal of its sums.
+        start_positions: validation positions, the first ones, on which the map is compared with the pre-trained head before training
+            starts; 0 takes all. A head in closed form is always compared on all of them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +85,7 @@ class HeadRecipe(BaseModel):
     patience: int = 0
     tolerance: float = 0.0
     ridge: float = 1e-3
+    start_positions: int = 0
 
     @property
     def mapped(self) -> bool:
@@ -95,6 +102,7 @@ class HeadRecipe(BaseModel):
         defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
         left_out = {name for name, default in defaults.items() if getattr(self, name) == default and not (name == "ridge" and self.mapped)}
         left_out |= set(OF_STEPS) if self.kind == "least_squares" else set()
+        left_out |= set() if self.mapped else {"start_positions"}
         kept = {name: value for name, value in self.model_dump().items() if name not in left_out}
         return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
@@ -103,6 +111,8 @@ class HeadRecipe(BaseModel):
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise HeadError(f"a head's {name} is one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if not 0 <= self.learning_rate < math.inf:
+            raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 (--rate)")
         if self.kind in MAPPED and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave --start out")
         if self.kind == "least_squares" and self.seed:

@@ -64,16 +64,24 @@ class HeadStep:
             group["lr"] = self.recipe.rate(step, self.steps)
         self.optimiser.step()
 
-    def validation_loss(self, states: LayerStates) -> float:
-        """Mean cross-entropy in nats over all positions of the states."""
-        total = 0.0
-        for first in range(0, len(states), VALIDATED_AT_ONCE):
-            positions = np.arange(first, min(first + VALIDATED_AT_ONCE, len(states)))
+    def validation_loss(self, states: LayerStates, until: int | None = None, known: tuple[int, float] = (0, 0.0)) -> float:
+        """Mean cross-entropy in nats over the positions of the states.
+
+        Args:
+            states: of the validation text.
+            until: the first so many of the positions; None takes all.
+            known: so many of the first positions are counted already, with this mean, and are not read again.
+        """
+        until = len(states) if until is None else until
+        counted, mean = known
+        total = mean * counted
+        for first in range(counted, until, VALIDATED_AT_ONCE):
+            positions = np.arange(first, min(first + VALIDATED_AT_ONCE, until))
             labels = torch.from_numpy(states.labels[positions]).to(self.device)
             with torch.inference_mode():
                 features = self.features(torch.from_numpy(states.at(positions)).to(self.device))
                 total += self.vocabulary.loss(features, labels).item() * len(positions)
-        return total / len(states)
+        return total / until
 
     def weights(self) -> dict[str, torch.Tensor]:
         """A copy of the head's own weights."""

@@ -48,7 +48,8 @@ class Progress:
         curve: ``[step, validation loss]`` at the start and at every validation.
         best: weights of the best point of the curve.
         seconds: that it took before it was taken up here.
-        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it.
+        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it;
+            ``positions`` says on how many of the first validation positions both were measured, where these are not all.
     """
 
     step: int
@@ -131,15 +132,23 @@ def train_head(
 
 
 def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
-    """A training at its start: the closed-form map where the recipe has one, unless the pre-trained head is better without it."""
-    loss, starts = step.validation_loss(validating), {}
-    without = step.weights()
-    if step.recipe.mapped and target is not None:
-        step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
-        starts = {"lens": loss, "map": step.validation_loss(validating)}
-        loss = min(starts.values())
-        if starts["map"] >= starts["lens"]:
-            step.put(without)
+    """A training at its start: the closed-form map where the recipe has one, unless the pre-trained head is better without it.
+
+    Both are compared on the first validation positions, as many as the recipe says; the better one is then validated on the others too.
+    """
+    if not step.recipe.mapped or target is None:
+        return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
+    every = len(validating)
+    some = every if step.recipe.kind == "least_squares" else min(step.recipe.start_positions or every, every)
+    lens, without = step.validation_loss(validating, some), step.weights()
+    step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
+    mapped = step.validation_loss(validating, some)
+    # Also where the map's loss is no number.
+    if not mapped < lens:
+        step.put(without)
+    loss, starts = min(lens, mapped), {"lens": lens, "map": mapped}
+    if some < every:
+        loss, starts = step.validation_loss(validating, known=(some, loss)), starts | {"positions": some}
     return Progress(0, [[0, loss]], step.weights(), starts)
 
 
@@ -174,6 +183,16 @@ def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, a
     note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": at.step}
     note |= {"curve": at.curve, "starts": at.starts, "seconds": at.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
+
+
+def unfinished_recipe(folder: Path, layer: int, encoder: Encoder) -> str | None:
+    """The canonical recipe of a head whose training was killed; None where nothing is left to go on from."""
+    try:
+        note = json.loads(read_sealed(checkpoint_path(folder, layer))["note"].tobytes())
+    except (OSError, KeyError, ValueError):
+        return None
+    same = (note.get("weights"), note.get("configuration")) == (encoder.identity, encoder.configuration)
+    return str(note.get("recipe")) if same else None
 
 
 def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) -> Progress | None:
@@ -242,9 +261,9 @@ def train_heads(
         text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
         parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
     target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if wanted and recipe.follows else None
-    budget = states.budget - (target.bytes_beside(parts, states.budget) if target else 0)
+    beside = target.bytes_beside(parts, states.budget) if target else 0
     shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
-    for group in groups_of_layers(encoder, wanted, parts, recipe, budget) if wanted else ():
+    for group in groups_of_layers(encoder, wanted, parts, recipe, states.budget, beside) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
         target = target and target.found_in(training)
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
@@ -267,10 +286,10 @@ def train_heads(
 
 
 def groups_of_layers(
-    encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int
+    encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int, beside: int = 0
 ) -> list[list[int]]:
-    """The layers of each pass of the encoder: all at once where they fit the budget, or are on disk already."""
+    """The layers of each pass of the encoder: all at once where they fit what ``beside`` leaves of the budget, or are on disk already."""
     every = list(range(encoder.layers + 1))
     if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
         return [every]
-    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget)
+    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget, beside)

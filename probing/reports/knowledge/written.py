@@ -1,14 +1,11 @@
 """A report's frame as text, CSV, LaTeX or JSON."""
 
-import json
-from typing import Any, Literal
-
 import pandas as pd
 
 from probing.core.errors import OptionError
 from probing.reports.knowledge.stored import What
+from probing.reports.table_text import Form, as_json, latex_table, objects, text_table
 
-Form = Literal["text", "csv", "latex", "json"]
 #: Report -> the columns on the terminal and in LaTeX, which are the keys of an object in JSON unless ``_OBJECTS`` names others.
 KEYS = {
     "precision": ("model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "swapped"),
@@ -74,8 +71,7 @@ def written(table: pd.DataFrame, what: What, form: Form) -> str:
     if form == "json":
         if several:
             raise OptionError(f"an object of {what} does not say its probe set; name one with --probe-set")
-        objects = [{key: _plain(value) for key, value in row.items()} for row in _with_null(table[list(columns)]).to_dict("records")]
-        return json.dumps(objects, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        return as_json(objects(table[list(columns)]))
     if what == "precision":
         table = table.assign(other=table["swapped"])
     shown = table[[*columns, *(_MORE.get(what, ()) if form == "csv" else ("probe_set",) if several else ())]]
@@ -83,49 +79,4 @@ def written(table: pd.DataFrame, what: What, form: Form) -> str:
         shown = shown.assign(names=[" ".join(names) for names in shown["names"]])
     if form == "csv":
         return shown.to_csv(index=False)
-    rows = [[_rounded(value) for value in row] for row in _with_null(shown).itertuples(index=False)]
-    if form == "latex":
-        return _latex(list(shown.columns), rows)
-    widths = [max(len(name), *(len(row[n]) for row in rows)) if rows else len(name) for n, name in enumerate(shown.columns)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (shown.columns, *rows)]
-    return "\n".join(lines if rows else [*lines, "no rows: nothing that is stored answers this"]) + "\n"
-
-
-def _with_null(table: pd.DataFrame) -> pd.DataFrame:
-    """The frame with None where nothing was measured."""
-    return table.astype(object).where(table.notna(), None)
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it; what is not defined is null."""
-    if isinstance(value, tuple):
-        return list(value)
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and value != value else value
-
-
-def _rounded(value: Any) -> str:
-    value = _plain(value)
-    if value is None:
-        return "-"
-    return (
-        f"{value:.4g}"
-        if isinstance(value, float) and 0 < abs(value) < 0.001
-        else f"{value:.3f}"
-        if isinstance(value, float)
-        else str(value)
-    )
-
-
-_ESCAPES = str.maketrans(
-    {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-
-
-def _latex(columns: list[str], rows: list[list[str]]) -> str:
-    def escaped(cells: list[str]) -> str:
-        return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"
-
-    head = [rf"\begin{{tabular}}{{{'l' * len(columns)}}}", r"\toprule", escaped(columns), r"\midrule"]
-    return "\n".join([*head, *map(escaped, rows), r"\bottomrule", r"\end{tabular}"]) + "\n"
+    return latex_table(shown) if form == "latex" else text_table(shown)

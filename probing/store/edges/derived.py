@@ -93,7 +93,9 @@ def lacking(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 _SCORED = "SELECT run_id, list(DISTINCT layer ORDER BY layer) FROM edge_scores GROUP BY run_id"
 _UNEVEN = """
 SELECT run_id, min(part) FROM (
-    SELECT run_id, part FROM edge_scores GROUP BY run_id, part, seen HAVING count(DISTINCT tp + fp + fn + tn) > 1
+    SELECT s.run_id, s.part FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id
+    JOIN edge_labels l ON l.task = r.task AND l.label = s.label AND l.n > 0
+    GROUP BY s.run_id, s.part, s.seen HAVING count(DISTINCT s.tp + s.fp + s.fn + s.tn) > 1
 ) GROUP BY run_id
 """
 _ANSWERED = """

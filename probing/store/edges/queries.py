@@ -55,7 +55,7 @@ def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, 
         f"""
         WITH asked AS (
             SELECT s.run_id, s.part, s.layer, s.seen, max(s.tp + s.fp + s.fn + s.tn) AS targets
-            FROM edge_scores s WHERE {_OF_RUNS} GROUP BY ALL
+            {_COUNTED} WHERE coalesce(l.n, 1) > 0 AND {_OF_RUNS} GROUP BY ALL
         ), summed AS (SELECT run_id, part, layer, CAST(sum(targets) AS BIGINT) AS targets FROM asked GROUP BY ALL)
         SELECT s.run_id, s.part, s.layer, {_SUMS}, any_value(a.targets) AS targets
         {_COUNTED} JOIN summed a ON a.run_id = s.run_id AND a.part = s.part AND a.layer = s.layer
@@ -71,7 +71,7 @@ def label_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool =
     return db.query(
         f"""
         SELECT s.run_id, l.name AS label, any_value(l.counts) AS counts, s.layer, {_SUMS} {_COUNTED}
-        WHERE l.name IS NOT NULL AND {_OF_RUNS} GROUP BY s.run_id, l.name, s.layer ORDER BY s.run_id, l.name, s.layer
+        WHERE l.n > 0 AND {_OF_RUNS} GROUP BY s.run_id, l.name, s.layer ORDER BY s.run_id, l.name, s.layer
         """,
         _values(run_ids, part, unseen),
     )

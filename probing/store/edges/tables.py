@@ -4,8 +4,8 @@ A *run* is a series of probes of one task on one encoder: for a kind ``cumulativ
 one for the mix of all layers, stored as layer L. Columns named ``layer`` are that l. Counts are additive: whatever a page shows of a run
 is arithmetic on ``edge_scores``, ``edge_mix``, ``edge_codes`` and ``edge_predictions``.
 
-Gold labels that training does not have, and that F1 would count, are counted as missed: ``edge_scores`` and ``edge_baselines`` have them
-below the number after the last training label, which ``edge_labels`` does not have (tp = fp = 0; no row where there are none).
+Gold labels that training does not have, and that F1 would count, are counted as missed: below one further label, the last, of which
+``edge_labels`` has no training target (n = 0; no such label where there are none).
 A run with control labels has scores and no predictions, as no stored target has its labels. Rows of ``edge_mix`` above a probe's layer
 may be there, with weight 0, or not.
 """
@@ -20,7 +20,7 @@ _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 #: Table name -> its columns in order.
 #: ``edge_tasks``: one row for each part of a task's data. ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
 #: the micro F1 of the best answers that equal inputs allow, ``unseen_labels`` gold labels (with repeats) that training does not have.
-#: ``edge_labels``: the training labels; ``label`` is their number, ``counts`` says whether F1 counts them, ``n`` training targets with it.
+#: ``edge_labels``: ``label`` is a label's number, ``counts`` says whether F1 counts it, ``n`` how many training targets have it.
 #: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
 #: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers, ``unknown_gold``
 #: is the number of further gold labels that F1 would count and training does not have; ``memory`` is the answer of the memory baseline,

@@ -78,6 +78,12 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     lost = view.report(transitions, together, (k,))
     points = drift_and_loss(drift, lost)
     with right:
+        if points.empty:
+            st.markdown(
+                "Which share of the base's facts these models lost is not stored fact by fact through these heads, so drift is not drawn "
+                "against loss."
+            )
+            return
         blocks.figure(
             drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",

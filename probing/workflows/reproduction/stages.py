@@ -8,11 +8,12 @@ from probing.core.errors import StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import write_whole
+from probing.core.head_kinds import MAPPED
 from probing.core.paths import cache_folder, database_folder, result_folders, snapshot_folder
 from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
-from probing.models.heads.recipe import HeadRecipe
+from probing.models.heads.recipe import PRETRAINED, HeadRecipe
 from probing.reports.knowledge.stored import ReportChoice, What, report
 from probing.reports.knowledge.written import written
 from probing.reports.runs import choose
@@ -94,9 +95,11 @@ def _heads(plan: Plan, say: Say) -> None:
             if found is not None:
                 say(f"  {model}, {kind}: heads are there already: {found}{_otherwise(found, plan)}")
                 continue
+            # As in the paper, and as its heads were made before another start became usual.
+            start = None if kind in MAPPED else PRETRAINED
             wanted = HeadsRequest(
-                model, kind, text=heads.text, valid=heads.valid, positions=heads.positions, epochs=heads.epochs, device=request.device,
-                executor=request.executor,
+                model, kind, text=heads.text, valid=heads.valid, positions=heads.positions, epochs=heads.epochs, start=start,
+                start_positions=0, device=request.device, executor=request.executor,
             )  # fmt: skip
             train_heads(wanted, say)
 
@@ -108,10 +111,13 @@ def _otherwise(heads: Path, plan: Plan) -> str:
         return ""
     recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
     asked = plan.request.heads
-    names = ("positions",) if recipe.kind == "least_squares" else ("positions", "epochs")
-    other = [f"{getattr(recipe, name):,} {name}" for name in names if getattr(recipe, name) != getattr(asked, name)]
-    words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs; delete the folder to train them so"
-    return f", trained on {' and '.join(other)} ({words})" if other else ""
+    length = f"{recipe.steps:,} steps" if recipe.steps else f"{recipe.epochs:,} epochs"
+    begun = f" from {recipe.start}" if recipe.kind not in MAPPED and recipe.start != PRETRAINED else ""
+    other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
+    if recipe.kind != "least_squares" and (begun or length != f"{asked.epochs:,} epochs"):
+        other.append(length + begun)
+    words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
+    return f", trained on {' and '.join(other)} ({words}; delete the folder to train them so)" if other else ""
 
 
 def _probe(plan: Plan, say: Say) -> None:

@@ -61,10 +61,27 @@ def heads_card(
         of = "all layers" if heads.seed == 0 else f"the last layer, replicate with seed {heads.seed}"
         recipe = json.dumps(heads.recipe, indent=1, sort_keys=True)
         lines += [f"## `{heads.kind}` heads of {of}", "", "Recipe:", "", "```json", recipe, "```", ""]
-        lines += ["Validation loss in nats (mean cross-entropy at masked positions):", "", "| layer | at the start | best | at step |"]
-        losses = [f"| {row['layer']} | {row['start']:.3f} | {row['best']:.3f} | {row['best_step']} |" for row in heads.losses]
-        lines += ["|---|---|---|---|", *losses, ""]
+        lines += ["Validation loss in nats (mean cross-entropy at masked positions):", "", *_losses(heads), ""]
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines)
+
+
+def _losses(heads: HeadSet) -> list[str]:
+    """The validation losses of a set of heads by layer; those of logit lens and map too, where a layer was tried with both."""
+    tried = any("map" in row for row in heads.losses)
+    random = heads.recipe.get("start") == "random"
+    ways = ["by logit lens", "by least-squares map"] if tried else [] if random else ["by logit lens"]
+    names = ["layer", *ways, "at the start", "final", "at step"]
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    for row in heads.losses:
+        # A head that was not tried behind the map started as the pre-trained one, unless at random.
+        lens = row.get("lens", None if random else row["start"])
+        values = [*(lens, row.get("map"))[: len(ways)], row["start"], row["best"]]
+        shown = ["" if value is None else f"{value:.3f}" for value in values]
+        lines.append(f"| {' | '.join([str(row['layer']), *shown, str(row['best_step'])])} |")
+    if some := sorted({row["positions"] for row in heads.losses if "positions" in row}):
+        first = f"the first {' or '.join(f'{n:,}' for n in some)} validation positions"
+        lines += ["", f"Where logit lens and map both have a value, they were compared on {first}; start and final are of all of them."]
+    return lines
 
 
 def predictions_card(entry: ModelEntry, runs: Sequence[dict], tables: Sequence[str], language: str, licence: str, where: str) -> str:

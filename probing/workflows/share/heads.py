@@ -44,7 +44,7 @@ class HeadSet:
         kind: one of ``STORED``.
         seed: 0, or that of a replicate.
         recipe: as the files say, parsed.
-        losses: of each layer: layer, start, best, best_step.
+        losses: rows of ``validation_losses``, one a layer.
         folder: where the files lie.
     """
 

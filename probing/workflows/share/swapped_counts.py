@@ -44,7 +44,7 @@ def keep_counts(full: Sequence[Path], target: Path, say: Say, new: bool = False)
     """Writes counts with the swapped subject beside the runs of ``target`` that lack them.
 
     With ``new`` runs without a counterpart are no error: of each one its counts alone are kept (``share.counted_runs``). Where ``target``
-    has the question answered already, that stays.
+    has the question answered already, that stays; where it is not there yet, it is made.
 
     Args:
         full: folders of full runs.
@@ -59,7 +59,7 @@ def keep_counts(full: Sequence[Path], target: Path, say: Say, new: bool = False)
         StoreError: if a full run has no counterpart and ``new`` is not set, or knows other facts than its counterpart.
     """
     with tempfile.TemporaryDirectory(prefix="probing-counts-") as folder:
-        build_database([target, *full], Path(folder))
+        build_database([*([target] if target.is_dir() or not new else []), *full], Path(folder))
         with open_database(Path(folder)) as database:
             twins, alone = _twins(database, full, target, new)
             agreed = [_agreed(database, pair) for pair in twins]

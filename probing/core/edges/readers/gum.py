@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from itertools import combinations
 from pathlib import Path
 from zlib import error as ZlibError
@@ -15,12 +16,12 @@ from probing.core.edges.readers.universal_dependencies import parsed_sentences
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
 
-#: Kinds of text whose licence lets the words be published: CC BY and CC BY-SA in GUM's LICENSE.txt. The others forbid commerce or name none.
+#: Kinds of text that GUM's LICENSE.txt puts under CC BY or CC BY-SA; it allows the others for non-commercial use only, or says nothing.
 OPEN_GENRES = frozenset({"academic", "bio", "court", "interview", "news", "voyage"})
 #: Columns of a file of mentions.
 _COLUMNS = 3
-#: A file of an archive: its path there, and its lines.
-_Document = tuple[Path, Sequence[bytes]]
+#: A file of an archive: its path there, and what it holds.
+_Document = tuple[Path, bytes]
 _BRACKET = re.compile(r"\((?P<open>[^()]+)(?P<single>\))?|(?P<close>[^()]+)\)")
 
 
@@ -64,8 +65,8 @@ def pair_targets(mentions: Sequence[Mention], chain: Callable[[str], str]) -> It
 
 def _read(folder: Path, guidelines: str, targets: Targets) -> Parts:
     documents = documents_by_part(folder / "splits.md")
-    parses = _members(folder / "gum_dep.tar.gz")
-    mentions = _members(folder / f"gum_coref_{guidelines}_conll.tar.gz")
+    parses = _documents(folder / "gum_dep.tar.gz", folder / "dep")
+    mentions = _documents(folder / f"gum_coref_{guidelines}_conll.tar.gz", folder / "coref" / guidelines / "conll")
     train, dev, test = (_part(folder, documents[part], (parses, mentions), targets) for part in PARTS)
     return train, dev, test
 
@@ -88,12 +89,14 @@ def documents_by_part(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def _members(archive: Path) -> dict[str, _Document]:
-    """Name of a document -> its file in a tar archive."""
+def _documents(archive: Path, folder: Path) -> dict[str, _Document]:
+    """Name of a document -> its file, in a tar archive or, without one, in the folder that GUM's repository has."""
     try:
-        with tarfile.open(archive) as opened:
+        if folder.is_dir() and not archive.is_file():
+            return {path.stem: (path, path.read_bytes()) for path in sorted(folder.iterdir()) if path.is_file()}
+        with tarfile.open(archive, "r:gz") as opened:
             files = [(archive / member.name, opened.extractfile(member)) for member in opened if member.isfile()]
-            return {path.stem: (path, stream.read().splitlines(keepends=True)) for path, stream in files if stream is not None}
+            return {path.stem: (path, stream.read()) for path, stream in files if stream is not None}
     except FileNotFoundError as error:
         raise EdgeDataError(f"{archive} is missing; fetch its data set first (python -m probing fetch gum)") from error
     except (tarfile.TarError, OSError, EOFError, ZlibError) as error:
@@ -108,8 +111,11 @@ def _part(folder: Path, names: Sequence[str], archives: tuple[Mapping[str, _Docu
         if name not in parses or name not in mentions:
             dropped["documents that the archives lack"] += 1
             continue
-        path, lines = parses[name]
-        sentences = list(parsed_sentences(numbered(lines, path), path))
+        path, content = parses[name]
+        sentences = list(parsed_sentences(numbered(BytesIO(content), path), path))
+        if all(word == "_" for sentence in sentences for word in sentence.words):
+            dropped["documents without their words"] += 1
+            continue
         # Forms may differ between the two files; the words are those of the parse.
         found, unclosed = read_mentions(mentions[name], sum(len(sentence.words) for sentence in sentences))
         dropped["mentions that are never closed"] += unclosed
@@ -135,17 +141,17 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
     Brackets close in any order (``event-2)event-3)``), so that a closing one ends the mention of its own name that was opened last.
 
     Args:
-        document: its lines: number, word, brackets or ``_``.
-        words: how many it has to have.
+        document: a line for each word: number, word, brackets or ``_``.
+        words: how many it must have.
 
     Raises:
         EdgeDataError: for a line of another form, a mention that closes and was not opened, or another number of words.
     """
-    path, lines = document
+    path, content = document
     opened: dict[str, list[int]] = {}
     found: list[Mention] = []
     place = 0
-    for number, line in numbered(lines, path):
+    for number, line in numbered(BytesIO(content), path):
         if not line.strip() or line.startswith("#"):
             continue
         columns = line.split("\t")

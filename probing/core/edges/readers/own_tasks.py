@@ -73,11 +73,9 @@ class _Reader:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line, object_pairs_hook=_without_repeats)
-            except ValueError as error:
+                yield self._record(json.loads(line, object_pairs_hook=_without_repeats))
+            except (json.JSONDecodeError, RecursionError) as error:
                 raise wrong(path, number, f"is not JSON ({error}); expected an object such as {_EXAMPLE}") from error
-            try:
-                yield self._record(row)
             except ValueError as error:
                 raise wrong(path, number, str(error)) from error
 
@@ -105,7 +103,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands there twice")
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice; expected it once")
     return found
 
 
@@ -125,7 +123,7 @@ def _labels(label: Any, which: str) -> tuple[str, ...]:
     if not all(isinstance(one, str) and one for one in labels):
         raise ValueError(f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty")
     if len(set(labels)) != len(labels):
-        raise ValueError(f"{which}: got the labels {_short(label)}, one of which stands there twice")
+        raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
     return tuple(sorted(labels))
 
 

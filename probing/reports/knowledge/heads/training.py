@@ -23,9 +23,10 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
         run_ids: of one model, one run a kind of head.
 
     Returns:
-        head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one; empty where it is not
-        known), steps, seconds (empty where they were not recorded) and start (where training began, in words). The kind ``lens`` has the
-        loss of the pre-trained head, which the training of another kind measured. A run whose head's training is not stored has no row.
+        head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the head's own training
+        measured it, or else another kind's; empty where it is not known), steps, seconds (empty where they were not
+        recorded) and start (where training began, in words). The kind ``lens`` has the loss of the pre-trained head, which the training of
+        another kind measured. A run whose head's training is not stored has no row.
     """
     runs = all_runs(db)
     runs = runs[runs["run_id"].isin(list(run_ids))]
@@ -40,7 +41,9 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     untrained = lens.assign(head="lens", seed=0, loss=lens["lens_loss"], start_loss=lens["lens_loss"], steps=0, seconds=0.0, start="")
     table = pd.concat([one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True)
     of_lens = dict(zip(lens["layer"], lens["lens_loss"], strict=True))
-    table["below_lens"] = table["layer"].map(of_lens).astype("float64") - table["loss"].astype("float64")
+    # Kinds may be validated on different texts: a loss and the logit lens's are compared on the same one where both are known.
+    beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_lens).astype("float64"))
+    table["below_lens"] = beside - table["loss"].astype("float64")
     table = table.sort_values(["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column)
     return table[list(LOSS_COLUMNS)].reset_index(drop=True)
 

@@ -1,0 +1,41 @@
+"""What a run of edge probing is the fingerprint of."""
+
+import hashlib
+import json
+
+from probing.core.edges.target import Part, TaskData
+from probing.core.provenance import Provenance
+
+
+class EdgeRunConfig(Provenance):
+    """All that decides the numbers of a run.
+
+    Attributes:
+        task: name of the task.
+        data: ``data_sha256`` of its data.
+        kind: cumulative, at or full.
+        labels: task or control.
+        encoder: trained, random or random-body.
+        codes: whether the online code was computed, too.
+    """
+
+    task: str
+    data: str
+    kind: str
+    labels: str
+    encoder: str
+    codes: bool = False
+
+
+def part_sha256(part: Part) -> str:
+    """sha256 over the words, spans and labels of a part."""
+    digest = hashlib.sha256()
+    for record in part.records:
+        targets = [[target.span1, target.span2, target.labels] for target in record.targets]
+        digest.update((json.dumps([record.words, targets], ensure_ascii=False) + "\n").encode())
+    return digest.hexdigest()
+
+
+def data_sha256(data: TaskData) -> str:
+    """sha256 over all parts of a task."""
+    return hashlib.sha256(json.dumps({name: part_sha256(part) for name, part in data.parts().items()}).encode()).hexdigest()

@@ -1,0 +1,62 @@
+"""F1 of every probe of every run, beside what it has to beat."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probing.core.edges import numbers
+from probing.core.edges.encoders import CONTROL, RANDOM, RANDOM_BODY, TASK, TRAINED
+from probing.reports.edges.curves import newest
+from probing.reports.edges.summary import PARTS, baselines
+from probing.store.database import Database
+from probing.store.edges import queries
+
+NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
+#: F1, its yardsticks on the same targets (the ceiling: on all targets), and what lies above the control labels.
+NUMBERS = ("f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
+
+
+def scores(
+    db: Database, *, unseen: bool = False, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None,
+    parts: Sequence[str] = PARTS, kinds: Sequence[str] | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Every probe with its own seed.
+
+    Returns:
+        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; beside it memory, majority, ceiling,
+        random and random_body (F1 of the same probe on encoders with random weights, mean over seeds), control (F1 on control labels, mean
+        over seeds), selectivity (f1 minus control), compression (of the run's own online code). What is not stored is empty.
+    """
+    runs = newest(queries.edge_runs(db))
+    runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
+    counts = queries.score_counts(db, list(runs["run_id"]), None, unseen)
+    found = counts.merge(runs[["run_id", "model", "encoder", "labels", "task", "kind", "seed", "layers"]], on="run_id")
+    found["f1"], found["last"] = numbers.f1(found["tp"], found["fp"], found["fn"]), found["layers"].astype(int) - 1
+    probe = ["model", "task", "kind", "layer", "part"]
+    for name, mine in (
+        ("random", (found["encoder"] == RANDOM) & (found["labels"] == TASK)),
+        ("random_body", (found["encoder"] == RANDOM_BODY) & (found["labels"] == TASK)),
+    ):
+        found = found.merge(found[mine].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left")
+    control = found[found["labels"] == CONTROL].groupby([*probe, "encoder"])["f1"].mean().rename("control").reset_index()
+    found = found.merge(control, on=[*probe, "encoder"], how="left")
+    found["selectivity"] = numbers.selectivity(found["f1"], found["control"])
+    found.loc[found["labels"] == CONTROL, ["control", "selectivity"]] = np.nan
+    coded = queries.codes(db, list(runs["run_id"]))
+    coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
+    found = found.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
+    beside: dict[Any, float] = {(*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()}
+    for name in ("memory", "majority", "ceiling"):
+        found[name] = [beside.get((task, name, part), np.nan) for task, part in zip(found["task"], found["part"], strict=True)]
+    found = found[found["part"].isin(list(parts))]
+    for column, wanted in (("model", models), ("kind", kinds)):
+        found = found if wanted is None else found[found[column].isin(list(wanted))]
+    table = found[[*NAMES, *NUMBERS]].astype(dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"})
+    return queries.by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
+
+
+def of_trained(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``scores`` that are of the models as they are, on the tasks' own labels."""
+    return table[(table["encoder"] == TRAINED) & (table["labels"] == TASK)]

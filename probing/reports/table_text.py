@@ -1,0 +1,73 @@
+"""A frame as text, LaTeX or JSON: what every report is written with."""
+
+import json
+from typing import Any, Literal
+
+import pandas as pd
+
+Form = Literal["text", "csv", "latex", "json"]
+NO_ROWS = "no rows: nothing that is stored answers this"
+
+
+def objects(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A row as an object; what is not defined is null."""
+    return [{str(key): _plain(value) for key, value in row.items()} for row in _with_null(table).to_dict("records")]
+
+
+def as_json(content: Any) -> str:
+    """JSON, unrounded."""
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def text_table(table: pd.DataFrame) -> str:
+    """Columns as wide as their cells."""
+    columns, rows = list(table.columns), _cells(table)
+    widths = [max(len(name), *(len(row[n]) for row in rows)) if rows else len(name) for n, name in enumerate(columns)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (columns, *rows)]
+    return "\n".join(lines if rows else [*lines, NO_ROWS]) + "\n"
+
+
+def latex_table(table: pd.DataFrame) -> str:
+    """A table for the package booktabs."""
+
+    def escaped(cells: list[str]) -> str:
+        return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"
+
+    head = [rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule", escaped(list(table.columns)), r"\midrule"]
+    return "\n".join([*head, *map(escaped, _cells(table)), r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _cells(table: pd.DataFrame) -> list[list[str]]:
+    return [[_rounded(value) for value in row] for row in _with_null(table).itertuples(index=False)]
+
+
+def _with_null(table: pd.DataFrame) -> pd.DataFrame:
+    """The frame with None where nothing was measured."""
+    return table.astype(object).where(table.notna(), None)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; what is not defined is null."""
+    if isinstance(value, tuple):
+        return list(value)
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and value != value else value
+
+
+def _rounded(value: Any) -> str:
+    value = _plain(value)
+    if value is None:
+        return "-"
+    return (
+        f"{value:.4g}"
+        if isinstance(value, float) and 0 < abs(value) < 0.001
+        else f"{value:.3f}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+_ESCAPES = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)

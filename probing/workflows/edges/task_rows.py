@@ -1,0 +1,180 @@
+"""What is stored of a task's data: parts, labels, the targets of the development part, and what baselines answer."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from probing.core.edges.baselines import ceiling, majority_answer, memory_answers, seen_in_training, targets_of
+from probing.core.edges.run import part_sha256
+from probing.core.edges.target import TaskData
+from probing.core.edges.tasks import EdgeTask
+from probing.core.errors import ProbingError
+from probing.store.parquet import as_stored, read_table, write_table
+
+#: The part whose targets are stored one by one, as in the paper.
+STORED_PART = "dev"
+#: What the label that stands for all labels without training targets is called.
+UNSEEN_LABEL = "(not in training)"
+BASELINES = ("memory", "majority")
+
+
+def label_names(data: TaskData) -> list[str]:
+    """Names by label number; the last stands for labels that only other parts have, where there are any."""
+    names = list(data.labels)
+    known = set(names)
+    unseen = any(label not in known for part in data.parts().values() for _, target in targets_of(part) for label in target.labels)
+    return [*names, UNSEEN_LABEL] if unseen else names
+
+
+def write_task(task: EdgeTask, data: TaskData, folder: Path) -> list[Path]:
+    """Writes the tables of a task's data where they are not there or are others.
+
+    Returns:
+        The files.
+    """
+    tables = {
+        "edge_tasks": _task_rows(task, data),
+        "edge_labels": _label_rows(task, data),
+        "edge_sentences": _sentence_rows(data),
+        "edge_targets": _target_rows(task, data),
+        "edge_baselines": _baseline_rows(task, data),
+    }
+    files = []
+    for table, rows in tables.items():
+        path = folder / f"{table}-{data.task}.parquet"
+        try:
+            there = path.is_file() and read_table(path, table).equals(as_stored(table, rows))
+        except ProbingError:
+            there = False
+        if not there:
+            write_table(table, rows, path)
+        files.append(path)
+    return files
+
+
+def counted_mask(task: EdgeTask, names: Sequence[str]) -> np.ndarray:
+    """(labels,) bool: which labels F1 counts."""
+    return np.array([name == UNSEEN_LABEL or task.counts(name) for name in names])
+
+
+def _task_rows(task: EdgeTask, data: TaskData) -> list[dict]:
+    known = set(data.labels)
+    rows = []
+    for name, part in data.parts().items():
+        best = ceiling(part, task.counts)
+        rows.append(
+            {
+                "task": data.task,
+                "part": name,
+                "title": task.title,
+                "source": ", ".join(task.data_set),
+                "sha256": part_sha256(part),
+                "licence": task.licence,
+                "spans": task.spans,
+                "sentences": part.sentences,
+                "records": len(part.records),
+                "targets": part.targets,
+                "labels": len(known),
+                "unseen_labels": sum(label not in known for _, target in targets_of(part) for label in target.labels),
+                "ceiling": 0.0 if np.isnan(best) else best,
+                "dropped": json.dumps(dict(part.dropped), sort_keys=True),
+            }
+        )
+    return rows
+
+
+def _label_rows(task: EdgeTask, data: TaskData) -> list[dict]:
+    names = label_names(data)
+    counted = dict.fromkeys(names, 0)
+    for _, target in targets_of(data.train):
+        for label in target.labels:
+            counted[label] += 1
+    counts = counted_mask(task, names)
+    return [
+        {"task": data.task, "label": number, "name": name, "counts": bool(counts[number]), "n": counted[name]}
+        for number, name in enumerate(names)
+    ]
+
+
+def _sentence_rows(data: TaskData) -> list[dict]:
+    part = data.parts()[STORED_PART]
+    return [
+        {
+            "task": data.task,
+            "part": STORED_PART,
+            "sentence": number,
+            "text_sha256": record.sha256,
+            "text": record.text if record.open else None,
+            "document": record.document or None,
+        }
+        for number, record in enumerate(part.records)
+    ]
+
+
+def _target_rows(task: EdgeTask, data: TaskData) -> list[dict]:
+    part, number_of = data.parts()[STORED_PART], {name: number for number, name in enumerate(data.labels)}
+    memory, seen = memory_answers(data.train, part), seen_in_training(data.train, part)
+    rows: list[dict] = []
+    for sentence, record in enumerate(part.records):
+        for target in record.targets:
+            place = len(rows)
+            start2, end2 = target.span2 or (None, None)
+            rows.append(
+                {
+                    "task": data.task,
+                    "part": STORED_PART,
+                    "target": place,
+                    "sentence": sentence,
+                    "start1": target.span1[0],
+                    "end1": target.span1[1],
+                    "start2": start2,
+                    "end2": end2,
+                    "gold": sorted(number_of[label] for label in target.labels if label in number_of),
+                    "unknown_gold": sum(label not in number_of and task.counts(label) for label in target.labels),
+                    "memory": sorted(number_of[label] for label in memory[place]),
+                    "seen": seen[place],
+                }
+            )
+    return rows
+
+
+def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
+    names, majority = label_names(data), majority_answer(data.train)
+    rows = []
+    for name, part in data.parts().items():
+        if name == "train":
+            continue
+        gold = k_hot([target.labels for _, target in targets_of(part)], names, task)
+        seen = np.array(seen_in_training(data.train, part), bool)
+        for baseline in BASELINES:
+            given = memory_answers(data.train, part) if baseline == "memory" else [majority] * part.targets
+            answered = k_hot(given, names, task)
+            for which in (False, True):
+                rows += [
+                    {"task": data.task, "part": name, "baseline": baseline, "seen": which, "label": label} | counts
+                    for label, counts in enumerate(count_rows(answered[seen == which], gold[seen == which]))
+                ]
+    return rows
+
+
+def k_hot(labels: Sequence[Sequence[str]], names: Sequence[str], task: EdgeTask) -> np.ndarray:
+    """(targets, labels) numbers of gold labels: 0 or 1, but of the label for all that training lacks, as many as count."""
+    number_of = {name: number for number, name in enumerate(names)}
+    found = np.zeros((len(labels), len(names)), np.int64)
+    for row, given in enumerate(labels):
+        for label in given:
+            if label in number_of:
+                found[row, number_of[label]] = 1
+            elif task.counts(label):
+                found[row, number_of[UNSEEN_LABEL]] += 1
+    return found
+
+
+def count_rows(answered: np.ndarray, gold: np.ndarray) -> list[dict]:
+    """Counts by label of (targets, labels) arrays that hold 0 or 1, or more for several labels in one column."""
+    tp = np.minimum(answered, gold).sum(0)
+    fp, fn = answered.sum(0) - tp, gold.sum(0) - tp
+    tn = ((answered == 0) & (gold == 0)).sum(0)
+    return [{"tp": int(a), "fp": int(b), "fn": int(c), "tn": int(d)} for a, b, c, d in zip(tp, fp, fn, tn, strict=True)]

@@ -1,0 +1,220 @@
+"""Trains the probes of edge probing and stores what they answer."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from probing import __version__
+from probing.core.edges.encoders import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED
+from probing.core.edges.run import data_sha256
+from probing.core.edges.tasks import ALL
+from probing.core.errors import OptionError, ProbingError
+from probing.core.model_folders import base_entry, find_entry
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.jobs.coordinator import run_job
+from probing.jobs.job import Job, Shard
+from probing.jobs.lock import claimed
+from probing.models.edges.files import BITS
+from probing.models.edges.random_encoder import encoder_of_kind
+from probing.models.edges.recipe import EdgeRecipe
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.store.build import build_database
+from probing.store.parquet import read_table
+from probing.store.sources import files_of
+from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
+from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
+from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.say import Say
+
+
+@dataclass(frozen=True)
+class EdgesRequest:
+    """Which probes are trained on which model, and how.
+
+    Attributes:
+        model: registry name, hub id or folder.
+        tasks: names of tasks, or folders in jiant's format; ``("all",)`` is the eight tasks.
+        kinds: cumulative, at, full.
+        labels: task, control.
+        encoder: trained, random or random-body.
+        codes: whether the online code is computed.
+        seeds: number of seeds, from 0 on.
+        recipe: how probes are trained.
+        predictions: whether answers about single targets are stored.
+        probe_bits: of the probes that are kept for Live: 16 or 8.
+        base: base model whose head a headless model takes.
+        name: how results call the model; None is its registry name or its folder's.
+        out: folder of the results; None is the usual one.
+        device: auto, cpu, cuda or mps.
+        threads: processors of a shard; None leaves them as they are.
+        executor: who computes; a shard is a task.
+        rebuild: whether the database is built when the results are in the usual folder.
+    """
+
+    model: str
+    tasks: tuple[str, ...] = ("all",)
+    kinds: tuple[str, ...] = (CUMULATIVE,)
+    labels: tuple[str, ...] = (TASK,)
+    encoder: str = TRAINED
+    codes: bool = False
+    seeds: int = 1
+    recipe: EdgeRecipe = field(default_factory=EdgeRecipe)
+    predictions: bool = True
+    probe_bits: int = 16
+    base: str | None = None
+    name: str | None = None
+    out: Path | None = None
+    device: str = "auto"
+    threads: int | None = None
+    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
+    rebuild: bool = True
+
+    def check(self) -> None:
+        """Raises ``OptionError`` for what no probe can be."""
+        for what, given, known in (("kind", self.kinds, KINDS), ("labels", self.labels, LABELS), ("encoder", (self.encoder,), ENCODERS)):
+            if strange := [one for one in given if one not in known] or (["none"] if not given else []):
+                raise OptionError(f"got the {what} {strange[0]!r}, expected {' or '.join(known)}")
+        if self.seeds < 1:
+            raise OptionError(f"got {self.seeds} seeds, expected 1 or more")
+        if self.probe_bits not in BITS:
+            raise OptionError(f"got {self.probe_bits} bits for stored probes, expected 16 or 8")
+        if self.codes and CUMULATIVE not in self.kinds:
+            raise OptionError(f"the online code is of {CUMULATIVE} probes; add that kind, or leave the code out")
+        self.recipe.check()
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The tasks, each once; folders as absolute paths."""
+        given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
+        return tuple(dict.fromkeys(same_path(name) for name in given))
+
+
+def train_edges(request: EdgesRequest, say: Say = print) -> Path:
+    """Trains probes of every task and stores their answers; resumable, does nothing the second time.
+
+    A call that was killed goes on where it was, under any executor, and gives the same bytes.
+
+    Args:
+        request: which probes.
+        say: called with each line for the user.
+
+    Returns:
+        The folder of the results.
+
+    Raises:
+        OptionError: for an option that no probe can have, or a task that there is not.
+        ProbingError: if data or model are not there or not usable, or a name is taken.
+    """
+    request.check()
+    used = set_threads(request.threads)
+    downloads = cache_folder() / "downloads"
+    entry = find_entry(request.model, request.base, request.name)
+    origin = base_entry(entry)
+    stamps = _read_all(request.task_names, downloads, say)
+    opened = open_encoder(request.model, request.base, request.device, name=request.name)
+    target = request.out or runs_folder()
+    folders = [target] if request.out else result_folders()
+    refuse_taken_name(opened, folders)
+    _refuse_taken_tasks(stamps, folders)
+    wanted = Wanted(
+        request.kinds, request.labels, tuple(range(request.seeds)), request.encoder, request.codes, request.predictions, request.probe_bits
+    )
+    work = EdgeWork(
+        opened=opened,
+        encoder=encoder_of_kind(opened, request.encoder),
+        base=origin.name if origin else "",
+        objective=entry.objective,
+        groups=_groups(request.task_names, downloads),
+        wanted=wanted,
+        recipe=request.recipe,
+        target=target,
+        downloads=downloads,
+        folder=cache_folder() / "edge-training",
+    )
+    job = _job(work, request, used, stamps)
+    with claimed(job.folder, say):
+        outcome = run_job(job, executor(request.executor, used, opened.device.type))
+    if request.executor.who != Who.local:
+        say(outcome.told())
+    if request.rebuild and request.out is None:
+        build_database(result_folders(), database_folder())
+    say(f"probes of {', '.join(Path(name).name for name in request.task_names)} on {opened.name} ({request.encoder}): {target}")
+    return target
+
+
+def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]:
+    """Task -> fingerprint of its data; every task is read before the first is trained."""
+    stamps = {}
+    for name in names:
+        _, data = read_cached(name, downloads)
+        parts = ", ".join(f"{part} {one.targets:,} targets in {len(one.records):,} sentences" for part, one in data.parts().items())
+        dropped = sum(sum(one.dropped.values()) for one in data.parts().values())
+        say(f"{data.task}: {parts}; {len(data.labels)} labels" + (f"; {dropped:,} dropped" if dropped else ""))
+        if UNSEEN_LABEL in label_names(data):
+            say(f"  {data.task} has labels that its training part lacks; they count as missed")
+        stamps[name] = data_sha256(data)
+    return stamps
+
+
+def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]:
+    """Task -> the tasks that share sentences with it, itself among them."""
+    texts = {
+        name: {record.sha256 for part in read_cached(name, downloads)[1].parts().values() for record in part.records} for name in names
+    }
+    groups: list[set[str]] = []
+    for name in names:
+        joined = [group for group in groups if any(texts[name] & texts[other] for other in group)]
+        groups = [group for group in groups if group not in joined] + [{name}.union(*joined)]
+    return {name: tuple(other for other in names if other in group) for group in groups for name in group}
+
+
+def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[str, str]) -> Job:
+    """The job of all tasks: a shard is a task."""
+    opened = work.opened
+    setup = {
+        "version": __version__,
+        "model": same_path(request.model),
+        "base": request.base and same_path(request.base),
+        "device": opened.device.type,
+        "threads": threads,
+        "used_threads": thread_count(),
+        "name": opened.name,
+        "weights": opened.identity,
+        "configuration": opened.configuration,
+        "of_base": work.base,
+        "objective": work.objective,
+        "groups": {name: list(group) for name, group in work.groups.items()},
+        "wanted": asdict(work.wanted),
+        "recipe": work.recipe.model_dump(),
+        "target": str(work.target.absolute()),
+        "downloads": str(work.downloads.absolute()),
+        "folder": str(work.folder.absolute()),
+    }
+    decides = json.dumps([setup, dict(stamps)], sort_keys=True)
+    folder = cache_folder() / "jobs" / f"edges-{hashlib.sha256(decides.encode()).hexdigest()[:16]}"
+    shards = [Shard(Path(name).name, {"task": name}) for name in request.task_names]
+    return Job(folder, OPENER, setup, shards, passed_on(), work)
+
+
+def _refuse_taken_tasks(stamps: Mapping[str, str], folders: Sequence[Path]) -> None:
+    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not tell the two apart."""
+    wanted = {Path(name).name: stamp for name, stamp in stamps.items()}
+    if len(wanted) < len(stamps):
+        raise OptionError(f"two of the tasks {', '.join(stamps)} have the same name; rename one of the folders")
+    for folder in folders:
+        for path in files_of("edge_runs", folder) if folder.is_dir() else ():
+            try:
+                rows = read_table(path, "edge_runs").to_pylist()
+            except ProbingError:
+                continue
+            for row in rows:
+                stored = json.loads(row["config"]).get("data")
+                if row["task"] in wanted and stored != wanted[row["task"]]:
+                    raise OptionError(
+                        f"run {row['run_id']} in {folder} is of other data that are called {row['task']}, too; rename the folder of this "
+                        f"task, or delete the other's files, such as *-{row['run_id']}.parquet and edge_*-{row['task']}.parquet"
+                    )

@@ -1,0 +1,275 @@
+"""What workers of ``edges train`` do, in whatever process: open the encoder once, then train one task's probes after the other's."""
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from probing import __version__
+from probing.core.edges.control import with_control_labels
+from probing.core.edges.encoders import CONTROL, CUMULATIVE, TASK, TRAINED
+from probing.core.edges.run import EdgeRunConfig, data_sha256
+from probing.core.edges.target import TaskData
+from probing.core.edges.tasks import EdgeTask, read_task
+from probing.core.errors import EdgeDataError, JobError, ProbingError
+from probing.core.paths import cache_folder
+from probing.models.edges.arrays import PartArrays, part_arrays
+from probing.models.edges.codes import online_codes
+from probing.models.edges.files import TaskProbes, probes_folder, write_probes
+from probing.models.edges.probes import ProbeKey, keys_of
+from probing.models.edges.random_encoder import encoder_of_kind
+from probing.models.edges.recipe import EdgeRecipe
+from probing.models.edges.states import WordStates, word_states
+from probing.models.edges.training import Trained, TrainingData, train_probes
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.load import Encoder
+from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.store.parquet import read_table, write_table
+from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables
+from probing.workflows.edges.task_rows import counted_mask, label_names, write_task
+
+log = logging.getLogger(__name__)
+#: The function that opens the worker in another process.
+OPENER = "probing.workflows.edges.work:open_edges"
+#: The control labels are drawn once: another draw is another control task.
+CONTROL_SEED = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which runs of every task are made, and what is kept of them.
+
+    Attributes:
+        kinds: cumulative, at, full.
+        labels: task, control.
+        seeds: of start and dropout.
+        encoder: trained, random or random-body.
+        codes: whether the online code is computed, for the task's labels and the first seed.
+        predictions: whether answers about each target of the development part are stored, of cumulative probes of the task's labels.
+        probe_bits: of the stored probes that Live and ``trace`` ask: 16 or 8.
+    """
+
+    kinds: tuple[str, ...] = (CUMULATIVE,)
+    labels: tuple[str, ...] = (TASK,)
+    seeds: tuple[int, ...] = (0,)
+    encoder: str = TRAINED
+    codes: bool = False
+    predictions: bool = True
+    probe_bits: int = 16
+
+
+@dataclass(frozen=True)
+class EdgeWork:
+    """Trains the probes of tasks; a ``Worker`` of the job that ``edge_job`` makes.
+
+    Attributes:
+        opened: the model as it was opened; runs name its weights also where ``encoder`` is a random one.
+        encoder: of the kind that is asked for.
+        base, objective: as runs call them.
+        groups: task -> tasks on the same sentences, whose states are encoded together.
+        target: folder of the Parquet files.
+        downloads: folder of the fetched data sets.
+    """
+
+    opened: Encoder
+    encoder: Encoder
+    base: str
+    objective: str
+    groups: Mapping[str, tuple[str, ...]]
+    wanted: Wanted
+    recipe: EdgeRecipe
+    target: Path
+    downloads: Path
+    folder: Path
+    threads: int = field(default_factory=thread_count)
+
+    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
+        """Trains the tasks in order; runs that are stored are left alone."""
+        for place, given in enumerate(arguments):
+            finished(place, self.train_task(given["task"]))
+
+    def config(self, data: str, task: str, key: ProbeKey) -> EdgeRunConfig:
+        """What the run of a probe is the fingerprint of."""
+        codes = self.wanted.codes and key.labels == TASK and key.seed == self.wanted.seeds[0] and key.kind == CUMULATIVE
+        return EdgeRunConfig(
+            model=self.opened.name,
+            weights=self.opened.identity,
+            model_revision=self.opened.revision,
+            base=self.base,
+            objective=self.objective,
+            head_recipe=self.recipe.canonical(),
+            seed=key.seed,
+            dtype="float32",
+            threads=self.threads,
+            code_version=__version__,
+            configuration=self.opened.configuration,
+            casing=self.opened.casing,
+            task=Path(task).name,
+            data=data,
+            kind=key.kind,
+            labels=key.labels,
+            encoder=self.wanted.encoder,
+            codes=codes,
+        )
+
+    def train_task(self, name: str) -> list[Path]:
+        """Makes the runs of one task that are not there.
+
+        Returns:
+            Every file of the task and its runs.
+        """
+        task, data = read_cached(name, self.downloads)
+        stamp = data_sha256(data)
+        files = write_task(task, data, self.target)
+        last = self.encoder.layers
+        keys = keys_of(self.wanted.kinds, self.wanted.labels, self.wanted.seeds, last)
+        of_run: dict[str, tuple[EdgeRunConfig, list[ProbeKey]]] = {}
+        for key in keys:
+            config = self.config(stamp, name, key)
+            of_run.setdefault(config.fingerprint, (config, []))[1].append(key)
+        missing = {run: found for run, found in of_run.items() if not self._stored(run)}
+        if missing:
+            self._make(name, task, data, list(missing.values()))
+        for run, (config, _) in of_run.items():
+            files += [path for table in run_tables(config, self.wanted) if (path := self._path(table, run)).is_file()]
+        return files
+
+    def _path(self, table: str, run: str) -> Path:
+        return self.target / f"{table}-{run}.parquet"
+
+    def _stored(self, run: str) -> bool:
+        """Whether a run's row is there, which is written last."""
+        try:
+            return read_table(self._path("edge_runs", run), "edge_runs").num_rows == 1
+        except ProbingError:
+            return False
+
+    def _make(self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]) -> None:
+        states = self._states(name)
+        control = with_control_labels(data, CONTROL_SEED) if any(config.labels == CONTROL for config, _ in runs) else None
+        arrays = _all_parts(task, data, control, states)
+        counted = np.array([task.counts(label) for label in data.labels], bool)
+        for part in ("train", "dev"):
+            if not len(arrays[part]):
+                raise EdgeDataError(f"{name}: no target of its {part} part can be asked of {self.encoder.name} ({arrays[part].left_out})")
+        training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
+        keys = [key for _, found in runs for key in found]
+        work = self.folder / _work_name(name, [config.fingerprint for config, _ in runs])
+        with _Bar(f"{task.name}: {len(keys)} probes") as bar:
+            trained = train_probes(training, keys, self.recipe, self.encoder.device, work / "training.safetensors", passed=bar.moved)
+        coded = None
+        if any(config.codes for config, _ in runs):
+            chosen = [key for config, found in runs if config.codes for key in found]
+            with _Bar(f"{task.name}: online code") as bar:
+                coded = online_codes(training, chosen, self.recipe, self.encoder.device, work, bar.moved)
+        names = label_names(data)
+        given = Answered(data, arrays, states, self.encoder, trained, coded, names, counted_mask(task, names))
+        for config, found in runs:
+            places = [keys.index(key) for key in found]
+            tables = run_tables(config, self.wanted)
+            rows = rows_of_run(config, places, given, tables)
+            now = {"device": str(self.encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+            rows["edge_runs"] = [rows["edge_runs"][0] | now]
+            # The row comes last: a run exists once its row does.
+            for table in tables:
+                write_table(table, rows[table], self._path(table, config.fingerprint))
+            if (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, self.wanted.seeds[0]):
+                self._keep_probes(task, data, trained, places)
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _keep_probes(self, task: EdgeTask, data: TaskData, trained: Trained, places: list[int]) -> None:
+        """Keeps the probes that a typed sentence is asked through."""
+        counts = tuple(task.counts(label) for label in data.labels)
+        probes = TaskProbes(
+            data.task, task.title, data.labels, counts, self.opened.identity, self.recipe.canonical(),
+            tuple(float(one) for one in trained.best[places]), trained.shape, trained.flat[places],
+        )  # fmt: skip
+        write_probes(probes, probes_folder(cache_folder(), self.opened.identity, data.task), self.wanted.probe_bits)
+
+    def _states(self, name: str) -> WordStates:
+        """States of the sentences of a task and of all that share them."""
+        records = (
+            record
+            for task in self.groups[name]
+            for part in read_cached(task, self.downloads)[1].parts().values()
+            for record in part.records
+        )
+        with _Bar(f"{self.encoder.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece") as bar:
+            return word_states(records, self.encoder, cache_folder() / "edge-states", self.recipe.states_dtype, bar.moved)
+
+
+def _all_parts(task: EdgeTask, data: TaskData, control: TaskData | None, states: WordStates) -> dict[str, PartArrays]:
+    others = control.parts() if control else {}
+    return {
+        name: part_arrays(part, states, data.labels, [others[name]] if control else [], task.counts) for name, part in data.parts().items()
+    }
+
+
+@lru_cache(maxsize=8)
+def read_cached(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
+    """A task and its data, read once."""
+    return read_task(name, downloads)
+
+
+def _work_name(task: str, runs: Sequence[str]) -> str:
+    return f"{Path(task).name}-{hashlib.sha256(json.dumps(sorted(runs)).encode()).hexdigest()[:16]}"
+
+
+class _Bar:
+    """A progress bar with the time that is left, which is told how far the work is."""
+
+    def __init__(self, title: str, unit: str = "step"):
+        self._bar = tqdm(desc=title, unit=unit, unit_scale=True)
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def moved(self, done: int, most: int) -> None:
+        """So much is done of at most so much."""
+        self._bar.total = most
+        self._bar.update(done - self._bar.n)
+
+
+def open_edges(setup: Mapping[str, Any]) -> EdgeWork:
+    """The worker in another process, checked to be what the coordinator has.
+
+    Raises:
+        JobError: if model or program are others here.
+    """
+    set_threads(setup["threads"])
+    opened = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
+    here = {
+        "version": (__version__, setup["version"]),
+        "weights": (opened.identity, setup["weights"]),
+        "configuration": (opened.configuration, setup["configuration"]),
+    }
+    for what, (got, expected) in here.items():
+        if got != expected:
+            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in setup["wanted"].items()}
+    wanted = Wanted(**given)
+    return EdgeWork(
+        opened=opened,
+        encoder=encoder_of_kind(opened, wanted.encoder),
+        base=setup["of_base"],
+        objective=setup["objective"],
+        groups={name: tuple(group) for name, group in setup["groups"].items()},
+        wanted=wanted,
+        recipe=EdgeRecipe(**setup["recipe"]),
+        target=Path(setup["target"]),
+        downloads=Path(setup["downloads"]),
+        folder=Path(setup["folder"]),
+        threads=setup["used_threads"],
+    )

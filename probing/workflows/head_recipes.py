@@ -1,0 +1,130 @@
+"""By which recipe heads are trained: what was asked for, else as those that lie in their folder were trained, else the usual one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probing.core.errors import HeadError, ModelError
+from probing.core.head_kinds import MAPPED
+from probing.core.paths import cache_folder
+from probing.models.encoders.load import Encoder
+from probing.models.heads.affine_maps import Target
+from probing.models.heads.files import head_path, read_identity
+from probing.models.heads.masked_states import masked_text_of
+from probing.models.heads.recipe import LEAST_SQUARES, PRETRAINED, HeadRecipe
+from probing.models.heads.training import unfinished_recipe
+from probing.workflows.say import Say
+
+#: Steps of ``tied`` and ``full`` heads from the map where neither steps nor epochs are asked for.
+STEPS = 100
+#: Validation positions on which the map is compared with the pre-trained head: two batches of a validation.
+START_POSITIONS = 1024
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Which heads are wanted.
+
+    Attributes:
+        kind: one of ``STORED``.
+        seed: of the order.
+        text_sha256: of the text they learn from.
+        asked: settings of the recipe that the user named, by field of ``HeadRecipe``.
+    """
+
+    kind: str
+    seed: int
+    text_sha256: str
+    asked: Mapping[str, Any]
+
+    def with_(self, settings: Mapping[str, Any]) -> HeadRecipe:
+        """The recipe with these settings where the user named none."""
+        recipe = HeadRecipe(**{**settings, **self.asked, "kind": self.kind, "seed": self.seed, "text_sha256": self.text_sha256})
+        recipe.check()
+        return recipe
+
+
+def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Sequence[Path], say: Say) -> HeadRecipe:
+    """The recipe that heads are trained by.
+
+    Heads that are there, finished or not, and fit what was asked for, decide the rest: no change of what is usual refuses them.
+
+    Args:
+        wish: which heads.
+        encoder: whose heads they are.
+        train: the training sentences.
+        places: folder of the heads, then any of others that they should be like.
+        say: called with a line where the recipe is not the usual one.
+
+    Raises:
+        HeadError: for a setting that no head can be trained with.
+    """
+    usual = wish.with_(settings(wish))
+    for place in places:
+        if (found := _lies_in(place, wish, encoder)) is None:
+            continue
+        if found.canonical() != usual.canonical():
+            say(f"{wish.kind} heads go by the recipe of those in {place}: {_told(found, usual)}; for another choose another folder (--out)")
+        return found
+    unasked = "start" not in wish.asked and wish.kind not in MAPPED
+    if unasked and (reason := _no_map(encoder, train, usual)):
+        say(f"{wish.kind} heads start from the pre-trained head: {reason}")
+        return wish.with_({"start": PRETRAINED})
+    return usual
+
+
+def settings(wish: Wish) -> dict[str, Any]:
+    """What is usual where it was not asked for: behind the map, and for ``tied`` and ``full`` a hundred steps from it."""
+    start = wish.asked.get("start", LEAST_SQUARES)
+    if wish.kind == "least_squares" or start != LEAST_SQUARES:
+        return {"start": start}
+    counted = wish.kind in MAPPED or "epochs" in wish.asked
+    return {"start": start, "start_positions": START_POSITIONS} | ({} if counted else {"steps": STEPS})
+
+
+def _lies_in(folder: Path, wish: Wish, encoder: Encoder) -> HeadRecipe | None:
+    """The recipe of heads in a folder, if it is what was asked for as far as that says; else None."""
+    for said in _recipes_in(folder, encoder):
+        try:
+            settings = json.loads(said)
+            found = HeadRecipe(**settings | {"seed": wish.seed})
+        except (TypeError, ValueError):
+            continue
+        wanted = wish.with_(settings)
+        return found if wanted.canonical() == found.canonical() else None
+    return None
+
+
+def _recipes_in(folder: Path, encoder: Encoder) -> list[str]:
+    """Canonical recipes of this encoder's heads in a folder: those of the finished ones, then of the unfinished."""
+    said = []
+    for path in sorted(folder.glob("layer-*.safetensors")):
+        identity = read_identity(path)
+        if identity.weights == encoder.identity and identity.configuration in ("", encoder.configuration):
+            return [identity.recipe]
+    for layer in range(encoder.layers + 1):
+        if not head_path(folder, layer).is_file() and (recipe := unfinished_recipe(folder, layer, encoder)):
+            said.append(recipe)
+    return said[:1]
+
+
+def _told(found: HeadRecipe, usual: HeadRecipe) -> str:
+    """A recipe in the settings in which it is not the usual one."""
+    other = [name for name, value in usual.model_dump().items() if getattr(found, name) != value]
+    theirs, ours = (", ".join(f"{name} {getattr(recipe, name)}" for name in other) for recipe in (found, usual))
+    return f"{theirs} (usual: {ours})"
+
+
+def _no_map(encoder: Encoder, train: Sequence[str], recipe: HeadRecipe) -> str:
+    """Why the layers of an encoder cannot be mapped to those of the base whose head it borrows; ``""`` where they can."""
+    if encoder.opens_base is None:
+        return ""
+    cache = cache_folder() / "head-states"
+    text = masked_text_of(encoder, train, recipe, recipe.positions, 0, cache)
+    try:
+        Target.of(encoder, train, text, recipe, cache)
+    except (HeadError, ModelError) as error:
+        return str(error).partition(";")[0]
+    return ""
