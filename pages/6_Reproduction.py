@@ -5,7 +5,7 @@ from probing.ui.reproduction import bertnesia
 from probing.ui.reproduction.edges import beside_ours
 from probing.ui.reproduction.papers import choose_paper
 
-view = page.open_page("reproduction", "Reproduction", "The paper's numbers beside ours", needs_results=False)
+view = page.open_page("reproduction", "Reproduction", "The papers' numbers beside ours", needs_results=False)
 if choose_paper(view) == "edge-probing":
     beside_ours.draw(view)
 else:

@@ -1,6 +1,7 @@
 """What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads ``data/published``."""
 
 import tomllib
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -40,6 +41,7 @@ class PublishedTask(_Frozen):
     Attributes:
         name: as the task is called here.
         title: as the paper's figures call it.
+        authors: what the authors' code calls it. A task of a user's folder that has such a name is on the paper's own data.
         data: the data set of the paper.
         targets, labels: number of training targets and of labels; None where they are not published.
         f1: per cent, of P(0) to P(L).
@@ -49,6 +51,7 @@ class PublishedTask(_Frozen):
 
     name: str
     title: str
+    authors: tuple[str, ...] = ()
     data: str
     targets: int | None = None
     labels: int | None = None
@@ -125,6 +128,15 @@ class PublishedEdges(_Frozen):
     def task(self, name: str) -> PublishedTask | None:
         """The task that has that name here; None where the paper has no such task."""
         return next((one for one in self.tasks if one.name == name), None)
+
+    def stored_tasks(self, there: Collection[str]) -> dict[str, str]:
+        """Task of the paper -> the task that stands for it here: one on the paper's own data, where there is one.
+
+        Args:
+            there: names of tasks that have results.
+        """
+        found = {task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks}
+        return {task: name for task, name in found.items() if name}
 
     def figure(self, number: str) -> PublishedPlot:
         """The figure of that number.

@@ -1,6 +1,7 @@
 """Which paper is laid beside ours, and which part of it is open."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -27,6 +28,7 @@ def tabs(field: str, titles: Mapping[str, str]):
     st.session_state[key] = titles[getattr(selection.of(ReproductionSelection), field)]
 
     def store() -> None:
-        selection.update(**{field: next(name for name, title in titles.items() if title == st.session_state[key])})
+        change: dict[str, Any] = {field: next(name for name, title in titles.items() if title == st.session_state[key])}
+        selection.update(**change)
 
     return st.tabs(list(titles.values()), key=key, on_change=store)

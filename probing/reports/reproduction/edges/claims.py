@@ -110,8 +110,8 @@ RULES: dict[str, EdgeRule] = {
     ),
     "weights lie above the gains": EdgeRule(
         f"{_WEIGHTS}, and {_F1}",
-        "Holds if the centre of gravity is above the expected layer in every task whose expected layer is resolved. Does not hold if one is "
-        "surely not above.",
+        "Holds if the centre of gravity is above the expected layer in every task whose expected layer is resolved. Does not hold if one "
+        "is surely not above.",
         f"Cannot tell if none is surely below and some interval of the difference contains 0. {_SEEDS}", weights.weights_above_gains,
     ),
     "weights lie in the middle": EdgeRule(
@@ -122,8 +122,8 @@ RULES: dict[str, EdgeRule] = {
     ),
     "most is solved early": EdgeRule(
         _F1,
-        "Holds if in more than half of the tasks the first 7/24 of the layers give more than half of F1(L) - F1(0). Does not hold if in half "
-        "of the tasks they surely give less.",
+        "Holds if in more than half of the tasks the first 7/24 of the layers give more than half of F1(L) - F1(0). Does not hold if in "
+        "half of the tasks they surely give less.",
         f"Cannot tell if the sure ones do not decide: 95 % intervals of the gain up to there minus the gain thereafter ({_DRAWN}).",
         scores.solved_early,
     ),
@@ -141,9 +141,10 @@ RULES: dict[str, EdgeRule] = {
     ),
     "more layers help": EdgeRule(
         _F1,
-        "Holds if in more than half of the tasks F1 over layers 1 to L has a rank correlation of at least 0.8 with the layer. Does not hold "
-        "if it is surely lower in half of the tasks.",
-        f"Cannot tell if the sure ones do not decide ({_DRAWN}; noise lowers a rank correlation, so the interval reaches as far up as down).",
+        "Holds if in more than half of the tasks F1 over layers 1 to L has a rank correlation of at least 0.8 with the layer. Does not "
+        "hold if it is surely lower in half of the tasks.",
+        f"Cannot tell if the sure ones do not decide ({_DRAWN}; noise lowers a rank correlation, so the interval "
+        "reaches as far up as down).",
         scores.more_layers_help,
     ),
     "the last layers lose": EdgeRule(
@@ -155,13 +156,15 @@ RULES: dict[str, EdgeRule] = {
     "most tags need no context": EdgeRule(
         f"{_F1}: P(0) of part of speech",
         "Holds if F1 of P(0) on part of speech is 87 to 91 per cent.",
-        f"Cannot tell if its 95 % interval crosses an end of that range ({_DRAWN}). Other data have other tags: the paper's are OntoNotes'.",
+        f"Cannot tell if its 95 % interval crosses an end of that range ({_DRAWN}). Other data have other tags: "
+        "the paper's are OntoNotes'.",
         scores.tags_without_context,
     ),
     "single sentences leave the order": EdgeRule(
         "stored predictions: the layer from which the answer of each target no longer changes, by sentence",
-        "Holds if in at least a tenth of the sentences with targets of two tasks of the pipeline a later task settles before an earlier one.",
-        "Cannot tell if Wilson's 95 % interval crosses a tenth.", scores.sentences_leave_the_order,
+        "Holds if for more than half of the pairs of tasks of the pipeline a target of the later task settles before one of the earlier "
+        "task in at least a tenth of the sentences that have both. Does not hold if for half of the pairs it is surely less.",
+        "Cannot tell if the sure pairs do not decide (Wilson's 95 % intervals).", scores.sentences_leave_the_order,
     ),
 }  # fmt: skip
 

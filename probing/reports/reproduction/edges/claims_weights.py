@@ -38,7 +38,7 @@ def syntax_localisable(evidence: EdgeEvidence) -> Finding:
     weights = [evidence.place(task, "k_weights") for task in (*SYNTAX, *SEMANTICS)]
     if not set(table["measure"]) >= {"K(s)", "K(Δ)"}:
         what = "K(s) and K(Δ) of a syntactic and of a semantic task are needed"
-        return Finding(UNTESTED, f"{what}. {' '.join(shown)} (bits).", table)
+        return Finding(UNTESTED, f"{what}. {'. '.join(shown)}.", table)
     return Finding(verdict(every(answers)), f"In bits, {'. '.join(shown)}.{without_interval(weights)}", table)
 
 
@@ -90,8 +90,8 @@ def weights_above_gains(evidence: EdgeEvidence) -> Finding:
     )
     below = sum(layer.value < evidence.layers / 2 for _, layer in both.values())
     null = (
-        f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without learning anything they meet the rule in the {below} of "
-        f"{len(both)} tasks whose expected layer is below that."
+        f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without learning anything they meet the rule in the {below} "
+        f"of {len(both)} tasks whose expected layer is below that."
     )
     rows = [(CALLED[task], centre.value, layer.value, one.value, one.low, one.high)
             for (task, (centre, layer)), one in zip(both.items(), differences.values(), strict=True)]  # fmt: skip

@@ -7,21 +7,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from probing.core.edges import numbers
 from probing.reports.reproduction.curve_shapes import Curve, interval
-from probing.reports.reproduction.decisions import Interval, more
-from probing.reports.reproduction.edges.curve_numbers import bits_of_gains, expected_layers
+from probing.reports.reproduction.decisions import Interval
 
 #: Titles of the tasks in a sentence.
 CALLED = {
     "pos": "part of speech", "constituents": "constituents", "dependencies": "dependencies", "entities": "entities",
     "srl": "semantic roles", "coreference": "coreference", "proto-roles": "proto-roles", "relations": "relations",
 }  # fmt: skip
-#: The least F1(L) - F1(0) of which an expected layer is made, in [0, 1].
-LEAST_GAIN = 0.01
 #: Measures of mixing weights: ``middle`` is what layers 9/24 to 20/24 of the depth have together.
 MEASURES = ("centre_of_gravity", "k_weights", "middle")
 MIDDLE = (9 / 24, 20 / 24)
 PLACE_COLUMNS = ("task", "measure", "value", "low", "high")
+SETTLED_COLUMNS = ("later", "earlier", "sentences", "before")
 ORDER_COLUMNS = ("first", "second", "value", "low", "high")
 
 
@@ -39,7 +38,8 @@ class EdgeEvidence:
             A pair that is not there is compared on its own.
         weights: ``task, layer, weight``: mixing weights of P(L), mean over seeds.
         beside: yardstick (``memory``, ``majority``, ``ceiling``, ``random``) -> task -> F1; ``random`` is P(L) on a random encoder.
-        left_order: sentences in which a later task settled before an earlier one, and sentences that could show it.
+        left_order: ``SETTLED_COLUMNS``: for two tasks of the pipeline how many sentences have targets of both that settle, and in how many
+            of them a target of the later one settles before one of the earlier.
         other: another pre-trained encoder of another depth.
         published: whether the intervals are roundings of published numbers.
     """
@@ -51,7 +51,7 @@ class EdgeEvidence:
     order: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(ORDER_COLUMNS)))
     weights: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["task", "layer", "weight"]))
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    left_order: tuple[int, int] | None = None
+    left_order: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(SETTLED_COLUMNS)))
     other: "EdgeEvidence | None" = None
     published: bool = False
 
@@ -70,19 +70,19 @@ class EdgeEvidence:
     def resolved(self, task: str) -> bool:
         """Whether layers above 0 add clearly to F1; else an expected layer would be made of noise."""
         found = self.gain(task)
-        return bool(more(found, 0)) and found.value >= LEAST_GAIN
+        return numbers.resolved(found.value, found.low)
 
     def expected(self, task: str) -> Interval | None:
         """The expected layer (equation 4); None where it is not resolved or not known."""
         if task not in self.curves or not self.resolved(task):
             return None
-        return of_curve(self.curves[task], expected_layers)
+        return of_curve(self.curves[task], numbers.expected_layer)
 
     def k_gains(self, task: str) -> Interval | None:
         """K of the gains in bits; None where the expected layer is not resolved."""
         if task not in self.curves or not self.resolved(task):
             return None
-        return of_curve(self.curves[task], bits_of_gains)
+        return of_curve(self.curves[task], numbers.k_gains)
 
     def place(self, task: str, measure: str) -> Interval | None:
         """A number of the mixing weights, with ends that are not numbers where nothing says how much it varies; None if not known."""
@@ -121,8 +121,3 @@ def apart(first: Interval, second: Interval) -> Interval:
     below = np.hypot(first.value - first.low, second.high - second.value)
     above = np.hypot(first.high - first.value, second.value - second.low)
     return Interval(value, float(value - below), float(value + above))
-
-
-def uncertain(number: Interval | None) -> bool:
-    """Whether nothing says how much a number varies."""
-    return number is None or bool(np.isnan([number.low, number.high]).any())

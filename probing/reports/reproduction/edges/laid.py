@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.core.edges.published import PublishedEdges
+from probing.core.edges.published import PublishedEdges, published_edges
 from probing.reports.reproduction.decisions import UNTESTED
 from probing.reports.reproduction.edges.claims import JudgedEdge, judge
 from probing.reports.reproduction.edges.evidence import EdgeEvidence
-from probing.reports.reproduction.edges.measured import evidence_of, probed_encoders, run_ids_of, training_data
+from probing.reports.reproduction.edges.measured import evidence_of, probed_encoders, runs_of, training_data
 from probing.reports.reproduction.edges.papers_numbers import papers_evidence
-from probing.reports.reproduction.edges.tables import tasks_of
 from probing.reports.reproduction.evidence import Finding
 from probing.store.database import Database
 
@@ -23,7 +22,7 @@ class EdgeReproduction:
     Attributes:
         ours: the numbers of the encoder; None where no probes are stored.
         papers: encoder of the paper -> its numbers.
-        tasks: the paper's tasks in its order, then ours.
+        tasks: the paper's, in its order.
         data: ``task, source, targets, labels`` of our training parts.
         judged: the claims.
         run_ids: the runs behind ours.
@@ -38,8 +37,8 @@ class EdgeReproduction:
 
 
 def encoders_here(db: Database) -> tuple[str, ...]:
-    """Encoders with cumulative probes: pre-trained ones first, those of most tasks first among them."""
-    return tuple(probed_encoders(db)["model"])
+    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, those of most tasks first among them."""
+    return tuple(probed_encoders(db, published_edges())["model"])
 
 
 def lay_beside(db: Database | None, encoder: str, published: PublishedEdges) -> EdgeReproduction:
@@ -50,10 +49,9 @@ def lay_beside(db: Database | None, encoder: str, published: PublishedEdges) -> 
         encoder: name of the model; empty lays nothing beside.
         published: the paper's numbers.
     """
-    ours = evidence_of(db, encoder) if db is not None and encoder else None
-    papers = papers_evidence(published)
-    tasks = tasks_of(published, [ours] if ours else [])
-    data = training_data(db) if db is not None and ours else pd.DataFrame(columns=["task"])
-    ids = run_ids_of(db, encoder) if db is not None and ours else ()
-    nothing = Finding(UNTESTED, "No cumulative probes are stored.")
-    return EdgeReproduction(ours, papers, tuple(tasks), data, judge(ours, papers, nothing), ids)
+    papers, nothing = papers_evidence(published), Finding(UNTESTED, "No cumulative probes are stored.")
+    tasks = tuple(task.name for task in published.tasks)
+    if db is None or not encoder:
+        return EdgeReproduction(None, papers, tasks, pd.DataFrame(columns=["task"]), judge(None, papers, nothing))
+    ours, runs = evidence_of(db, encoder, published), runs_of(db, encoder, published)
+    return EdgeReproduction(ours, papers, tasks, training_data(db, runs), judge(ours, papers, nothing), tuple(runs["run_id"]))

@@ -1,6 +1,6 @@
 """Published numbers of edge probing beside ours: F1 of every layer, and the summary of the paper's Figure 1."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,6 @@ SUMMARY_COLUMNS = (
 POINT_COLUMNS = ("model", "encoder", "task", "layer", "last", "value", "low", "high")
 BAR_COLUMNS = ("task", "layer", "weight", "normed", "gain")
 DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels")
-
-
-def tasks_of(published: PublishedEdges, encoders: Iterable[EdgeEvidence]) -> list[str]:
-    """The paper's tasks in its order, then those that only ours have."""
-    ours = [task for one in encoders for task in one.curves]
-    return list(dict.fromkeys([*(task.name for task in published.tasks), *ours]))
 
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
@@ -51,9 +45,8 @@ def _summary_row(task: str, one: EdgeEvidence) -> tuple:
     expected, k_gains = one.expected(task), one.k_gains(task)
     centre, k_weights = (one.place(task, measure) for measure in ("centre_of_gravity", "k_weights"))
     yardsticks = [one.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
-    ends = _ends(last, one) if last else (None, None)
     return (
-        task, one.name, one.layers, first.value, last.value, *ends, *yardsticks, _value(centre), _value(expected),
+        task, one.name, one.layers, first.value, last.value, *_ends(last, one), *yardsticks, _value(centre), _value(expected),
         *(_ends(expected, one) if expected else (None, None)), _value(k_weights), _value(k_gains),
     )  # fmt: skip
 

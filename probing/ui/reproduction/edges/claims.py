@@ -26,8 +26,9 @@ def draw(shown: Shown) -> None:
     st.markdown(_together(shown, counts(table["verdict"]), len(table)))
     st.markdown(
         filled(
-            "The same rules judge the published numbers of {papers}. They have no intervals; each is taken to lie within its rounding, half "
-            "a hundredth of a point either way. So “holds” says that the printed numbers agree with the text, not that another seed would.",
+            "The same rules judge the published numbers of {papers}. They have no intervals; each is taken to lie within its rounding, "
+            "half a hundredth of a point either way. So “holds” says that the printed numbers agree with the text, not that another seed "
+            "would.",
             papers=joined(" and ", papers),
         )
     )

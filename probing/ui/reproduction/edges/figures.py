@@ -40,16 +40,16 @@ def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) 
     blocks.figure(
         drawing(score_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles), table=table,
         stamp=shown.stamp(f"Figure {figure.number}, F1"), name=f"edge-figure-{figure.number}-scores",
-        caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are of other data, so their height is not to be compared with "
-        "the published one, except for relations and, nearly, dependencies.",
+        caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are of other data, so their height is not to be compared "
+        "with the published one, except for relations and, nearly, dependencies.",
         alt=f"{figure.title}: F1 of P(0) and P(L)",
     )  # fmt: skip
     blocks.figure(
         drawing(place_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles, shares=table["last"].nunique() > 1),
         table=table, stamp=shown.stamp(f"Figure {figure.number}, places"), name=f"edge-figure-{figure.number}-places",
         caption="Filled: centre of gravity of the mixing weights; open: expected layer; lines are 95 % intervals over seeds and sentences. "
-        "Encoders of other depth stand beside each other by share of the depth. Published numbers have no intervals; for BERT-base only two "
-        "centres of gravity are published. Not resolved: all layers together do not clearly gain on layer 0.",
+        "Encoders of other depth stand beside each other by share of the depth. Published numbers have no intervals; for BERT-base only "
+        "two centres of gravity are published. Not resolved: all layers together do not clearly gain on layer 0.",
         alt=f"{figure.title}: centre of gravity and expected layer",
     )  # fmt: skip
 

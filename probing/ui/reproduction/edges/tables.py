@@ -26,8 +26,8 @@ def _scores(shown: Shown) -> None:
         | {name: st.column_config.NumberColumn(name, format="%.2f") for name in layers},
     )  # fmt: skip
     st.caption(
-        "Micro F1 on the development part, which also stopped the training, as in the paper. P(l) is the probe that reads layers 0 to l; P(0) "
-        "reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper draws them."
+        "Micro F1 on the development part, which also stopped the training, as in the paper. P(l) is the probe that reads layers 0 to l; "
+        "P(0) reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper draws them."
     )
 
 
@@ -56,10 +56,11 @@ def _data(shown: Shown) -> None:
             "task": st.column_config.TextColumn("task", pinned=True), "published_data": "paper",
             "published_targets": number("targets", help="Training targets, as published."),
             "published_labels": number("labels", help="As published."), "source": "ours",
-            "targets": number("our targets", help="Training targets here."), "labels": number("our labels", help="Labels in training here."),
+            "targets": number("our targets", help="Training targets here."),
+            "labels": number("our labels", help="Labels in training here."),
         },
     )  # fmt: skip
     st.caption(
-        "Relations are the same data and the same split as the paper's, dependencies the same treebank in a later version. The other data of "
-        "the paper need a licence of the Linguistic Data Consortium; who has it gives them in jiant's format."
+        "Relations are the same data and the same split as the paper's, dependencies the same treebank in a later version. The other data "
+        "of the paper need a licence of the Linguistic Data Consortium; who has it gives them in jiant's format."
     )
