@@ -274,3 +274,11 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
     assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3
     menu = look("layer_curves").sidebar.multiselect(key="layer_curves.models")
     assert "own" not in menu.options, "it was asked no facts"
+
+
+def test_a_link_with_more_models_than_there_is_room_for_names_those_left_out(tmp_path, monkeypatch):
+    models = [f"model-{number}" for number in range(6)]
+    crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
+    app = opening(crowd, tmp_path / "cache", monkeypatch)("pipeline", edge_models=models)
+    assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
+    assert "There is room for 4 models, so left aside: model-4, model-5" in said(app)

@@ -35,7 +35,7 @@ def draw(shown: Shown, sentence: str) -> None:
     passing = int(targets["passes"].sum())
     if passing < len(targets):
         selection.bound(
-            st.toggle, f"All {len(targets)} targets of the sentence", "every_target", shown.view.page,
+            st.toggle, filled("All {n} targets of the sentence", n=len(targets)), "every_target", shown.view.page,
             help="Off: only those that pass the filters.",
         )  # fmt: skip
     kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
