@@ -10,6 +10,8 @@ A run with control labels has scores and no predictions, as no stored target has
 may be there, with weight 0, or not.
 """
 
+import math
+
 import pyarrow as pa
 
 from probing.store.tables.columns import ordered, table_schema
@@ -99,3 +101,11 @@ EDGE_KEYS: dict[str, tuple[str, ...]] = {
     "edge_predictions": ("run_id", "part", "target", "layer"),
 }
 EDGE_SORT: dict[str, tuple[str, ...]] = {"edge_runs": ("model", "task", "encoder", "kind", "labels", "seed", "run_id")}
+#: Table -> column -> the least and the greatest value that it can have.
+EDGE_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
+    "edge_tasks": {"ceiling": (0, 1)},
+    "edge_runs": {"layers": (1, 255), "width": (0, math.inf)},
+    "edge_mix": {"weight": (0, 1), "gamma": (-math.inf, math.inf), "norm": (0, math.inf)},
+    "edge_codes": {"bits": (0, math.inf), "uniform": (0, math.inf)},
+    "edge_training": {"best": (0, 1), "rate": (0, math.inf)},
+}
