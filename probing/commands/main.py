@@ -38,7 +38,7 @@ COMMANDS = {
     "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),
     "reproduce": (
         "probing.commands.reproduce",
-        "Fetch, fine-tune what no hub model serves, train heads, probe, build, write the tables; resumable, skips what is done.",
+        "Fetch, make what is missing, probe, build, write the tables of a paper; resumable, skips what is done.",
     ),
     "runs": ("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
     "check": (

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from probing.core.edges.numbers import expected_layer, k_gains
 from probing.core.edges.published import EDGE_PROBING, published_edges
 from probing.core.errors import PublishedError
 
@@ -50,6 +51,7 @@ def test_the_published_f1s_give_the_published_expected_layers_and_k(model, task)
     layer, bits = EXPECTED[model, task]
     assert slow_expected_layer(f1) == pytest.approx(layer, abs=ROUNDED)
     assert slow_k_gains(f1) == pytest.approx(bits, abs=ROUNDED)
+    assert expected_layer(f1) == pytest.approx(slow_expected_layer(f1)) and k_gains(f1) == pytest.approx(slow_k_gains(f1))
 
 
 def test_every_layer_of_eight_tasks_and_two_encoders_is_a_row():
@@ -57,6 +59,11 @@ def test_every_layer_of_eight_tasks_and_two_encoders_is_a_row():
     rows = {(row.model, row.task, row.layer): row.f1 for row in PAPER.scores}
     assert rows["base", "pos", 0] == pytest.approx(0.8840) and rows["large", "relations", 24] == pytest.approx(0.8417)
     assert {row.task for row in PAPER.scores} == {task for _, task in EXPECTED}
+
+
+def test_a_task_on_the_papers_own_data_stands_for_it_and_ours_where_there_is_none():
+    there = {"pos", "edges-pos-ontonotes", "srl", "entities-gum"}
+    assert PAPER.stored_tasks(there) == {"pos": "edges-pos-ontonotes", "srl": "srl"}
 
 
 def test_what_the_paper_does_not_print_is_not_there():

@@ -21,13 +21,14 @@ _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 
 #: Table name -> its columns in order.
 #: ``edge_tasks``: one row for each part of a task's data. ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
-#: the micro F1 of the best answers that equal inputs allow, ``unseen_labels`` gold labels (with repeats) that training does not have.
+#: the micro F1 of the best answers that equal inputs allow (empty where no label counts), ``unseen_labels`` gold labels, with repeats,
+#: that training does not have.
 #: ``edge_labels``: ``label`` is a label's number, ``counts`` says whether F1 counts it, ``n`` how many training targets have it.
 #: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
 #: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers, ``unknown_gold``
 #: is the number of further gold labels that F1 would count and training does not have; ``memory`` is the answer of the memory baseline,
 #: ``seen`` whether the text of the span (of both spans) occurs in training.
-#: ``edge_baselines``: counts of ``memory`` and ``majority`` by label.
+#: ``edge_baselines``: counts of ``memory`` and ``majority`` by label; of tasks whose targets have several labels also of ``memory-each``.
 #: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number);
 #: ``layers`` counts layer 0, as in ``runs``, so that L is ``layers - 1``.
 #: ``edge_scores``: counts by label; ``tn`` of the targets that have it not and were not given it.
@@ -42,7 +43,8 @@ EDGE_SCHEMAS: dict[str, pa.Schema] = {
         table_schema(
             dict.fromkeys(["task", "part", "title", "source", "sha256", "licence", "dropped"], _TEXT)
             | dict.fromkeys(["sentences", "records", "targets", "labels", "unseen_labels"], _COUNT)
-            | {"spans": _SMALL, "ceiling": _REAL}
+            | {"spans": _SMALL},
+            {"ceiling": _REAL},
         ),
         "task part title source sha256 licence spans sentences records targets labels unseen_labels ceiling dropped",
     ),

@@ -122,10 +122,9 @@ def _tables(plan: EdgePlan, say: Say) -> None:
             again = f"python -m probing reproduce --paper edge-probing --family {plan.family.name}"
             raise StoreError(f"no cumulative probes of {base} are stored; make them with: {again}")
         laid = lay_beside(db, base, published)
-    encoders = [*([laid.ours] if laid.ours else []), *laid.papers.values()]
     written = {
-        "scores": tables.scores_by_layer(laid.tasks, encoders),
-        "summary": tables.summary(laid.tasks, encoders),
+        "scores": tables.scores_by_layer(laid.tasks, laid.encoders),
+        "summary": laid.summary,
         "data": tables.data(published, laid.data),
         "claims": judged_frame(laid.judged, {claim.name: claim.says for claim in published.claims}),
     }

@@ -11,6 +11,7 @@ from probing.reports.reproduction.edges.claims import JudgedEdge, judge
 from probing.reports.reproduction.edges.evidence import EdgeEvidence
 from probing.reports.reproduction.edges.measured import evidence_of, probed_encoders, runs_of, training_data
 from probing.reports.reproduction.edges.papers_numbers import papers_evidence
+from probing.reports.reproduction.edges.tables import points, summary
 from probing.reports.reproduction.evidence import Finding
 from probing.store.database import Database
 
@@ -25,6 +26,7 @@ class EdgeReproduction:
         tasks: the paper's, in its order.
         data: ``task, source, targets, labels`` of our training parts.
         judged: the claims.
+        summary, points: of ours and the paper's encoders, see ``tables``.
         run_ids: the runs behind ours.
     """
 
@@ -33,7 +35,14 @@ class EdgeReproduction:
     tasks: tuple[str, ...]
     data: pd.DataFrame
     judged: tuple[JudgedEdge, ...]
+    summary: pd.DataFrame
+    points: pd.DataFrame
     run_ids: tuple[str, ...] = ()
+
+    @property
+    def encoders(self) -> list[EdgeEvidence]:
+        """Ours, where there is one, then those of the paper."""
+        return [*([self.ours] if self.ours else []), *self.papers.values()]
 
 
 def encoders_here(db: Database) -> tuple[str, ...]:
@@ -51,7 +60,12 @@ def lay_beside(db: Database | None, encoder: str, published: PublishedEdges) -> 
     """
     papers, nothing = papers_evidence(published), Finding(UNTESTED, "No cumulative probes are stored.")
     tasks = tuple(task.name for task in published.tasks)
-    if db is None or not encoder:
-        return EdgeReproduction(None, papers, tasks, pd.DataFrame(columns=["task"]), judge(None, papers, nothing))
-    ours, runs = evidence_of(db, encoder, published), runs_of(db, encoder, published)
-    return EdgeReproduction(ours, papers, tasks, training_data(db, runs), judge(ours, papers, nothing), tuple(runs["run_id"]))
+    ours, runs, data = None, None, pd.DataFrame(columns=["task"])
+    if db is not None and encoder:
+        ours, runs = evidence_of(db, encoder, published), runs_of(db, encoder, published)
+        data = training_data(db, runs)
+    encoders = [*([ours] if ours else []), *papers.values()]
+    return EdgeReproduction(
+        ours, papers, tasks, data, judge(ours, papers, nothing), summary(tasks, encoders), points(tasks, encoders),
+        () if runs is None else tuple(runs["run_id"]),
+    )  # fmt: skip

@@ -36,7 +36,7 @@ def draw(shown: Shown) -> None:
 
 
 def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) -> None:
-    table = report.summary(shown.laid.tasks, encoders)
+    table = shown.laid.summary[shown.laid.summary["model"].isin([one.name for one in encoders])]
     blocks.figure(
         drawing(score_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles), table=table,
         stamp=shown.stamp(f"Figure {figure.number}, F1"), name=f"edge-figure-{figure.number}-scores",
@@ -71,7 +71,7 @@ def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:
 
 def _notes(shown: Shown, one: EdgeEvidence) -> dict[str, str]:
     """K of weights and gains, as the paper writes them beside the panels."""
-    table = report.summary(shown.laid.tasks, [one])
+    table = shown.laid.summary[shown.laid.summary["model"] == one.name]
     notes = {}
     for row in table.to_dict("records"):
         said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row[column])]

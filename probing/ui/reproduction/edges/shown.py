@@ -34,7 +34,7 @@ class Shown:
     @property
     def encoders(self) -> list[EdgeEvidence]:
         """Ours, where there is one, then those of the paper."""
-        return [*([self.laid.ours] if self.laid.ours else []), *self.laid.papers.values()]
+        return self.laid.encoders
 
     @property
     def labels(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ def _scores(shown: Shown) -> None:
 
 
 def _curves(shown: Shown) -> None:
-    points = report.points(shown.laid.tasks, shown.encoders)
+    points = shown.laid.points
     levels = report.levels(shown.laid.tasks, shown.laid.ours)
     blocks.figure(
         drawing(
