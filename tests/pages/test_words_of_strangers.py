@@ -166,7 +166,8 @@ def hostile_edges(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("pipeline", {}), ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}), ("pipeline", {"layerwise": "compression", "edge_tasks": "srl"}),
+        ("pipeline", {}), ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}),
+        ("pipeline", {"layerwise": "compression", "edge_tasks": "srl"}),
         ("edge_sentences", {}), ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
         ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
     ],

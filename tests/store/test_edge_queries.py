@@ -6,10 +6,11 @@ from collections import Counter
 import pytest
 
 from probing.core.edges.traces import AMBIGUOUS
+from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.edges import queries
 from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, settled_order, traces
-from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, plant_edges, planted_part, run_rows
+from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
 
 #: The runs of one model that a page of sentences looks at.
 SHOWN = [PlantedEdgeRun(task=task) for task in TASKS]
@@ -23,7 +24,7 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 
 
 def slow_targets(part: str = "dev") -> list[dict]:
-    """Every target of the shown runs, with what its layers say; of sentences with one text the first."""
+    """Every target of the shown runs, with what its layers say; of equal questions on one text the first."""
     found = []
     for run in SHOWN:
         data = planted_part(run.task, part)
@@ -31,21 +32,22 @@ def slow_targets(part: str = "dev") -> list[dict]:
         for row in run_rows(run)["edge_predictions"]:
             if row["part"] == part:
                 rows.setdefault(row["target"], []).append(row)
-        first: dict[str, int] = {}
-        for number, record in enumerate(data.records):
-            first.setdefault(record.text, number)
+        asked = set()
         for target, layers in rows.items():
             sentence = int(data.sentences[target])
             text = data.records[sentence].text
-            if first[text] != sentence:
-                continue
             gold = set(data.gold[target].nonzero()[0].tolist())
+            spans = (data.targets[target].span1, data.targets[target].span2)
+            question = (text, spans, frozenset(gold), int(data.unknown[target]))
+            if question in asked:
+                continue
+            asked.add(question)
             right = [row["top"] in gold for row in layers]
             means = [[row["p_gold"][k] / max(row["p_sum"], 1) for row in layers] for k in range(len(gold))]
             means.append([row["p_wrong"] / max(row["p_sum"], 1) for row in layers])
             found.append(
                 {
-                    "task": run.task.name, "target": target, "text": text, "sha256": hashlib.sha256(text.encode()).hexdigest(),
+                    "task": run.task.name, "target": target, "text": text, "spans": spans, "sha256": hashlib.sha256(text.encode()).hexdigest(),
                     "labels": {run.task.labels[label] for label in gold}, "seen": bool(data.seen[target]), "rows": layers,
                     "settled": next((layer for layer in range(len(right)) if all(right[layer:])), -1),
                     "revisions": sum(layers[n]["top"] != layers[n + 1]["top"] for n in range(len(layers) - 1)),
@@ -66,8 +68,25 @@ def passes(one: dict, filters: dict) -> bool:
     )
 
 
+def share_a_word(one: dict, other: dict) -> bool:
+    return bool({n for span in one["spans"] if span for n in range(*span)} & {n for span in other["spans"] if span for n in range(*span)})
+
+
+def out_of_order(every: list[dict], later: str, earlier: str) -> set[tuple[str, int]]:
+    """The targets of two tasks that share a word and settle in the order that the tasks do not have."""
+    pairs = [
+        (one, other) for one in every for other in every
+        if one["text"] == other["text"] and one["task"] == later and other["task"] == earlier and share_a_word(one, other)
+        and 0 <= one["settled"] < other["settled"]
+    ]  # fmt: skip
+    return {(one["task"], one["target"]) for pair in pairs for one in pair}
+
+
 def slow_sentences(filters: dict) -> dict[str, tuple[int, int, int]]:
     every = slow_targets()
+    if filters.get("out_of_order"):
+        kept = out_of_order(every, *filters["out_of_order"])
+        every = [one for one in every if (one["task"], one["target"]) in kept]
     counts: dict[str, list[int]] = {}
     for one in every:
         if passes(one, filters):
@@ -76,14 +95,6 @@ def slow_sentences(filters: dict) -> dict[str, tuple[int, int, int]]:
                 row[place] += n
     if filters.get("kind") == "ambiguous":
         counts = {text: row for text, row in counts.items() if row[1] > 1}
-    if filters.get("out_of_order"):
-        later, earlier = filters["out_of_order"]
-        kept = {
-            one["sha256"] for one in every for other in every
-            if one["text"] == other["text"] and one["task"] == later and other["task"] == earlier
-            and 0 <= one["settled"] < other["settled"]
-        }  # fmt: skip
-        counts = {text: row for text, row in counts.items() if text in kept}
     return {text: tuple(row) for text, row in counts.items()}  # type: ignore[misc]
 
 
@@ -120,6 +131,24 @@ def test_sheets_follow_each_other(db: Database):
     for wrong in ({"order": "size"}, {"limit": -1}, {"offset": -1}, {"kind": "odd"}):
         with pytest.raises(ValueError, match="expected"):
             sentences(db, IDS, "dev", **wrong)
+
+
+def test_targets_of_several_records_on_one_text_stand_together_and_equal_questions_count_once(tmp_path):
+    """Semantic roles have a record for each predicate of a sentence."""
+    first, second = (record.sha256 for record in planted_part(SRL, "dev").records[:2])
+
+    def same_text(table: str, rows: list[dict]) -> list[dict]:
+        return [row | {"text_sha256": first} if row.get("text_sha256") == second else row for row in rows]
+
+    plant_edge_runs(tmp_path / "edges", [PlantedEdgeRun(task=SRL)], same_text)
+    build_database([tmp_path / "edges"], tmp_path / "database")
+    data = planted_part(SRL, "dev")
+    of_both = [number for number, record in enumerate(data.records) if record.sha256 in (first, second)]
+    targets = [n for n, sentence in enumerate(data.sentences) if sentence in of_both]
+    questions = {(data.targets[n].span1, data.targets[n].span2, data.targets[n].labels) for n in targets}
+    with open_database(tmp_path / "database") as db:
+        found = traces(db, [PlantedEdgeRun(task=SRL).run_id], "dev", first)
+    assert len(found.drop_duplicates("target")) == len(questions) == 4 < len(targets)
 
 
 def test_words_are_given_where_the_licence_allows_it(db: Database):

@@ -45,7 +45,10 @@ CHOSEN = {
         trace_model="a", trace_task="srl", trace_part="test", trace_label="ARG0", trace_unseen=True, trace_kind="revised", settled=0,
         trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, trace_sheet=2,
     ),
-    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4),
+    "reproduction": ReproductionSelection(
+        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
+        pipeline_tab="claims", pipeline_figure="A.3",
+    ),
     "methods": MethodsSelection(),
 }  # fmt: skip
 #: The fields in links: those of version 0.2, and after them what came later.
@@ -62,7 +65,7 @@ LINKED = {
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
     "text_hash every_target trace_sheet",
     "heads": "model probe_set k exposures in_subject heads_minus",
-    "reproduction": "family family_head paper_tab figure",
+    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure",
     "methods": "",
 }
 

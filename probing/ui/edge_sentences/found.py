@@ -54,8 +54,8 @@ def filters(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         selection.bound(
             st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
-            resets=anew, help="Ambiguous: no label has a mean share above 0.7 over the layers, for more than one target of the sentence (the "
-            "paper's rule). Revised: the most probable label changes at some layer.",
+            resets=anew, help="Ambiguous: no label has a mean share above 0.7 over the layers, for more than one target of the sentence "
+            "(the paper's rule). Revised: the most probable label changes at some layer.",
         )  # fmt: skip
         selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=anew)
     if len(titles) > 1:
