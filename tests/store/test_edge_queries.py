@@ -47,7 +47,8 @@ def slow_targets(part: str = "dev") -> list[dict]:
             means.append([row["p_wrong"] / max(row["p_sum"], 1) for row in layers])
             found.append(
                 {
-                    "task": run.task.name, "target": target, "text": text, "spans": spans, "sha256": hashlib.sha256(text.encode()).hexdigest(),
+                    "task": run.task.name, "target": target, "text": text, "spans": spans,
+                    "sha256": hashlib.sha256(text.encode()).hexdigest(),
                     "labels": {run.task.labels[label] for label in gold}, "seen": bool(data.seen[target]), "rows": layers,
                     "settled": next((layer for layer in range(len(right)) if all(right[layer:])), -1),
                     "revisions": sum(layers[n]["top"] != layers[n + 1]["top"] for n in range(len(layers) - 1)),
