@@ -9,13 +9,13 @@ import pandas as pd
 from probing.core.edges import numbers
 from probing.core.edges.encoders import CONTROL, RANDOM, RANDOM_BODY, TASK, TRAINED
 from probing.reports.edges.curves import newest
-from probing.reports.edges.summary import PARTS, baselines
+from probing.reports.edges.summary import BASELINES, PARTS, baselines
 from probing.store.database import Database
 from probing.store.edges import queries
 
 NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
 #: F1, its yardsticks on the same targets (the ceiling: on all targets), and what lies above the control labels.
-NUMBERS = ("f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
+NUMBERS = ("f1", "memory", "memory_each", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
 
 
 def scores(
@@ -25,7 +25,8 @@ def scores(
     """Every probe with its own seed.
 
     Returns:
-        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; beside it memory, majority, ceiling,
+        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; beside it memory, memory_each (of
+        tasks whose targets have several labels), majority, ceiling,
         random and random_body (F1 of the same probe on encoders with random weights, mean over seeds), control (F1 on control labels, mean
         over seeds), selectivity (f1 minus control), compression (of the run's own online code). What is not stored is empty.
     """
@@ -48,7 +49,7 @@ def scores(
     coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
     found = found.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
     beside: dict[Any, float] = {(*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()}
-    for name in ("memory", "majority", "ceiling"):
+    for name in (*BASELINES, "ceiling"):
         found[name] = [beside.get((task, name, part), np.nan) for task, part in zip(found["task"], found["part"], strict=True)]
     found = found[found["part"].isin(list(parts))]
     for column, wanted in (("model", models), ("kind", kinds)):
