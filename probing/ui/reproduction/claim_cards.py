@@ -26,10 +26,7 @@ def cards(view: View, ours: Reproduction) -> None:
     claims = published().claims
     rows = [(claim.says, judged[claim.name], claim.where) for claim in claims]
     table = pd.DataFrame(
-        [
-            (says, one.verdict, of_paper(one.paper), one.numbers, one.null, printed(one.paper), one.rule, where)
-            for says, one, where in rows
-        ],
+        [(says, one.verdict, of_paper(one.paper), one.numbers, one.null, printed(one.paper), one.rule, where) for says, one, where in rows],
         columns=["claim", "verdict", "paper", "numbers", "null", "paper_numbers", "rule", "where"],
     )
     found = counts(table["verdict"])
@@ -67,9 +64,7 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
         lines.append(filled("**Beside it, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
     if models := [gathered.family.members[one] for one in RULES[claim.name].needs if one in gathered.family.members]:
         lines.append(filled("**Models that it needs.** {models}", models=joined(", ", map(view.called, models))))
-    lines.append(
-        filled("**The paper's own tables: {verdict}.** {numbers}", verdict=of_paper(judged.paper), numbers=printed(judged.paper))
-    )
+    lines.append(filled("**The paper's own tables: {verdict}.** {numbers}", verdict=of_paper(judged.paper), numbers=printed(judged.paper)))
     origin = stamp(view, gathered, f"claim: {claim.name}")
     with st.container(border=True):
         card(claim, Content(judged.verdict, tuple(lines), judged.rule, judged.query, judged.table, origin))

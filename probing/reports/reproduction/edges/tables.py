@@ -84,14 +84,16 @@ def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
 
 
 def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
-    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and the weights of published encoders are drawn only."""
+    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights are drawn only."""
     known = one.weights.set_index(["task", "layer"])["weight"]
     rows = []
     for task in tasks:
         if task in one.curves:
             curve = one.curves[task]
             gains = [np.nan, *np.diff(curve.values)]
-            rows += [(task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)]
+            rows += [
+                (task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)
+            ]
     return pd.DataFrame(rows, columns=list(BAR_COLUMNS)).astype(dict.fromkeys(BAR_COLUMNS[2:], "float64"))
 
 
