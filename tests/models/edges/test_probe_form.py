@@ -111,7 +111,9 @@ def test_three_steps_are_those_of_torch_s_adam_with_amsgrad_and_clipping(spans, 
         for name, wanted in probe.given(3).items():
             # Adam divides by the size of the gradient: of those that are 0 but for rounding it makes anything up to the rate.
             if not name.startswith("attend") or not name.endswith("bias"):
-                torch.testing.assert_close(found[name], wanted, rtol=1e-3, atol=1e-4, msg=lambda text, name=name, key=key: f"{key} {name}: {text}")
+                torch.testing.assert_close(
+                    found[name], wanted, rtol=1e-3, atol=1e-4, msg=lambda text, name=name, key=key: f"{key} {name}: {text}"
+                )
 
 
 def test_layers_that_a_probe_does_not_read_have_no_weight_and_change_no_byte():
