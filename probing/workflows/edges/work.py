@@ -183,7 +183,7 @@ class EdgeWork:
         counted = np.array([task.counts(label) for label in data.labels], bool)
         for part in ("train", "dev"):
             if not len(arrays[part]):
-                left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items()) or "it has none"
+                left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items())
                 raise EdgeDataError(f"{name}: got no target in its {part} part that {self.encoder.name} can be asked about ({left_out})")
         training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
         keys = [key for _, found in runs for key in found]
