@@ -1,14 +1,12 @@
-"""The paper's numbers beside ours, and what becomes of its claims."""
+"""The papers' numbers beside ours, and what becomes of their claims."""
 
 from probing.ui.frame import page
-from probing.ui.reproduction import claim_cards, paper_figures, paper_tables
+from probing.ui.reproduction import bertnesia
+from probing.ui.reproduction.edges import beside_ours
+from probing.ui.reproduction.papers import choose_paper
 
-view = page.open_page("reproduction", "Reproduction", "The paper's numbers beside ours")
-ours = paper_tables.choose_family(view)
-tables, figures, claims = paper_tables.tabs()
-with tables:
-    paper_tables.tables(view, ours)
-with figures:
-    paper_figures.draw(view, ours.gathered)
-with claims:
-    claim_cards.cards(view, ours)
+view = page.open_page("reproduction", "Reproduction", "The papers' numbers beside ours", needs_results=False)
+if choose_paper(view) == "edge-probing":
+    beside_ours.draw(view)
+else:
+    bertnesia.draw(view)

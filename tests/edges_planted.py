@@ -302,13 +302,14 @@ def run_rows(run: PlantedEdgeRun) -> dict[str, list[dict[str, Any]]]:
             if part == "dev":
                 best = _f1([row for row in found if row["label"] == len(run.task.labels) or run.task.counted[row["label"]]])
         rows["training"].append(name | {"steps": 400 + layer, "best_step": 300, "best": best, "rate": 0.001, "stopped": layer % 2 == 0})
-        if run.kind != "at":
-            weights = np.exp(random.normal(size=layer + 1))
-            weights /= weights.sum()
-            rows["mix"] += [
-                name | {"of_layer": of, "weight": float(weights[of]), "gamma": 1.0 + 0.1 * place, "norm": 12.0 + 0.5 * of}
-                for of in range(layer + 1)
-            ]
+        weights = np.exp(random.normal(size=layer + 1))
+        if run.kind == "at":
+            weights[:layer] = 0
+        weights /= weights.sum()
+        rows["mix"] += [
+            name | {"of_layer": of, "weight": float(weights[of]), "gamma": 1.0 + 0.1 * place, "norm": 12.0 + 0.5 * of}
+            for of in range(layer + 1)
+        ]
         if run.codes:
             n = np.diff([0, *(int(1000 * share) for share in _PORTIONS)])
             uniform = n * float(np.log2(len(run.task.labels)))

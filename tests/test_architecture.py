@@ -42,7 +42,10 @@ NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "panda
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
 CAPABILITIES = ("knowledge", "edges", "sentences")
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
-PAGES = {"curves": "knowledge", "relations": "knowledge", "compare": "knowledge", "facts": "knowledge", "heads": "knowledge"}
+PAGES = {
+    **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),
+    **dict.fromkeys(("pipeline", "edge_sentences"), "edges"),
+}
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {
     "core/metrics.py": "one table of the quantities of all capabilities",

@@ -1,4 +1,4 @@
-"""``probing reproduce``: from a family's name to the tables of the paper, in one command that can be killed and called again."""
+"""``probing reproduce``: from a family's name to the tables of a paper, in one command that can be killed and called again."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,15 +6,24 @@ from typing import Annotated
 import typer
 
 from probing.commands.options import AddressOption, Whose, WhoseOption, WorkersOption, chosen, options_refused
+from probing.core.errors import OptionError
 from probing.core.head_kinds import HEADS
-from probing.workflows.reproduction.stage import Stage
+from probing.workflows.reproduction.stage import Paper, Stage
+
+#: Paper -> options that only it reads.
+_OWN = {
+    Paper.bertnesia: ("heads", "facts", "own", "text", "valid", "steps", "tokens", "pieces", "positions", "epochs"),
+    Paper.edge_probing: ("tasks", "seeds"),
+}
 
 
 def reproduce(
+    context: typer.Context,
+    paper: Annotated[Paper, typer.Option(help="Which paper: BERTnesia, or edge probing of the family's base.")] = Paper.bertnesia,
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
     heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,lens",
     facts: Annotated[str, typer.Option(help="As probe takes them; a LAMA folder is asked in its own templates.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: cache/reproduction/FAMILY.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: cache/reproduction/FAMILY, or edges-FAMILY.")] = None,
     only: Annotated[Stage | None, typer.Option(help="One stage instead of all.")] = None,
     source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
     own: Annotated[bool, typer.Option("--own", help="Fine-tune every model here, also those that the hub serves.")] = False,
@@ -25,27 +34,47 @@ def reproduce(
     pieces: Annotated[int | None, typer.Option(help="Longest fine-tuning input in word pieces.", min=16)] = None,
     positions: Annotated[int, typer.Option(help="Masked positions that heads learn from.", min=1)] = 30_000,
     epochs: Annotated[int, typer.Option(help="Passes of the heads over them.", min=1)] = 3,
+    tasks: Annotated[str, typer.Option(help="Tasks of edge probing, separated by commas, or all; folders in jiant's format.")] = "all",
+    seeds: Annotated[int, typer.Option(help="Probes of edge probing with so many seeds.", min=1)] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoseOption = Whose.local,
     workers: WorkersOption = None,
     address: AddressOption = None,
 ) -> None:
-    """Fetch, fine-tune what no hub model serves, train heads, probe, build, write the tables; resumable, skips what is done."""
-    from probing.workflows.finetune import TrainingLength
-    from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
-    from probing.workflows.reproduction.stages import reproduce as run
-
-    kinds = tuple(kind.strip() for kind in heads.split(",") if kind.strip())
-    request = ReproduceRequest(
-        family=family,
-        facts=facts,
-        out=out,
-        source=source,
-        own=own,
-        tuning=TrainingLength(steps=steps, tokens=tokens, pieces=pieces),
-        heads=HeadTraining(kinds, text, valid, positions, epochs),
-        device=device,
-        executor=chosen(who, workers, address),
-    )
+    """Fetch, make what is missing, probe, build, write the tables of a paper; resumable, skips what is done."""
     with options_refused():
+        _refuse_options_of_others(context, paper)
+        if paper == Paper.edge_probing:
+            from probing.core.edges.tasks import ALL
+            from probing.workflows.reproduction.edges import ReproduceEdgesRequest, reproduce_edges
+
+            given = tuple(task.strip() for task in tasks.split(",") if task.strip())
+            names = ALL if given == ("all",) else given
+            wanted = ReproduceEdgesRequest(family, names, out, source, seeds, device, chosen(who, workers, address))
+            reproduce_edges(wanted, only, typer.echo)
+            return
+        from probing.workflows.finetune import TrainingLength
+        from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
+        from probing.workflows.reproduction.stages import reproduce as run
+
+        kinds = tuple(kind.strip() for kind in heads.split(",") if kind.strip())
+        request = ReproduceRequest(
+            family=family,
+            facts=facts,
+            out=out,
+            source=source,
+            own=own,
+            tuning=TrainingLength(steps=steps, tokens=tokens, pieces=pieces),
+            heads=HeadTraining(kinds, text, valid, positions, epochs),
+            device=device,
+            executor=chosen(who, workers, address),
+        )
         run(request, only, typer.echo)
+
+
+def _refuse_options_of_others(context: typer.Context, paper: Paper) -> None:
+    """An option that the paper does not read is a mistake, not a wish to be passed over."""
+    for other, names in _OWN.items():
+        given = [name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+        if other != paper and given:
+            raise OptionError(f"got --{given[0]}, which is an option of --paper {other}; this is --paper {paper}")

@@ -38,3 +38,17 @@ def vertical(figure: go.Figure, last: int) -> go.Figure:
         range=[-0.5, last + 0.5], showgrid=False,
     )  # fmt: skip
     return figure
+
+
+def share_of_depth(figure: go.Figure, **where) -> go.Figure:
+    """Layers of models of different depth from left to right: 0 is the embeddings, 1 the last layer of each.
+
+    Args:
+        figure: changed in place and returned.
+        where: ``row`` and ``col`` of a subplot.
+    """
+    figure.update_xaxes(
+        title={"text": "share of depth (0 = embeddings)"}, tickmode="array", tickvals=[0, 0.25, 0.5, 0.75, 1],
+        ticktext=[f"0<br>{ZERO}", "0.25", "0.5", "0.75", "1"], range=[-0.05, 1.05], showgrid=True, **where,
+    )  # fmt: skip
+    return figure

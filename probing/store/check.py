@@ -12,6 +12,8 @@ from probing.core.errors import StoreError
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.store.completeness import COUNTS, Counted, counted_in_tables, lack, lacking_counts
 from probing.store.database import BUILD_COMMAND, current_version, is_whole
+from probing.store.edges.problems import edge_problems
+from probing.store.edges.tables import EDGE_SCHEMAS
 from probing.store.knowledge.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMAS
@@ -57,12 +59,14 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     for name, read in rows.items():
         problems += _repeated(name, read)
         # Of a run that was made twice, device and time of making may differ.
-        if name not in ("predictions", "runs", "counted_runs"):
+        if name not in ("predictions", "runs", "counted_runs", "edge_runs", "edge_predictions"):
             problems += _conflicts(name, read)
-    problems += _copies(rows["predictions"])
+    for name in ("predictions", "edge_predictions"):
+        problems += _copies(rows[name])
     problems += _runs(rows)
     problems += _lenders(rows)
     problems += _counts(rows)
+    problems += _edges(rows)
     if database is not None:
         problems += _database(Path(database), files)
     return problems
@@ -187,6 +191,13 @@ def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
         if problem := lender_problem(known, lender_of, _ids(mine.filter(mine.column("other_rank").is_valid()), "fact_id")):
             problems.append(f"run {run_id}: {problem}; delete its files and probe it again")
     return problems
+
+
+def _edges(rows: dict[str, list[_Read]]) -> list[str]:
+    """Problems of edge probing."""
+    runs = [row for _, table in rows["edge_runs"] for row in table.to_pylist()]
+    unsigned = dict.fromkeys(problem for row in runs if (problem := fingerprint_problem(row["run_id"], row["config"])))
+    return [*unsigned, *edge_problems({name: _together(rows, name, SCHEMAS[name].names) for name in EDGE_SCHEMAS})]
 
 
 def _counts(rows: dict[str, list[_Read]]) -> list[str]:

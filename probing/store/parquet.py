@@ -14,7 +14,7 @@ from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.files.atomic import whole_file
 from probing.core.metrics import RANKS
 from probing.store.migration import columns_of, migrated
-from probing.store.schema import SCHEMAS, SORT, VERSIONS
+from probing.store.schema import BOUNDS, SCHEMAS, SORT, VERSIONS
 
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
@@ -162,11 +162,10 @@ def check_file(path: Path, table_name: str) -> int:
 
 def _impossible(table_name: str, rows: pa.Table) -> str | None:
     """Which value no counting gives, in tables whose numbers are shown as they are; None if there is none."""
-    if table_name == "tasks":
-        for name in ("value", "chance"):
-            values = [value for value in rows.column(name).to_pylist() if value is not None]
-            if strange := [value for value in values if not 0 <= value <= 1]:
-                return f"{name} is {strange[0]}, expected 0 to 1"
+    for name, (low, high) in BOUNDS.get(table_name, {}).items():
+        values = rows.column(name).drop_null().to_numpy()
+        if len(strange := values[~((values >= low) & (values <= high) & np.isfinite(values))]):
+            return f"{name} is {strange[0]}, expected {low} to {high}"
     for less, more in (pair for columns in _ASCENDING.get(table_name, ()) for pair in itertools.pairwise(columns)):
         # Not "above", for what is no number is neither above nor below.
         if not (rows.column(less).to_numpy() <= rows.column(more).to_numpy()).all():

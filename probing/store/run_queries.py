@@ -21,6 +21,11 @@ def runs(db: Database) -> pd.DataFrame:
     return db.query(f"SELECT {', '.join(SCHEMAS['runs'].names)}, counted FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
 
 
+def stored_models(db: Database) -> pd.DataFrame:
+    """Every model that has a run of any kind: model, base, objective, as its runs describe it; a row for each description."""
+    return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
+
+
 def left_out_files(db: Database) -> pd.DataFrame:
     """The results files that are not in the database because another version of the program wrote them: name (below its source), why."""
     return db.query("SELECT name, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY source, name")

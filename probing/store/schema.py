@@ -6,7 +6,7 @@ parts into what runs of every kind have and what those on facts have.
 
 import pyarrow as pa
 
-from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS, EDGE_SORT
+from probing.store.edges.tables import EDGE_BOUNDS, EDGE_KEYS, EDGE_SCHEMAS, EDGE_SORT
 from probing.store.tables.columns import ordered, table_schema
 
 #: Raised when a table gets another version; versions before this program refuse its files by name.
@@ -155,6 +155,9 @@ SORT: dict[str, tuple[str, ...]] = (
     }
     | EDGE_SORT
 )
+
+#: Table name -> column -> the least and the greatest value that it can have; in these columns only finite numbers are possible.
+BOUNDS: dict[str, dict[str, tuple[float, float]]] = {"tasks": {"value": (0, 1), "chance": (0, 1)}} | EDGE_BOUNDS
 
 _SQL_TYPES = {
     pa.string(): "VARCHAR",

@@ -2,12 +2,14 @@
 
 from probing.ui.compare import selection as _compare
 from probing.ui.curves import selection as _curves
+from probing.ui.edge_sentences import selection as _edge_sentences
 from probing.ui.facts import selection as _facts
 from probing.ui.heads import selection as _heads
 from probing.ui.home import selection as _home
 from probing.ui.live import selection as _live
 from probing.ui.methods import selection as _methods
+from probing.ui.pipeline import selection as _pipeline
 from probing.ui.relations import selection as _relations
 from probing.ui.reproduction import selection as _reproduction
 
-_DECLARED = (_compare, _curves, _facts, _heads, _home, _live, _methods, _relations, _reproduction)
+_DECLARED = (_compare, _curves, _edge_sentences, _facts, _heads, _home, _live, _methods, _pipeline, _relations, _reproduction)

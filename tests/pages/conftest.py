@@ -20,6 +20,8 @@ PAGES = {
     "facts": "pages/4_Facts.py",
     "live": "pages/5_Live.py",
     "heads": "pages/7_Decoding_heads.py",
+    "pipeline": "pages/8_Pipeline.py",
+    "edge_sentences": "pages/10_Edge_sentences.py",
     "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }

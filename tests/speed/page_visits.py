@@ -23,6 +23,8 @@ PAGES = {
     "Compare models": "pages/3_Compare_models.py",
     "Facts": "pages/4_Facts.py",
     "Decoding heads": "pages/7_Decoding_heads.py",
+    "Pipeline": "pages/8_Pipeline.py",
+    "Edge sentences": "pages/10_Edge_sentences.py",
     "Reproduction": "pages/6_Reproduction.py",
     "Methods and data": "pages/9_Methods_and_data.py",
     # Last: it loads a model, which stays.

@@ -10,6 +10,10 @@ EDGE_COMMANDS = {
         "probing.commands.edges.train",
         "Train probes of every layer for edge probing tasks and store their answers; resumable, does nothing the second time.",
     ),
+    "ship": (
+        "probing.commands.nesia.edges",
+        "Train what ships of edge probing on nesia-mini, its random twin and its relatives, and put it into data; resumable.",
+    ),
     "report": (
         "probing.commands.edges.report",
         "Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the pages.",

@@ -36,6 +36,32 @@ def memory_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
     return [remembered.get(span_text(record, target), majority) for record, target in targets_of(part)]
 
 
+def has_many_labels(train: Part) -> bool:
+    """Whether a training target may have no label or several, as in proto-roles."""
+    return any(len(target.labels) != 1 for _, target in targets_of(train))
+
+
+def memory_each_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
+    """Memory label by label, for tasks whose targets have several labels: those that at least half of the training targets of the same
+    text have, else those that at least half of all training targets have.
+
+    One label each, as ``memory_answers`` gives it, is a floor that lies too low there.
+    """
+    counted: defaultdict[SpanText, Counter[str]] = defaultdict(Counter)
+    targets: Counter[SpanText] = Counter()
+    for record, target in targets_of(train):
+        counted[span_text(record, target)].update(target.labels)
+        targets[span_text(record, target)] += 1
+    every: Counter[str] = sum(counted.values(), Counter())
+    usual = _of_half(every, targets.total())
+    remembered = {text: _of_half(labels, targets[text]) for text, labels in counted.items()}
+    return [remembered.get(span_text(record, target), usual) for record, target in targets_of(part)]
+
+
+def _of_half(labels: Counter[str], targets: int) -> tuple[str, ...]:
+    return tuple(sorted(label for label, n in labels.items() if 2 * n >= targets))
+
+
 def seen_in_training(train: Part, part: Part) -> list[bool]:
     """For each target whether the text of its span (of both spans together) is that of a training target."""
     seen = {span_text(record, target) for record, target in targets_of(train)}

@@ -24,8 +24,8 @@ EDGE_METRICS = (
     ),
     Metric(
         "expected_layer", "expected layer", "layer", None, None, "neither",
-        "Mean of the layers 1 to L, each weighted by what P(l) gains in F1 on P(l - 1), losses included; made of the mean F1 over seeds. Its "
-        "95 % interval draws seeds and sentences again. Not resolved where F1(L) - F1(0) is below one point or its interval holds 0.",
+        "Mean of the layers 1 to L, each weighted by what P(l) gains in F1 on P(l - 1), losses included; made of the mean F1 over seeds. "
+        "Its 95 % interval draws seeds and sentences again. Not resolved where F1(L) - F1(0) is below one point or its interval holds 0.",
         _NO_TIES, "no value where it is not resolved; the formula alone can then lie beyond the last layer",
         f"{_TENNEY}, equation 4; interval and guard are ours", f"{_NUMBERS}.expected_layer",
     ),
@@ -58,8 +58,8 @@ EDGE_METRICS = (
     ),
     Metric(
         "memory", "memory baseline", "F1", 0.0, 1.0, "neither",
-        "F1 of always giving the commonest training label of the same span text (of both spans, without case), and the majority label where "
-        "the text does not occur in training.",
+        "F1 of always giving the commonest training label of the same span text (of both spans, without case), and the majority label "
+        "where the text does not occur in training.",
         "of equally common labels the first by name", "as of the F1", "ours; not in the paper", "core.edges.baselines.memory_answers",
     ),
     Metric(

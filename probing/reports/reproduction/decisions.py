@@ -62,6 +62,13 @@ def some(answers: Iterable[Answer]) -> Answer:
     return True if True in known else None if None in known else False
 
 
+def most(answers: Iterable[Answer]) -> Answer:
+    """True if more than half are, False if that can no longer be."""
+    known = list(answers)
+    half = len(known) / 2
+    return True if known.count(True) > half else False if known.count(False) >= half else None
+
+
 def verdict(answer: Answer) -> str:
     """What a rule says whose criterion has this answer."""
     return {True: HOLDS, False: FAILS, None: UNSURE}[answer]

@@ -1,6 +1,7 @@
 """Finding sentences by how their targets are answered through the layers, and those answers.
 
-Of several sentences of a task with the same text the first is taken. Filters that are None do not filter.
+A sentence is its text: targets of several records with the same words stand together, as semantic roles have a record a predicate, and
+equal questions on them count once. Filters that are None do not filter.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,8 @@ class TargetFilter:
         kind: ``ambiguous`` keeps targets of which no label has a mean normalised p above ``AMBIGUOUS`` over the layers, in sentences with
             more than one of them; ``revised`` keeps those whose most probable label changes from one layer to the next.
         settled: the layer from which the most probable label stays right up to the last.
-        out_of_order: two tasks; the sentence has a target of the first that settles before one of the second.
+        out_of_order: two tasks; keeps targets of the first that settle before one of the second that shares a word with them, and the
+            latter.
     """
 
     task: str | None = None
@@ -46,7 +48,7 @@ class TargetFilter:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of ``_PASSES`` and ``_SENTENCES``."""
+        """Values of ``_TARGETS``."""
         later, earlier = self.out_of_order or (None, None)
         return {
             "task": self.task, "label": self.label, "unseen": self.unseen, "kind": self.kind, "settled": self.settled,
@@ -56,38 +58,43 @@ class TargetFilter:
 
 #: Every traced target of the runs, with its sentence; ``passes`` says whether the filters keep it.
 _TARGETS = """
-    firsts AS (
-        SELECT task, part, text_sha256, min(sentence) AS sentence FROM edge_sentences WHERE part = $part GROUP BY ALL
-    ), traced AS (
-        SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, f.text_sha256, t.gold, t.memory, t.unknown_gold, t.seen, t.start1,
+    traced AS (
+        SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, x.text_sha256, t.gold, t.memory, t.unknown_gold, t.seen, t.start1,
             t.end1, t.start2, t.end2, coalesce(c.settled, -1) AS settled, c.revisions, c.strongest_mean,
             c.strongest_mean <= $threshold AS is_ambiguous
         FROM edge_traces c JOIN edge_runs r ON r.run_id = c.run_id
         JOIN edge_targets t ON t.task = r.task AND t.part = c.part AND t.target = c.target
-        JOIN firsts f ON f.task = t.task AND f.part = t.part AND f.sentence = t.sentence
+        JOIN edge_sentences x ON x.task = t.task AND x.part = t.part AND x.sentence = t.sentence
         WHERE c.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
+        QUALIFY row_number() OVER (
+            PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold ORDER BY c.target
+        ) = 1
+    ), swapped AS (
+        SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
+        FROM traced l JOIN traced e ON e.text_sha256 = l.text_sha256 AND l.settled < e.settled AND (
+            (l.start1 < e.end1 AND e.start1 < l.end1) OR (l.start2 < e.end1 AND e.start1 < l.end2)
+            OR (l.start1 < e.end2 AND e.start2 < l.end1) OR (l.start2 < e.end2 AND e.start2 < l.end2))
+        WHERE l.task = $later AND e.task = $earlier AND l.settled >= 0
+    ), out_of_order AS (
+        SELECT later AS task, first AS target FROM swapped UNION SELECT earlier, last FROM swapped
     ), filtered AS (
         SELECT *, ($task::VARCHAR IS NULL OR task = $task) AND NOT (seen AND $unseen)
             AND ($label::VARCHAR IS NULL OR EXISTS (
                 SELECT 1 FROM edge_labels l WHERE l.task = traced.task AND l.name = $label AND list_contains(traced.gold, l.label)))
             AND ($settled::INTEGER IS NULL OR settled = $settled)
-            AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0) AS passes
+            AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0)
+            AND ($later::VARCHAR IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
         FROM traced
     )
 """
 #: The sentences that have targets which pass.
 _SENTENCES = f"""
-    WITH {_TARGETS}, ends AS (
-        SELECT text_sha256, min(settled) FILTER (task = $later AND settled >= 0) AS first_of_later,
-            max(settled) FILTER (task = $earlier AND settled >= 0) AS last_of_earlier
-        FROM traced GROUP BY text_sha256
-    ), counted AS (
+    WITH {_TARGETS}, counted AS (
         SELECT text_sha256, min(sentence) AS place, CAST(count(*) AS BIGINT) AS targets,
             CAST(count(*) FILTER (is_ambiguous) AS BIGINT) AS ambiguous, CAST(sum(revisions) AS BIGINT) AS revisions
         FROM filtered WHERE passes GROUP BY text_sha256
     ), kept AS (
-        SELECT c.* FROM counted c JOIN ends e ON e.text_sha256 = c.text_sha256
-        WHERE ($kind <> 'ambiguous' OR c.ambiguous > 1) AND ($later::VARCHAR IS NULL OR e.first_of_later < e.last_of_earlier)
+        SELECT * FROM counted WHERE $kind <> 'ambiguous' OR ambiguous > 1
     )
 """
 
@@ -137,15 +144,16 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
     """The answers to every target of a sentence, layer by layer.
 
     Returns:
-        run_id, task, target, layer, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of labels), top and
-        wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline gives just the gold
+        run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of
+        labels), top and wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline gives just the gold
         labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions,
         strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
     """
     found = db.query(
         f"""
         WITH {_TARGETS}, named AS (SELECT task, map(list(label), list(name)) AS name FROM edge_labels GROUP BY task)
-        SELECT f.run_id, f.task, f.target, p.layer, x.text, x.document, f.start1, f.end1, f.start2, f.end2,
+        SELECT f.run_id, f.task, f.target, p.layer, f.text_sha256, max(x.text) OVER () AS text, x.document,
+            f.start1, f.end1, f.start2, f.end2,
             list_transform(f.gold, lambda one: n.name[one]) AS gold, list_transform(f.memory, lambda one: n.name[one]) AS memory,
             list_transform(p.predicted, lambda one: n.name[one]) AS predicted, n.name[p.top] AS top, n.name[p.wrong] AS wrong,
             list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right, p.p_gold, p.p_wrong, p.p_top,
@@ -155,7 +163,7 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
         JOIN edge_sentences x ON x.task = f.task AND x.part = f.part AND x.sentence = f.sentence
         WHERE f.text_sha256 = $text_sha256
         """,
-        _values(run_ids, part, filters, sentences=False) | {"text_sha256": text_sha256},
+        _values(run_ids, part, filters) | {"text_sha256": text_sha256},
     )
     lists = {name: [list(one) for one in found[name]] for name in ("gold", "memory", "predicted", "p_gold")}
     return by_task(found.assign(**lists), "task", "target", "layer")
@@ -177,11 +185,10 @@ def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFra
         SELECT a.task AS later, b.task AS earlier, count(*) AS sentences, count(*) FILTER (a.first_settled < b.last_settled) AS before
         FROM ends a JOIN ends b ON b.text_sha256 = a.text_sha256 AND b.task <> a.task GROUP BY ALL ORDER BY ALL
         """,
-        _values(run_ids, part, {}, sentences=False),
+        _values(run_ids, part, {}),
     )
     return found
 
 
-def _values(run_ids: Sequence[str], part: str, filters: dict[str, Any], sentences: bool = True) -> dict[str, Any]:
-    chosen = TargetFilter(**filters).values | {"run_ids": list(run_ids), "part": part}
-    return chosen if sentences else {name: value for name, value in chosen.items() if name not in ("later", "earlier")}
+def _values(run_ids: Sequence[str], part: str, filters: dict[str, Any]) -> dict[str, Any]:
+    return TargetFilter(**filters).values | {"run_ids": list(run_ids), "part": part}

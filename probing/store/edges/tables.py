@@ -10,6 +10,8 @@ A run with control labels has scores and no predictions, as no stored target has
 may be there, with weight 0, or not.
 """
 
+import math
+
 import pyarrow as pa
 
 from probing.store.tables.columns import ordered, table_schema
@@ -19,13 +21,14 @@ _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 
 #: Table name -> its columns in order.
 #: ``edge_tasks``: one row for each part of a task's data. ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
-#: the micro F1 of the best answers that equal inputs allow, ``unseen_labels`` gold labels (with repeats) that training does not have.
+#: the micro F1 of the best answers that equal inputs allow (empty where no label counts), ``unseen_labels`` gold labels, with repeats,
+#: that training does not have.
 #: ``edge_labels``: ``label`` is a label's number, ``counts`` says whether F1 counts it, ``n`` how many training targets have it.
 #: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
 #: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers, ``unknown_gold``
 #: is the number of further gold labels that F1 would count and training does not have; ``memory`` is the answer of the memory baseline,
 #: ``seen`` whether the text of the span (of both spans) occurs in training.
-#: ``edge_baselines``: counts of ``memory`` and ``majority`` by label.
+#: ``edge_baselines``: counts of ``memory`` and ``majority`` by label; of tasks whose targets have several labels also of ``memory-each``.
 #: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number);
 #: ``layers`` counts layer 0, as in ``runs``, so that L is ``layers - 1``.
 #: ``edge_scores``: counts by label; ``tn`` of the targets that have it not and were not given it.
@@ -40,7 +43,8 @@ EDGE_SCHEMAS: dict[str, pa.Schema] = {
         table_schema(
             dict.fromkeys(["task", "part", "title", "source", "sha256", "licence", "dropped"], _TEXT)
             | dict.fromkeys(["sentences", "records", "targets", "labels", "unseen_labels"], _COUNT)
-            | {"spans": _SMALL, "ceiling": _REAL}
+            | {"spans": _SMALL},
+            {"ceiling": _REAL},
         ),
         "task part title source sha256 licence spans sentences records targets labels unseen_labels ceiling dropped",
     ),
@@ -99,3 +103,11 @@ EDGE_KEYS: dict[str, tuple[str, ...]] = {
     "edge_predictions": ("run_id", "part", "target", "layer"),
 }
 EDGE_SORT: dict[str, tuple[str, ...]] = {"edge_runs": ("model", "task", "encoder", "kind", "labels", "seed", "run_id")}
+#: Table -> column -> the least and the greatest value that it can have.
+EDGE_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
+    "edge_tasks": {"ceiling": (0, 1)},
+    "edge_runs": {"layers": (1, 255), "width": (0, 2**32)},
+    "edge_mix": {"weight": (0, 1), "gamma": (-math.inf, math.inf), "norm": (0, math.inf)},
+    "edge_codes": {"bits": (0, math.inf), "uniform": (0, math.inf)},
+    "edge_training": {"best": (0, 1), "rate": (0, math.inf)},
+}

@@ -16,6 +16,8 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "pages/4_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     "pages/5_Live.py": ("live", "Live", ":material/edit_note:"),
     "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
+    "pages/8_Pipeline.py": ("pipeline", "Pipeline", ":material/account_tree:"),
+    "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
     "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
     "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
 }

@@ -17,7 +17,7 @@ from probing.core.tasks.objectives import CONTROL
 from probing.reports.learned import COLUMNS, learned
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
-from probing.store.run_queries import left_out_files
+from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import navigation, notice, reads, selection
 from probing.ui.frame.contents import Contents
@@ -47,6 +47,7 @@ class View:
         database: the open database; None where a page can do without and there is none.
         runs: the primary runs, one per model, head and probe set.
         contents: heads the page's sections and links to them.
+        models: ``model, base, objective`` of every stored model, whatever it was asked; None where only ``runs`` are known.
     """
 
     page: str
@@ -54,6 +55,7 @@ class View:
     database: Database | None
     runs: pd.DataFrame
     contents: Contents = field(default_factory=Contents)
+    models: pd.DataFrame | None = None
 
     @property
     def overlaid(self) -> pd.DataFrame:
@@ -65,7 +67,13 @@ class View:
 
     @property
     def colours(self) -> dict[str, str]:
-        """Model -> colour, the same on every page."""
+        """Model with knowledge runs -> colour, the same on every page."""
+        there = set(self.runs["model"]) if len(self.runs) else set()
+        return {model: colour for model, colour in self._looks.colours.items() if model in there}
+
+    @property
+    def all_colours(self) -> dict[str, str]:
+        """Model -> colour of every stored model, whatever it was asked."""
         return self._looks.colours
 
     @property
@@ -75,7 +83,7 @@ class View:
 
     @cached_property
     def _looks(self) -> Looks:
-        return looks_of(self.runs)
+        return looks_of(self.runs if self.models is None else self.models)
 
     @property
     def names(self) -> dict[str, str]:
@@ -182,7 +190,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             navigation.link("live", "Ask a model live meanwhile")
             st.stop()
     chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
-    view = View(page, chosen, opened, runs, Contents(page))
+    view = View(page, chosen, opened, runs, Contents(page), reads.read(stored_models, opened) if opened else None)
     if page not in ANSWER_FIRST:
         view.introduce()
     with st.sidebar:
@@ -198,6 +206,26 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         names = listing([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
         st.info(filled("Not in these results, so left aside: {names}", names=names), icon=":material/link_off:")
     return view
+
+
+def require(view: View, there: bool, what: str, command: str) -> None:
+    """Stops where results of the page's kind are missing: with the command that makes them, or with what is wrong with the stored ones.
+
+    Args:
+        view: of a page that was opened with ``needs_results=False``.
+        there: whether results of its kind are stored.
+        what: what is missing, as a sentence.
+        command: makes it.
+    """
+    if there:
+        return
+    try:
+        reads.open_results()
+    except StoreError as error:
+        blocks.problem(error)
+    else:
+        blocks.missing(what, command)
+    st.stop()
 
 
 def _controls(view: View) -> None:
@@ -244,7 +272,9 @@ def _full_names(view: View) -> None:
     """The full names of models that have a shorter one here, as tables, links and the command line have them."""
     if shorter := {model: name for model, name in view.names.items() if name != model}:
         with st.popover("Full model names", icon=":material/badge:", type="tertiary"):
-            lines = (filled("- {name}: {model}", name=view.called(model), model=code(model)) for model in view.colours if model in shorter)
+            lines = (
+                filled("- {name}: {model}", name=view.called(model), model=code(model)) for model in view.all_colours if model in shorter
+            )
             st.markdown(joined("\n", lines))
 
 

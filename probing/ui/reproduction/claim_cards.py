@@ -9,21 +9,15 @@ import streamlit as st
 from probing.core.published import Claim
 from probing.reports.reproduction.claims import RULES, Judged
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
-from probing.reports.reproduction.evidence import BASE, Finding
-from probing.reports.reproduction.tables import NOT_PUBLISHED, Gathered, Reproduction
+from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.tables import Gathered, Reproduction
 from probing.ui.frame import navigation
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import ALL_FACTS
 from probing.ui.reproduction.paper_tables import published, stamp
+from probing.ui.reproduction.verdict_card import Content, card, counts, of_paper, printed
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import code, escape, filled, joined
-
-_LOOK = {
-    HOLDS: (":material/check_circle:", "green"),
-    FAILS: (":material/cancel:", "orange"),
-    UNSURE: (":material/help:", "blue"),
-    UNTESTED: (":material/block:", "gray"),
-}
+from probing.ui.widgets.markdown import escape, filled, joined
 
 
 def cards(view: View, ours: Reproduction) -> None:
@@ -32,13 +26,10 @@ def cards(view: View, ours: Reproduction) -> None:
     claims = published().claims
     rows = [(claim.says, judged[claim.name], claim.where) for claim in claims]
     table = pd.DataFrame(
-        [
-            (says, one.verdict, _of_paper(one.paper), one.numbers, one.null, _printed(one.paper), one.rule, where)
-            for says, one, where in rows
-        ],
+        [(says, one.verdict, of_paper(one.paper), one.numbers, one.null, printed(one.paper), one.rule, where) for says, one, where in rows],
         columns=["claim", "verdict", "paper", "numbers", "null", "paper_numbers", "rule", "where"],
     )
-    counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in _LOOK}
+    found = counts(table["verdict"])
     st.markdown(
         filled(
             "Of {claims} claims, **{hold}** hold for **{base}** and its family and **{fail}** do not. For **{unsure}** our numbers cannot "
@@ -48,10 +39,10 @@ def cards(view: View, ours: Reproduction) -> None:
             "verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models.",
             base=view.called(gathered.family.base),
             claims=len(claims),
-            hold=counts[HOLDS],
-            fail=counts[FAILS],
-            unsure=counts[UNSURE],
-            untested=counts[UNTESTED],
+            hold=found[HOLDS],
+            fail=found[FAILS],
+            unsure=found[UNSURE],
+            untested=found[UNTESTED],
         )
     )
     st.markdown(
@@ -68,27 +59,15 @@ def cards(view: View, ours: Reproduction) -> None:
 
 
 def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
-    icon, colour = _LOOK[judged.verdict]
+    lines = [filled("**Here.** {numbers}", numbers=_marked(view, gathered, judged.numbers))]
+    if judged.null:
+        lines.append(filled("**Beside it, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
+    if models := [gathered.family.members[one] for one in RULES[claim.name].needs if one in gathered.family.members]:
+        lines.append(filled("**Models that it needs.** {models}", models=joined(", ", map(view.called, models))))
+    lines.append(filled("**The paper's own tables: {verdict}.** {numbers}", verdict=of_paper(judged.paper), numbers=printed(judged.paper)))
+    origin = stamp(view, gathered, f"claim: {claim.name}")
     with st.container(border=True):
-        st.markdown(filled("**{says}** :gray[{where}]", says=claim.says, where=claim.where))
-        st.badge(escape(judged.verdict), icon=icon, color=colour)  # type: ignore[arg-type]
-        st.markdown(filled("**Here.** {numbers}", numbers=_marked(view, gathered, judged.numbers)))
-        if judged.null:
-            st.markdown(filled("**Beside it, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
-        if models := [gathered.family.members[one] for one in RULES[claim.name].needs if one in gathered.family.members]:
-            st.markdown(filled("**Models that it needs.** {models}", models=joined(", ", map(view.called, models))))
-        st.markdown(
-            filled("**The paper's own tables: {verdict}.** {numbers}", verdict=_of_paper(judged.paper), numbers=_printed(judged.paper))
-        )
-        st.markdown(filled("**Rule.** {rule}", rule=judged.rule))
-        if claim.against:
-            st.markdown(filled("**The paper against itself.** {against}", against=claim.against))
-        st.caption(filled("Asked: {query}", query=code(judged.query)))
-        if len(judged.table):
-            with st.expander("The rows behind it", icon=":material/table:"):
-                blocks.table_with_download(
-                    judged.table, stamp=stamp(view, gathered, f"claim: {claim.name}"), name=f"claim-{claim.name.replace(' ', '-')}"
-                )
+        card(claim, Content(judged.verdict, tuple(lines), judged.rule, judged.query, judged.table, origin))
         page, label, changes = _view_of(claim.name, gathered)
         navigation.link(page, escape(label), **changes)
 
@@ -98,17 +77,6 @@ def _marked(view: View, gathered: Gathered, text: str) -> str:
     names = {objective: view.label(model) for objective, model in gathered.family.members.items() if objective != BASE}
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], text) if names else text
-
-
-def _of_paper(paper: Finding) -> str:
-    """A verdict on the paper's own tables."""
-    return NOT_PUBLISHED if paper.verdict == UNTESTED else paper.verdict
-
-
-def _printed(paper: Finding) -> str:
-    if paper.verdict == UNTESTED:
-        return "The rule needs numbers that the paper does not print; its curves are drawn, and no number was read off them."
-    return paper.numbers
 
 
 #: Claim -> the models whose T-REx curves show it; none means the whole family.

@@ -12,7 +12,7 @@ from probing.store.database import Database
 from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name
-from probing.ui.reproduction.selection import TABS, ReproductionSelection
+from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.learned import mark, mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled
@@ -84,17 +84,6 @@ def _say_what_it_is(view: View, family: Family) -> None:
     st.markdown(words)
     if missing:
         st.caption(filled("Not in this family, so its cells stay empty: {names}.", names=", ".join(missing)))
-
-
-def tabs():
-    """The page's tabs; the link has the open one."""
-    key = "reproduction.paper_tab"
-    st.session_state[key] = TABS[selection.of(ReproductionSelection).paper_tab]
-
-    def store() -> None:
-        selection.update(paper_tab=next(name for name, title in TABS.items() if title == st.session_state[key]))
-
-    return st.tabs(list(TABS.values()), key=key, on_change=store)
 
 
 def tables(view: View, ours: Reproduction) -> None:

@@ -4,10 +4,15 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
+#: The papers, as a link names them -> what the control says.
+PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing"}
 #: Parts of the page, as a link names them -> what their tabs say.
 TABS = {"tables": "Tables 1 to 3", "figures": "Figures 1 to 18", "claims": "Claims of the text"}
 #: Figures of the paper.
 FIGURES = range(1, 19)
+#: The same for edge probing.
+EDGE_TABS = {"tables": "F1 of every layer", "figures": "Figures 1, 2, A.2 and A.3", "claims": "Claims of the text"}
+EDGE_FIGURES = ("1", "2", "A.2", "A.3")
 
 
 @declared("reproduction")
@@ -16,12 +21,19 @@ class ReproductionSelection:
     """The page's own choices.
 
     Attributes:
+        paper: the paper that is laid beside.
         family, family_head: base of the family laid beside the paper, and its heads.
         paper_tab: the tab that is open.
         figure: number of the paper's figure that is drawn.
+        probed_encoder: the encoder that is laid beside the paper on edge probing.
+        pipeline_tab, pipeline_figure: as ``paper_tab`` and ``figure``, of that paper.
     """
 
+    paper: str = one_of(tuple(PAPERS))
     family: str = ""
     family_head: str = ""
     paper_tab: str = one_of(tuple(TABS))
     figure: int = one_of(FIGURES)
+    probed_encoder: str = ""
+    pipeline_tab: str = one_of(tuple(EDGE_TABS))
+    pipeline_figure: str = one_of(EDGE_FIGURES)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from probing.core.edges.baselines import ceiling, majority_answer, memory_answers, seen_in_training, targets_of
+from probing.core.edges.baselines import (
+    ceiling,
+    has_many_labels,
+    majority_answer,
+    memory_answers,
+    memory_each_answers,
+    seen_in_training,
+    targets_of,
+)
 from probing.core.edges.run import part_sha256
 from probing.core.edges.target import TaskData
 from probing.core.edges.tasks import EdgeTask
@@ -17,7 +25,7 @@ from probing.store.parquet import as_stored, read_table, write_table
 STORED_PART = "dev"
 #: What the label that stands for all labels without training targets is called.
 UNSEEN_LABEL = "(not in training)"
-BASELINES = ("memory", "majority")
+_MEMORY, _MAJORITY, _MEMORY_EACH = "memory", "majority", "memory-each"
 
 
 def label_names(data: TaskData) -> list[str]:
@@ -78,7 +86,7 @@ def _task_rows(task: EdgeTask, data: TaskData) -> list[dict]:
                 "targets": part.targets,
                 "labels": len(known),
                 "unseen_labels": sum(label not in known for _, target in targets_of(part) for label in target.labels),
-                "ceiling": 0.0 if np.isnan(best) else best,
+                "ceiling": None if np.isnan(best) else best,
                 "dropped": json.dumps(dict(part.dropped), sort_keys=True),
             }
         )
@@ -148,8 +156,10 @@ def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
             continue
         gold = k_hot([target.labels for _, target in targets_of(part)], names, task)
         seen = np.array(seen_in_training(data.train, part), bool)
-        for baseline in BASELINES:
-            given = memory_answers(data.train, part) if baseline == "memory" else [majority] * part.targets
+        answers = {_MEMORY: memory_answers(data.train, part), _MAJORITY: [majority] * part.targets}
+        if has_many_labels(data.train):
+            answers[_MEMORY_EACH] = memory_each_answers(data.train, part)
+        for baseline, given in answers.items():
             answered = k_hot(given, names, task)
             for which in (False, True):
                 rows += [

@@ -1,6 +1,19 @@
-"""Names of the stages of ``reproduce``, known without torch."""
+"""Names of the papers and of the stages of ``reproduce``, known without torch."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import TypeVar
+
+from probing.core.errors import OptionError
+
+T = TypeVar("T")
+
+
+class Paper(StrEnum):
+    """The papers that can be reproduced."""
+
+    bertnesia = "bertnesia"
+    edge_probing = "edge-probing"
 
 
 class Stage(StrEnum):
@@ -10,5 +23,22 @@ class Stage(StrEnum):
     finetune = "finetune"
     heads = "heads"
     probe = "probe"
+    train = "train"
     build = "build"
     tables = "tables"
+
+
+def stages_of(stages: Mapping[Stage, T], only: Stage | None, paper: str) -> dict[Stage, T]:
+    """The stages that are wanted, in order.
+
+    Args:
+        stages: all that the paper has.
+        only: one of them; None wants all.
+        paper: as ``--paper`` calls it.
+
+    Raises:
+        OptionError: if the paper has no such stage.
+    """
+    if only is not None and only not in stages:
+        raise OptionError(f"got the stage {only.value!r}; --paper {paper} has {', '.join(stages)}")
+    return {stage: do for stage, do in stages.items() if only in (None, stage)}

@@ -20,12 +20,13 @@ from probing.reports.runs import choose
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import read_table
-from probing.workflows.fetch import fetch_model, fetch_or_stand_in
+from probing.workflows.fetch import fetch_or_stand_in
 from probing.workflows.finetune import FinetuneRequest, finetune
 from probing.workflows.heads import HeadsRequest, train_heads
 from probing.workflows.knowledge.probe import ProbeRequest, probe
+from probing.workflows.reproduction.fetching import fetch_all
 from probing.workflows.reproduction.plan import Plan, ReproduceRequest, planned
-from probing.workflows.reproduction.stage import Stage
+from probing.workflows.reproduction.stage import Stage, stages_of
 from probing.workflows.say import Say
 
 
@@ -38,10 +39,11 @@ def reproduce(request: ReproduceRequest, only: Stage | None = None, say: Say = p
         say: gets a line for each thing that is done.
 
     Raises:
+        OptionError: for a stage that this paper does not have.
         ProbingError: as ``planned`` and the workflow of each stage.
     """
     plan = planned(request)
-    stages = {stage: do for stage, do in STAGES.items() if only in (None, stage)}
+    stages = stages_of(STAGES, only, "bertnesia")
     for number, (stage, do) in enumerate(stages.items(), 1):
         say(f"== {plan.family.title}, stage {number} of {len(stages)}: {stage.value}")
         do(plan, say)
@@ -49,15 +51,7 @@ def reproduce(request: ReproduceRequest, only: Stage | None = None, say: Say = p
 
 def _fetch(plan: Plan, say: Say) -> None:
     served = [*plan.bases, *(member.model for member in plan.members if member.how != "finetune")]
-    for name in served:
-        entry = plan.registry.model(name)
-        kept = cache_folder() / "models" / entry.name
-        if (kept / "config.json").is_file():
-            say(f"  {name} is there already: {kept}")
-        else:
-            say(f"  {name}: {fetch_model(entry, plan.request.source)}")
-    for name in _data_sets(plan):
-        say(f"  {name}: {fetch_or_stand_in(plan.registry, name, plan.request.source, say)}")
+    fetch_all(plan.registry, served, _data_sets(plan), plan.request.source, say)
 
 
 def _data_sets(plan: Plan) -> list[str]:

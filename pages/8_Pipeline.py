@@ -1,0 +1,23 @@
+"""Where in the layers is each step of the classical pipeline solved?"""
+
+import streamlit as st
+
+from probing.ui.frame import page
+from probing.ui.pipeline import bars, curves, headline, labels, order, rows
+from probing.ui.pipeline.shown import open_results
+
+view = page.open_page("pipeline", "Pipeline", "Where in the layers syntax and meaning appear", needs_results=False)
+st.markdown(
+    "A small classifier, a probe, reads the frozen vectors of the words in one or two spans and answers with a label: a part of speech, "
+    "a role, a relation. P(l) reads the layers 0 to l. What the next layer adds to its F1 says where the answer becomes available."
+)
+shown = open_results(view)
+headline.draw(shown)
+rows.draw_places(shown)
+rows.draw_scores(shown)
+curves.draw(shown)
+bars.draw(shown)
+order.draw(shown)
+labels.draw(shown)
+rows.ways(shown)
+view.contents.end()

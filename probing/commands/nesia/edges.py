@@ -1,0 +1,10 @@
+"""``probing edges ship``: make the shipped results of edge probing."""
+
+import typer
+
+
+def ship() -> None:
+    """Train what ships of edge probing on nesia-mini, its random twin and its relatives, and put it into data; resumable."""
+    from probing.workflows.nesia.edges import ship_edges
+
+    ship_edges(typer.echo)

@@ -1,0 +1,174 @@
+"""What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads ``data/published``."""
+
+import tomllib
+from collections.abc import Collection
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from probing.core.errors import PublishedError
+from probing.core.published import Claim
+from probing.core.registry import REPOSITORY
+
+EDGE_PROBING = REPOSITORY / "data" / "published" / "edge-probing.toml"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PublishedEncoder(_Frozen):
+    """An encoder of the paper.
+
+    Attributes:
+        name: ``base`` or ``large``.
+        title: as the paper calls it.
+        source: its name on the Hugging Face Hub.
+        layers: number of layers above the embeddings.
+    """
+
+    name: str
+    title: str
+    source: str
+    layers: int
+
+
+class PublishedTask(_Frozen):
+    """A task of the paper with its numbers by encoder.
+
+    Attributes:
+        name: as the task is called here.
+        title: as the paper's figures call it.
+        authors: what the authors' code calls it. A task of a user's folder that has such a name is on the paper's own data.
+        data: the data set of the paper.
+        targets, labels: number of training targets and of labels; None where they are not published.
+        f1: per cent, of P(0) to P(L).
+        centre_of_gravity: of the mixing weights of the probe on all layers.
+        k_weights: K(s), in bits.
+    """
+
+    name: str
+    title: str
+    authors: tuple[str, ...] = ()
+    data: str
+    targets: int | None = None
+    labels: int | None = None
+    f1: dict[str, tuple[float, ...]]
+    centre_of_gravity: dict[str, float] = {}
+    k_weights: dict[str, float] = {}
+
+    @model_validator(mode="after")
+    def _f1_is_per_cent(self) -> "PublishedTask":
+        if wrong := [value for values in self.f1.values() for value in values if not 0 <= value <= 100]:
+            raise ValueError(f"{self.name} has the F1 {wrong[0]}, expected 0 to 100 per cent")
+        return self
+
+
+class PublishedScore(_Frozen):
+    """One published F1, in [0, 1]."""
+
+    model: str
+    task: str
+    layer: int
+    f1: float
+
+
+class PublishedPlot(_Frozen):
+    """What a figure of the paper shows: a summary by task, or weights and gains by layer."""
+
+    number: str
+    kind: Literal["summary", "layers"]
+    title: str
+    shows: str
+    models: tuple[str, ...]
+
+
+class PublishedEdges(_Frozen):
+    """All that is known of the paper's results."""
+
+    title: str
+    authors: str
+    venue: str
+    url: str
+    code: str
+    models: tuple[PublishedEncoder, ...]
+    tasks: tuple[PublishedTask, ...]
+    figures: tuple[PublishedPlot, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    @model_validator(mode="after")
+    def _every_layer_is_there(self) -> "PublishedEdges":
+        depths = {model.name: model.layers for model in self.models}
+        for task in self.tasks:
+            for what, numbers in (("F1", task.f1), ("centre of gravity", task.centre_of_gravity), ("K(s)", task.k_weights)):
+                if unknown := set(numbers) - set(depths):
+                    raise ValueError(f"{task.name} has the {what} of {sorted(unknown)}, expected some of {sorted(depths)}")
+            for model, values in task.f1.items():
+                if len(values) != depths[model] + 1:
+                    raise ValueError(f"{task.name} has {len(values)} F1s of {model}, expected {depths[model] + 1}, from layer 0 on")
+            for model, centre in task.centre_of_gravity.items():
+                if not 0 <= centre <= depths[model]:
+                    raise ValueError(f"{task.name} has the centre of gravity {centre} on {model}, expected 0 to {depths[model]}")
+        for kind, names in (
+            ("models", [model.name for model in self.models]),
+            ("tasks", [task.name for task in self.tasks]),
+            ("figures", [one.number for one in self.figures]),
+            ("claims", [claim.name for claim in self.claims]),
+        ):
+            if len(set(names)) < len(names):
+                raise ValueError(f"the {kind} are {names}, expected each once")
+        return self
+
+    def model(self, name: str) -> PublishedEncoder:
+        """The encoder of that name."""
+        return next(one for one in self.models if one.name == name)
+
+    def task(self, name: str) -> PublishedTask | None:
+        """The task that has that name here; None where the paper has no such task."""
+        return next((one for one in self.tasks if one.name == name), None)
+
+    def stored_tasks(self, there: Collection[str]) -> dict[str, str]:
+        """Task of the paper -> the task that stands for it here: one on the paper's own data, where there is one.
+
+        Args:
+            there: names of tasks that have results.
+        """
+        found = {task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks}
+        return {task: name for task, name in found.items() if name}
+
+    def figure(self, number: str) -> PublishedPlot:
+        """The figure of that number.
+
+        Raises:
+            PublishedError: naming the numbers there are.
+        """
+        for one in self.figures:
+            if one.number == number:
+                return one
+        raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(one.number for one in self.figures)}")
+
+    @cached_property
+    def scores(self) -> tuple[PublishedScore, ...]:
+        """Every published F1 as a row: by encoder, task and layer."""
+        return tuple(
+            PublishedScore(model=model.name, task=task.name, layer=layer, f1=value / 100)
+            for model in self.models
+            for task in self.tasks
+            for layer, value in enumerate(task.f1.get(model.name, ()))
+        )
+
+
+def published_edges(path: Path = EDGE_PROBING) -> PublishedEdges:
+    """Reads and checks the published numbers.
+
+    Raises:
+        PublishedError: if the file is missing or malformed, or its numbers do not fit together.
+    """
+    try:
+        return PublishedEdges.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise PublishedError(
+            f"{path} is not a file of published numbers: {error}; expected the keys that data/published describes"
+        ) from error

@@ -1,0 +1,92 @@
+"""Where in the layers a task is solved: centre of gravity and expected layer (Figure 1 of Tenney et al. 2019)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import layer_axis, theme
+from probing.figures.edges import task_rows
+
+NOT_RESOLVED = "not resolved"
+
+
+def place_rows(
+    places: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None, shares: bool = False,
+) -> go.Figure:  # fmt: skip
+    """A row a task (or a label), within it a line a model: the centre of gravity, filled, and the expected layer, open.
+
+    Args:
+        places: ``row, model, last`` (number of the last layer) and ``centre_of_gravity, expected_layer, expected_layer_low,
+            expected_layer_high`` in layers; an empty expected layer is not resolved.
+        colours: model -> colour; others are grey: numbers that a paper published.
+        labels: model -> what a reader sees.
+        titles: row -> what a reader sees.
+        shares: whether layers are drawn as shares of the model's depth, so that models of other depth stand beside each other.
+    """
+    if places.empty:
+        return theme.empty("No cumulative probes are stored for these models.")
+    models = list(dict.fromkeys(places["model"]))
+    rows, looks = task_rows.placed(places, models), task_rows.looks(models, colours)
+    scale = 1 / rows["last"] if shares else rows["last"] * 0 + 1.0
+    figure = go.Figure()
+    for model, mine in rows.groupby("model", sort=False):
+        name = (labels or {}).get(str(model), str(model))
+        _add_model(figure, mine, scale[mine.index], name, looks[str(model)], titles or {})
+    if rows["centre_of_gravity"].notna().any():
+        task_rows.add_legend(figure, "centre of gravity of the weights", {"symbol": "circle"})
+    task_rows.add_legend(figure, "expected layer", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}})
+    task_rows.finish(figure, rows, titles or {})
+    last = int(rows["last"].max())
+    if shares:
+        return layer_axis.share_of_depth(figure)
+    grid = {"showgrid": True}
+    layer_axis.horizontal(figure, last)
+    figure.update_xaxes(**grid)
+    return figure
+
+
+def _add_model(
+    figure: go.Figure, mine: pd.DataFrame, scale: pd.Series, name: str, look: tuple[str, str], titles: Mapping[str, str]
+) -> None:
+    colour, symbol = look
+    shown = theme.plain(name)
+    there = mine["expected_layer"].notna()
+    for one, by in zip(mine[there].to_dict("records"), scale[there], strict=True):
+        if pd.notna(one["expected_layer_low"]):
+            figure.add_scatter(
+                x=[one["expected_layer_low"] * by, one["expected_layer_high"] * by], y=[one["_y"]] * 2, mode="lines", hoverinfo="skip",
+                line={"color": colour, "width": 1.8}, showlegend=False, legendgroup=name, name=f"{shown}: 95 % interval",
+            )  # fmt: skip
+    figure.add_scatter(
+        x=(mine["centre_of_gravity"] * scale).where(mine["centre_of_gravity"].notna()), y=mine["_y"], mode="markers", name=shown,
+        legendgroup=name, marker={"symbol": symbol, "size": 10, "color": colour},
+        hovertext=[_hover(one, shown, titles) for one in mine.to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=mine.loc[there, "expected_layer"] * scale[there], y=mine.loc[there, "_y"], mode="markers", name=f"{shown}: expected layer",
+        showlegend=False, legendgroup=name,
+        marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
+        hovertext=[_hover(one, shown, titles) for one in mine[there].to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    if (~there).any():
+        words = [NOT_RESOLVED] * int((~there).sum())
+        figure.add_scatter(
+            x=[0.0] * len(words), y=mine.loc[~there, "_y"], mode="text", text=words, textposition="middle right", hoverinfo="skip",
+            textfont={"size": 10, "color": theme.NEUTRAL}, showlegend=False, name=f"{shown}: {NOT_RESOLVED}", legendgroup=name,
+        )  # fmt: skip
+
+
+def _hover(one: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
+    lines = [f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}, {int(one['last'])} layers"]
+    if pd.notna(one["centre_of_gravity"]):
+        lines.append(f"centre of gravity: layer {one['centre_of_gravity']:.2f}")
+    if pd.isna(one["expected_layer"]):
+        lines.append(f"expected layer: {NOT_RESOLVED}")
+    else:
+        lines.append(f"expected layer: {one['expected_layer']:.2f}")
+        if pd.notna(one["expected_layer_low"]):
+            lines.append(f"95 % interval {one['expected_layer_low']:.2f} to {one['expected_layer_high']:.2f}")
+    return "<br>".join(lines)

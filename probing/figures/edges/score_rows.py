@@ -1,0 +1,96 @@
+"""F1 of the first and of the last cumulative probe, task by task, with what it has to beat (columns of Figure 1 of Tenney et al. 2019)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+from probing.figures.edges import task_rows
+
+#: Column of one number a task or a line -> (name, marker).
+YARDSTICKS = {
+    "memory": ("memory", "line-ns-open"),
+    "majority": ("majority label", "triangle-up-open"),
+    "ceiling": ("ceiling", "line-ns-open"),
+    "random": ("random encoder, P(L)", "x-thin-open"),
+}
+
+
+def score_rows(
+    scores: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, titles: Mapping[str, str] | None = None
+) -> go.Figure:
+    """A row a task, within it a line a model: from F1 of P(0), open, to F1 of P(L), filled, with the yardsticks.
+
+    Args:
+        scores: ``row, model, f1_first, f1_last``, shares, and of ``f1_last_low, f1_last_high, memory, majority, ceiling, random`` what is
+            known; empty where it is not.
+        colours: model -> colour; others are grey: numbers that a paper published.
+        labels: model -> what a reader sees.
+        titles: row -> what a reader sees.
+    """
+    scores = scores.dropna(subset=["f1_last"])
+    if scores.empty:
+        return theme.empty("No scores are stored for these models.")
+    models = list(dict.fromkeys(scores["model"]))
+    rows, looks = task_rows.placed(scores, models), task_rows.looks(models, colours)
+    figure = go.Figure()
+    for model, mine in rows.groupby("model", sort=False):
+        _add_model(figure, mine, (labels or {}).get(str(model), str(model)), looks[str(model)], titles or {})
+    for column, (name, symbol) in YARDSTICKS.items():
+        if column in rows and rows[column].notna().any():
+            _add_yardstick(figure, rows, column, name, symbol, looks)
+    task_rows.add_legend(figure, "P(0)", {"symbol": "circle-open"})
+    task_rows.add_legend(figure, "P(L)", {"symbol": "circle"})
+    task_rows.finish(figure, rows, titles or {})
+    figure.update_xaxes(title_text="micro F1", ticksuffix=" %", range=[-2, 104])
+    return figure
+
+
+def _add_model(figure: go.Figure, mine: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]) -> None:
+    colour, symbol = look
+    shown = theme.plain(name)
+    x = [end for first, last in zip(mine["f1_first"] * 100, mine["f1_last"] * 100, strict=True) for end in (first, last, None)]
+    y = [end for place in mine["_y"] for end in (place, place, None)]
+    figure.add_scatter(
+        x=x, y=y, mode="lines", line={"color": theme.faint(colour, 0.55), "width": 3}, hoverinfo="skip", showlegend=False,
+        name=f"{shown}: gain", legendgroup=name,
+    )  # fmt: skip
+    for column, suffix, probe in (("f1_first", "-open", "P(0), word embeddings only"), ("f1_last", "", "P(L), all layers")):
+        figure.add_scatter(
+            x=mine[column] * 100, y=mine["_y"], mode="markers", name=shown if column == "f1_last" else f"{shown}: P(0)",
+            showlegend=column == "f1_last", legendgroup=name,
+            marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
+            error_x=_interval(mine, colour) if column == "f1_last" else None,
+            hovertext=[_hover(one, column, probe, shown, titles) for one in mine.to_dict("records")],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )  # fmt: skip
+
+
+def _interval(mine: pd.DataFrame, colour: str) -> dict[str, Any] | None:
+    if "f1_last_low" not in mine or mine["f1_last_low"].isna().all():
+        return None
+    up, down = mine["f1_last_high"] - mine["f1_last"], mine["f1_last"] - mine["f1_last_low"]
+    return {"type": "data", "symmetric": False, "array": up * 100, "arrayminus": down * 100, "color": colour, "thickness": 1.4, "width": 3}
+
+
+def _hover(one: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
+    lines = [f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}", f"{probe}: F1 {one[column] * 100:.1f} %"]
+    if column == "f1_last" and pd.notna(one.get("f1_last_low")):
+        lines.append(f"95 % interval {one['f1_last_low'] * 100:.1f} to {one['f1_last_high'] * 100:.1f} %")
+    lines += [f"{name}: {one[key] * 100:.1f} %" for key, (name, _) in YARDSTICKS.items() if pd.notna(one.get(key))]
+    return "<br>".join(lines)
+
+
+def _add_yardstick(
+    figure: go.Figure, rows: pd.DataFrame, column: str, name: str, symbol: str, looks: Mapping[str, tuple[str, str]]
+) -> None:
+    there = rows[rows[column].notna()]
+    marks = [looks[model][0] if column == "random" else theme.NEUTRAL for model in there["model"]]
+    size = 16 if symbol.startswith("line") else 8
+    figure.add_scatter(
+        x=there[column] * 100, y=there["_y"], mode="markers", showlegend=False, name=name, hoverinfo="skip",
+        marker={"symbol": symbol, "size": size, "color": marks, "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks}},
+    )  # fmt: skip
+    task_rows.add_legend(figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}})

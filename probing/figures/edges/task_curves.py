@@ -1,0 +1,124 @@
+"""What the probes of each layer reach, a panel a task, with what they have to beat."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.figures import layer_axis, theme
+from probing.figures.edges import task_rows
+
+_PANEL, _GAP, _FRAME = 150, 66, 170
+#: Yardstick of a task -> dash of its level.
+LEVELS = {"memory": "dash", "majority label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
+#: Encoder -> dash of its line.
+DASHES = {"trained": "solid", "random": "dot", "random-body": "dashdot"}
+
+
+class Axis(NamedTuple):
+    """What a curve's vertical axis shows.
+
+    Attributes:
+        title: its name.
+        percent: whether values are shares, drawn in per cent.
+        shares: whether the horizontal axis is the share of depth.
+        signed: whether values are differences.
+    """
+
+    title: str
+    percent: bool = True
+    shares: bool = False
+    signed: bool = False
+
+
+def task_curves(
+    points: pd.DataFrame, levels: pd.DataFrame, *, axis: Axis, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> go.Figure:  # fmt: skip
+    """A panel a task, a line a model; its random encoders dotted or dash-dotted in its colour; grey levels are yardsticks of the task.
+
+    Args:
+        points: one row a model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low, high`` where known.
+        levels: ``task, name, value``: one number a task each; names are keys of ``LEVELS``.
+        axis: what is shown.
+        colours: model -> colour; others are grey: numbers that a paper published.
+        labels: model -> what a reader sees.
+        titles: task -> what a reader sees.
+    """
+    points = points.dropna(subset=["value"])
+    if points.empty:
+        return theme.empty("Nothing of this kind is stored for these models and tasks.")
+    tasks = list(dict.fromkeys(points["task"]))
+    looks = task_rows.looks(list(dict.fromkeys(points["model"])), colours)
+    height = _FRAME + (_PANEL + _GAP) * len(tasks)
+    figure = make_subplots(
+        rows=len(tasks), cols=1, vertical_spacing=_GAP / (height - _FRAME) if len(tasks) > 1 else 0,
+        subplot_titles=[theme.plain((titles or {}).get(task, task)) for task in tasks],
+    )  # fmt: skip
+    named: set[str] = set()
+    for row, task in enumerate(tasks, start=1):
+        for _, one in levels[(levels["task"] == task) & levels["value"].notna()].iterrows():
+            _add_level(figure, str(one["name"]), float(one["value"]), axis, row, named)
+        for (model, encoder), line in points[points["task"] == task].groupby(["model", "encoder"], sort=False):
+            name = (labels or {}).get(str(model), str(model))
+            _add_line(figure, line.sort_values("layer"), _words(name, str(encoder)), (*looks[str(model)], str(encoder)), axis, row, named)
+    theme.apply(figure, height=height)
+    figure.update_layout(margin_t=90, legend_y=1 + 40 / (height - _FRAME))
+    figure.update_annotations(font_size=13, x=0, xanchor="left")
+    last = int(points["last"].max())
+    for row in range(1, len(tasks) + 1):
+        if axis.shares:
+            layer_axis.share_of_depth(figure, row=row, col=1)
+        else:
+            layer_axis.horizontal(figure, last, row=row, col=1)
+        if row < len(tasks):
+            figure.update_xaxes(title_text="", row=row, col=1)
+    figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "")
+    figure.update_yaxes(title_text=theme.plain(axis.title), row=(len(tasks) + 1) // 2, col=1)
+    return figure
+
+
+def _words(name: str, encoder: str) -> str:
+    return name if encoder == "trained" else f"{name}, {'random body' if encoder == 'random-body' else 'random encoder'}"
+
+
+def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str, str, str], axis: Axis, row: int, named: set[str]) -> None:
+    colour, symbol, encoder = look
+    scale, shown = 100 if axis.percent else 1, theme.plain(name)
+    x = line["layer"] / line["last"] if axis.shares else line["layer"]
+    number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
+    if "low" in line and line["low"].notna().any():
+        there = line[line["low"].notna()]
+        xs = x[there.index]
+        figure.add_scatter(
+            x=[*xs, *xs[::-1]], y=[*(there["high"] * scale), *(there["low"][::-1] * scale)], fill="toself", mode="lines",
+            fillcolor=theme.faint(colour, 0.16), line={"width": 0}, hoverinfo="skip", showlegend=False, legendgroup=name,
+            name=f"{shown}: 95 % interval", row=row, col=1,
+        )  # fmt: skip
+    figure.add_scatter(
+        x=x, y=line["value"] * scale, mode="lines+markers", name=shown, legendgroup=name, showlegend=name not in named,
+        line={"color": colour, "width": 2.2 if encoder == "trained" else 1.4, "dash": DASHES.get(encoder, "dot")},
+        marker={"symbol": symbol if encoder == "trained" else f"{symbol}-open", "size": 7 if encoder == "trained" else 5},
+        customdata=line["layer"], hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>", row=row, col=1,
+    )  # fmt: skip
+    named.add(name)
+
+
+def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int, named: set[str]) -> None:
+    level = value * (100 if axis.percent else 1)
+    figure.add_hline(
+        y=level,
+        line={"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")},
+        row=row,
+        col=1,
+        layer="below",
+        exclude_empty_subplots=False,
+    )
+    # A shape has no line in the legend and does not widen the axis.
+    figure.add_scatter(
+        x=[0], y=[level], mode="lines", name=name, legendgroup=name, showlegend=name not in named,
+        line={"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}, hoverinfo="skip", row=row, col=1,
+    )  # fmt: skip
+    named.add(name)

@@ -1,0 +1,57 @@
+"""Rows of tasks, and within a row one line a model: where they stand, and how they are named."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+
+#: Height of a model's line and of the gap between two rows, and what frames a figure, in pixels.
+_LINE, _GAP, _FRAME = 22, 14, 150
+#: Models that a paper published stand beside ours in grey, told apart by their marker.
+_PUBLISHED = ("diamond", "square", "triangle-up")
+
+
+def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
+    """The table with the vertical place ``_y`` of each of its lines, in pixels from the top.
+
+    Args:
+        table: ``row`` and ``model``; one line each.
+        order: the models in the order in which they stand within a row.
+    """
+    rows = list(dict.fromkeys(table["row"]))
+    ranked = table.assign(_row=table["row"].map(rows.index), _model=table["model"].map(list(order).index)).sort_values(["_row", "_model"])
+    places, y, before = [], 0.0, None
+    for row in ranked["_row"]:
+        y += 0 if before is None else _LINE if row == before else _LINE + _GAP
+        places.append(y)
+        before = row
+    return ranked.assign(_y=places).drop(columns=["_row", "_model"])
+
+
+def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
+    """Names the rows, in place; ``rows`` is what ``placed`` gave, ``names`` are what a reader sees of ``row``."""
+    theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
+    middles = rows.groupby("row", sort=False)["_y"].mean()
+    edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
+    for edge in edges:
+        figure.add_hline(y=edge, line={"color": theme.GRID, "width": 1}, layer="below")
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(middles), ticktext=[theme.breakable(names.get(row, row), 16) for row in middles.index],
+        range=[rows["_y"].max() + _LINE, -_LINE], showgrid=False,
+    )  # fmt: skip
+    return figure
+
+
+def looks(models: Sequence[str], colours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Model -> colour and marker; models without a colour are published ones."""
+    ours = [model for model in models if model in colours]
+    theirs = [model for model in models if model not in colours]
+    found = {model: (colours[model], "circle") for model in ours}
+    return found | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
+
+
+def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:
+    """A line of the legend whose sign stands for all colours."""
+    figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker})

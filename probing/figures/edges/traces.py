@@ -1,0 +1,73 @@
+"""How single targets are decided layer by layer (Figure 3 of Tenney et al. 2019)."""
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.figures import end_labels, layer_axis, theme
+
+#: The right label, and the wrong one with the greatest mean over the layers (Figure 3's blue and orange).
+RIGHT, WRONG = "#0072B2", "#E69F00"
+_PANEL, _GAP, _FRAME = 74, 34, 150
+
+
+def trace_bars(traces: pd.DataFrame) -> go.Figure:
+    """A panel a target and right label: upwards the share of the right label, downwards that of the best wrong one, layer by layer.
+
+    A panel's line marks the layer from which the right label stays the most probable one.
+
+    Args:
+        traces: one row a panel and layer: ``panel`` (a key), ``title, gold, wrong`` (names), ``layer, p_gold, p_wrong`` (shares of all
+            labels' probabilities), ``sigmoid_gold, sigmoid_wrong`` (as the probe gives them), ``right`` (whether the most probable label
+            is right), ``settled`` (a layer, empty where the last layer is wrong).
+    """
+    if traces.empty:
+        return theme.empty("No trace is stored for this sentence.")
+    panels = list(dict.fromkeys(traces["panel"]))
+    first = traces.drop_duplicates("panel").set_index("panel")
+    height = _FRAME + (_PANEL + _GAP) * len(panels)
+    figure = make_subplots(
+        rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
+        subplot_titles=[_heading(first.loc[panel]) for panel in panels],
+    )  # fmt: skip
+    figure.update_annotations(font_size=12, x=0, xanchor="left")
+    for row, panel in enumerate(panels, start=1):
+        _add_panel(figure, traces[traces["panel"] == panel].sort_values("layer"), row)
+    theme.apply(figure, height=height)
+    figure.update_layout(barmode="relative", bargap=0.2, margin_t=76, legend_y=1 + 40 / (height - _FRAME))
+    for row in range(1, len(panels) + 1):
+        layer_axis.horizontal(figure, int(traces["layer"].max()), row=row, col=1)
+        if row < len(panels):
+            figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
+    figure.update_yaxes(
+        range=[-1.05, 1.05], tickmode="array", tickvals=[-1, 0, 1], ticktext=["1", "0", "1"], zeroline=True,
+        zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False,
+    )  # fmt: skip
+    return figure
+
+
+def _heading(one: pd.Series) -> str:
+    """What is asked, and both labels in their colours; short enough for a telephone."""
+    right, wrong = (
+        f'<span style="color:{end_labels.readable(colour)}">{theme.plain(theme.shorten(str(one[name]), 18))}</span>'
+        for name, colour in (("gold", RIGHT), ("wrong", WRONG))
+    )
+    return f"{theme.plain(theme.shorten(str(one['title']), 40))} · <b>{right}</b> or {wrong}"
+
+
+def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> None:
+    one = mine.iloc[0]
+    bars = (
+        ("p_gold", "sigmoid_gold", "right label", one["gold"], RIGHT, 1),
+        ("p_wrong", "sigmoid_wrong", "best wrong label", one["wrong"], WRONG, -1),
+    )
+    for column, raw, name, label, colour, sign in bars:
+        shown = theme.plain(str(label))
+        figure.add_bar(
+            x=mine["layer"], y=sign * mine[column], name=name, legendgroup=name, showlegend=row == 1, marker={"color": colour},
+            customdata=list(zip(mine[column], mine[raw], strict=True)), row=row, col=1,
+            hovertemplate=f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid %{{customdata[1]:.2f}}"
+            "<extra></extra>",
+        )  # fmt: skip
+    if pd.notna(one["settled"]):
+        figure.add_vline(x=float(one["settled"]) - 0.5, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}, row=row, col=1)

@@ -1,0 +1,197 @@
+"""Does a claim of the edge-probing paper hold for an encoder? One rule a claim, in words and in code, as for the other paper.
+
+Tolerances are ours, for the paper states none. A rule decides on 95 % intervals: it holds if its criterion holds at both ends of every
+one, it does not hold if the criterion fails at both ends of one, and otherwise it cannot tell.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from probing.reports.reproduction.edges import claims_order as order
+from probing.reports.reproduction.edges import claims_scores as scores
+from probing.reports.reproduction.edges import claims_weights as weights
+from probing.reports.reproduction.edges.evidence import EdgeEvidence
+from probing.reports.reproduction.evidence import Finding
+
+
+@dataclass(frozen=True)
+class EdgeRule:
+    """How a claim is judged.
+
+    Attributes:
+        query: what is asked of the results.
+        words: when it holds and when it does not, as a reader needs it.
+        unsure: when it cannot tell, and what the intervals are.
+        judge: the rule as code.
+    """
+
+    query: str
+    words: str
+    unsure: str
+    judge: Callable[[EdgeEvidence], Finding]
+
+
+@dataclass(frozen=True)
+class JudgedEdge:
+    """A claim's name with its rule, what came out for an encoder, and what comes out for each encoder of the paper."""
+
+    name: str
+    query: str
+    rule: str
+    found: Finding
+    papers: Mapping[str, Finding]
+
+
+_F1 = "F1 of the cumulative probes P(0) to P(L), development set"
+_WEIGHTS = "mixing weights of P(L)"
+_DRAWN = "seeds and sentences are drawn again"
+_LAYERS_UNSURE = (
+    f"Cannot tell if no step is surely the wrong way and some 95 % interval contains 0 ({_DRAWN}), or an expected layer is not resolved: "
+    "F1(L) - F1(0) is not surely above 0, or is below 1 point."
+)
+_SEEDS = (
+    "Intervals of weights are over seeds (Student's, with the spread that all tasks with several seeds share). Where no task has several "
+    "seeds there are none, and the rule cannot tell."
+)
+_STEPS_UNSURE = f"Cannot tell if neither is so and some 95 % interval crosses 0 ({_DRAWN})."
+
+#: Claim (a name in ``data/published``) -> its rule.
+RULES: dict[str, EdgeRule] = {
+    "tasks come in the order of the pipeline": EdgeRule(
+        _F1,
+        "Holds if the expected layer rises from part of speech to constituents, dependencies, semantic roles and coreference, as far as "
+        "they were trained (at least three). Does not hold if one step is surely no rise.",
+        _LAYERS_UNSURE, order.in_order,
+    ),
+    "entities come after parsing": EdgeRule(
+        _F1,
+        "Holds if the expected layer of entities lies between those of dependencies and semantic roles. Does not hold if it surely lies "
+        "below the one or above the other.",
+        _LAYERS_UNSURE, order.entities_between,
+    ),
+    "both metrics give one order": EdgeRule(
+        _WEIGHTS,
+        "Holds if the centre of gravity rises from part of speech to constituents, dependencies, semantic roles and coreference, as far as "
+        "they were trained (at least three). Does not hold if one step is surely no rise.",
+        f"Cannot tell if an interval contains 0. {_SEEDS}", order.centres_in_order,
+    ),
+    "both sizes give one order": EdgeRule(
+        f"{_F1}, of two pre-trained encoders of different depth",
+        "Holds if the expected layers of the two encoders have a rank correlation of at least 0.8 over the tasks that both resolve (at "
+        "least four).",
+        "Cannot tell if the interval crosses 0.8: 1,000 draws, each expected layer drawn evenly from its own 95 % interval.",
+        order.same_order,
+    ),
+    "tasks stay where they are relative to the top": EdgeRule(
+        f"{_F1}, and {_WEIGHTS}, of two pre-trained encoders of different depth",
+        "Holds if expected layer and centre of gravity of every task, as shares of the depth, differ by at most a tenth between the two "
+        "encoders. Does not hold if one difference is surely larger.",
+        f"Cannot tell if none is surely larger and some interval crosses a tenth. {_SEEDS}", order.same_places,
+    ),
+    "syntax is more localisable": EdgeRule(
+        f"{_WEIGHTS}, and {_F1}",
+        "Holds if K(s) and K(Δ) of part of speech, constituents and dependencies are each above those of proto-roles and of relations, as "
+        "far as they were trained. Does not hold if one is surely not.",
+        f"Cannot tell if none is surely the wrong way and some interval contains 0. Noise raises K(Δ). {_SEEDS}",
+        weights.syntax_localisable,
+    ),
+    "weights of relations and proto-roles are nearly uniform": EdgeRule(
+        _WEIGHTS,
+        "Holds if K(s) is at most 0.05 bits in both tasks, as far as they were trained. Does not hold if one is surely above.",
+        f"Cannot tell if an interval crosses 0.05. {_SEEDS}", weights.semantics_uniform,
+    ),
+    "entity weights are weakly concentrated": EdgeRule(
+        _WEIGHTS,
+        "Holds if K(s) of entities is below that of constituents, dependencies, semantic roles and coreference, as far as they were "
+        "trained, and their centre of gravity lies above the middle layer.",
+        f"Cannot tell if neither surely fails and some interval crosses its limit. {_SEEDS}", weights.entities_weak,
+    ),
+    "weights lie above the gains": EdgeRule(
+        f"{_WEIGHTS}, and {_F1}",
+        "Holds if the centre of gravity is above the expected layer in every task whose expected layer is resolved. Does not hold if one "
+        "is surely not above.",
+        f"Cannot tell if none is surely below and some interval of the difference contains 0. {_SEEDS}", weights.weights_above_gains,
+    ),
+    "weights lie in the middle": EdgeRule(
+        _WEIGHTS,
+        "Holds if in more than half of the tasks the layers from 9/24 to 20/24 of the depth have more weight together than under uniform "
+        "weights. Does not hold if in half of the tasks they surely have not.",
+        f"Cannot tell if the sure ones do not decide. {_SEEDS}", weights.weights_in_the_middle,
+    ),
+    "most is solved early": EdgeRule(
+        _F1,
+        "Holds if in more than half of the tasks the first 7/24 of the layers give more than half of F1(L) - F1(0). Does not hold if in "
+        "half of the tasks they surely give less.",
+        f"Cannot tell if the sure ones do not decide: 95 % intervals of the gain up to there minus the gain thereafter ({_DRAWN}).",
+        scores.solved_early,
+    ),
+    "entities are solved in layer 1 with a long tail": EdgeRule(
+        _F1,
+        "Holds if layer 1 adds more to the F1 of entities than any other layer and the upper half of the layers still adds to it. Does not "
+        "hold if one of the two surely fails.",
+        _STEPS_UNSURE, scores.long_tail,
+    ),
+    "relations and proto-roles improve to the top": EdgeRule(
+        _F1,
+        "Holds if F1 of both tasks, as far as they were trained, rises over the last third of the layers. Does not hold if one surely does "
+        "not rise.",
+        _STEPS_UNSURE, scores.improves_to_the_top,
+    ),
+    "more layers help": EdgeRule(
+        _F1,
+        "Holds if in more than half of the tasks F1 over layers 1 to L has a rank correlation of at least 0.8 with the layer. Does not "
+        "hold if it is surely lower in half of the tasks.",
+        f"Cannot tell if the sure ones do not decide ({_DRAWN}; noise lowers a rank correlation, so the interval "
+        "reaches as far up as down).",
+        scores.more_layers_help,
+    ),
+    "the last layers lose": EdgeRule(
+        _F1,
+        "Holds if in more than half of the tasks F1 surely falls at one of the last two layers. Does not hold if in half of the tasks it "
+        "surely falls at neither.",
+        f"Cannot tell if the sure ones do not decide ({_DRAWN}).", scores.last_layers_lose,
+    ),
+    "most tags need no context": EdgeRule(
+        f"{_F1}: P(0) of part of speech",
+        "Holds if F1 of P(0) on part of speech is 87 to 91 per cent.",
+        f"Cannot tell if its 95 % interval crosses an end of that range ({_DRAWN}). Other data have other tags: "
+        "the paper's are OntoNotes'.",
+        scores.tags_without_context,
+    ),
+    "single sentences leave the order": EdgeRule(
+        "stored predictions: the layer from which the answer of each target no longer changes, by sentence",
+        "Holds if for more than half of the pairs of tasks of the pipeline a target of the later task settles before one of the earlier "
+        "task in at least a tenth of the sentences that have both. Does not hold if for half of the pairs it is surely less.",
+        "Cannot tell if the sure pairs do not decide (Wilson's 95 % intervals).", scores.sentences_leave_the_order,
+    ),
+}  # fmt: skip
+
+
+def judge(evidence: EdgeEvidence | None, papers: Mapping[str, EdgeEvidence], nothing: Finding) -> tuple[JudgedEdge, ...]:
+    """Every claim judged on one encoder's numbers and on those of the paper's encoders, in the order of ``RULES``.
+
+    Args:
+        evidence: the numbers; None where none are stored.
+        papers: encoder of the paper -> its numbers.
+        nothing: what is found where there are no numbers.
+    """
+    return tuple(
+        JudgedEdge(
+            name, rule.query, f"{rule.words} {rule.unsure}", rule.judge(evidence) if evidence else nothing,
+            {title: rule.judge(one) for title, one in papers.items()},
+        )
+        for name, rule in RULES.items()
+    )  # fmt: skip
+
+
+def judged_frame(judged: tuple[JudgedEdge, ...], says: Mapping[str, str]) -> pd.DataFrame:
+    """``claim, verdict``, a column for each encoder of the paper, ``numbers, null, rule``: a row a claim."""
+    rows = [
+        {"claim": says.get(one.name, one.name), "verdict": one.found.verdict}
+        | {title: found.verdict for title, found in one.papers.items()}
+        | {"numbers": one.found.numbers, "null": one.found.null, "rule": one.rule}
+        for one in judged
+    ]
+    return pd.DataFrame(rows)

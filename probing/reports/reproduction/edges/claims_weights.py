@@ -1,0 +1,126 @@
+"""Rules for the claims on mixing weights and on where gains are concentrated; ``claims`` gives each its words."""
+
+import math
+
+import pandas as pd
+
+from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, at_most, every, less, more, most, verdict
+from probing.reports.reproduction.edges.evidence import CALLED, MIDDLE, EdgeEvidence, apart
+from probing.reports.reproduction.edges.words import ranged, without_interval
+from probing.reports.reproduction.evidence import Finding
+
+SYNTAX, SEMANTICS = ("pos", "constituents", "dependencies"), ("proto-roles", "relations")
+#: The most that "close to uniform" may be, in bits.
+UNIFORM = 0.05
+#: Tasks whose weights are said to be concentrated.
+CONCENTRATED = ("constituents", "dependencies", "srl", "coreference")
+
+
+def syntax_localisable(evidence: EdgeEvidence) -> Finding:
+    """Have the syntactic tasks higher K(s) and K(Δ) than relations and proto-roles?"""
+    rows: list[tuple] = []
+    answers: list[Answer] = []
+    shown = []
+    for name, of in (("K(s)", lambda task: evidence.place(task, "k_weights")), ("K(Δ)", evidence.k_gains)):
+        known = {task: of(task) for task in (*SYNTAX, *SEMANTICS)}
+        shown.append(f"{name}: " + "; ".join(f"{CALLED[task]} {_or_not(one, task, evidence)}" for task, one in known.items()))
+        pairs = [(first, second) for first in SYNTAX for second in SEMANTICS]
+        for first, second in pairs:
+            one, other = known[first], known[second]
+            if one is None or other is None:
+                # An expected layer that is not resolved has no K either: that pair decides nothing, but it is not left out.
+                answers += [None] if {first, second} <= set(evidence.curves) and name == "K(Δ)" else []
+                continue
+            difference = apart(one, other)
+            rows.append((name, CALLED[first], CALLED[second], difference.value, difference.low, difference.high))
+            answers.append(more(difference, 0))
+    table = pd.DataFrame(rows, columns=["measure", "syntactic", "semantic", "higher by", "low", "high"])
+    weights = [evidence.place(task, "k_weights") for task in (*SYNTAX, *SEMANTICS)]
+    if not set(table["measure"]) >= {"K(s)", "K(Δ)"}:
+        what = "K(s) and K(Δ) of a syntactic and of a semantic task are needed"
+        return Finding(UNTESTED, f"{what}. {'. '.join(shown)}.", table)
+    return Finding(verdict(every(answers)), f"In bits, {'. '.join(shown)}.{without_interval(weights)}", table)
+
+
+def _or_not(number: Interval | None, task: str, evidence: EdgeEvidence) -> str:
+    return ranged(number) if number else "not resolved" if task in evidence.curves and not evidence.resolved(task) else "not known"
+
+
+def semantics_uniform(evidence: EdgeEvidence) -> Finding:
+    """Are the weights of relations and proto-roles close to uniform?"""
+    known = {task: one for task in SEMANTICS if (one := evidence.place(task, "k_weights"))}
+    if not known:
+        return Finding(UNTESTED, f"The weights of neither {' nor '.join(CALLED[task] for task in SEMANTICS)} are known.")
+    words = "; ".join(f"{CALLED[task]} {ranged(one)}" for task, one in known.items())
+    found = verdict(every(at_most(one, UNIFORM) for one in known.values()))
+    return Finding(found, f"K(s) in bits: {words}.{without_interval(known.values())}", _table(known))
+
+
+def entities_weak(evidence: EdgeEvidence) -> Finding:
+    """Is K(s) of entities below that of the concentrated tasks, and their centre of gravity above the middle?"""
+    entities, centre = evidence.place("entities", "k_weights"), evidence.place("entities", "centre_of_gravity")
+    known = {task: one for task in CONCENTRATED if (one := evidence.place(task, "k_weights"))}
+    if entities is None or centre is None or not known:
+        return Finding(UNTESTED, "K(s) of entities and of another task, and the centre of gravity of entities are needed.")
+    answers = [less(apart(entities, one), 0) for one in known.values()] + [more(centre, evidence.layers / 2)]
+    others = "; ".join(f"{CALLED[task]} {ranged(one)}" for task, one in known.items())
+    words = (
+        f"K(s) of entities {ranged(entities)} bits, of other tasks: {others}. Centre of gravity of entities {ranged(centre)}, the middle "
+        f"is {evidence.layers / 2:g}.{without_interval([entities, centre, *known.values()])}"
+    )
+    return Finding(verdict(every(answers)), words, _table({"entities": entities} | known))
+
+
+def weights_above_gains(evidence: EdgeEvidence) -> Finding:
+    """Is the centre of gravity above the expected layer in every task?"""
+    both = {
+        task: (centre, layer)
+        for task in CALLED
+        if (centre := evidence.place(task, "centre_of_gravity")) and (layer := evidence.expected(task))
+    }
+    if not both:
+        return Finding(UNTESTED, "No task has both a centre of gravity and a resolved expected layer.")
+    differences = {task: apart(*pair) for task, pair in both.items()}
+    answers = [more(one, 0) for one in differences.values()]
+    least = min(differences, key=lambda task: differences[task].value)
+    words = (
+        f"Centre of gravity minus expected layer in {len(both)} tasks: smallest {ranged(differences[least])} layers ({CALLED[least]}). "
+        f"{answers.count(True)} surely above 0, {answers.count(False)} surely not."
+        f"{without_interval(centre for centre, _ in both.values())}"
+    )
+    below = sum(layer.value < evidence.layers / 2 for _, layer in both.values())
+    null = (
+        f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without learning anything they meet the rule in the {below} "
+        f"of {len(both)} tasks whose expected layer is below that."
+    )
+    rows = [(CALLED[task], centre.value, layer.value, one.value, one.low, one.high)
+            for (task, (centre, layer)), one in zip(both.items(), differences.values(), strict=True)]  # fmt: skip
+    columns = ["task", "centre of gravity", "expected layer", "above by", "low", "high"]
+    return Finding(verdict(every(answers)), words, pd.DataFrame(rows, columns=columns), null)
+
+
+def middle_layers(layers: int) -> range:
+    """The layers that lie between 9/24 and 20/24 of the depth."""
+    first, last = (part * layers for part in MIDDLE)
+    return range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
+
+
+def weights_in_the_middle(evidence: EdgeEvidence) -> Finding:
+    """Do layers 9/24 to 20/24 of the depth weigh more together than under uniform weights?"""
+    known = {task: one for task in CALLED if (one := evidence.place(task, "middle"))}
+    if not known:
+        return Finding(UNTESTED, "The weights of single layers are not known.")
+    inside = middle_layers(evidence.layers)
+    uniform = len(inside) / (evidence.layers + 1)
+    answers = [more(one, uniform) for one in known.values()]
+    words = (
+        f"Layers {inside[0]} to {inside[-1]} of {evidence.layers}, of all weight: "
+        f"{'; '.join(f'{CALLED[task]} {ranged(one)}' for task, one in known.items())}. {answers.count(True)} of {len(known)} surely above "
+        f"{uniform:.2f}, {answers.count(False)} surely not.{without_interval(known.values())}"
+    )
+    return Finding(verdict(most(answers)), words, _table(known), f"Under uniform weights these layers have {uniform:.2f}.")
+
+
+def _table(numbers: dict[str, Interval]) -> pd.DataFrame:
+    rows = [(CALLED[task], one.value, one.low, one.high) for task, one in numbers.items()]
+    return pd.DataFrame(rows, columns=["task", "value", "low", "high"])

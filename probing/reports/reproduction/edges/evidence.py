@@ -1,0 +1,123 @@
+"""What a claim on edge probing is judged on: the numbers of one encoder, ours or one of the paper's, with their intervals."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probing.core.edges import numbers
+from probing.reports.reproduction.curve_shapes import Curve, interval
+from probing.reports.reproduction.decisions import Interval
+
+#: Titles of the tasks in a sentence.
+CALLED = {
+    "pos": "part of speech", "constituents": "constituents", "dependencies": "dependencies", "entities": "entities",
+    "srl": "semantic roles", "coreference": "coreference", "proto-roles": "proto-roles", "relations": "relations",
+}  # fmt: skip
+#: Measures of mixing weights: ``middle`` is what layers 9/24 to 20/24 of the depth have together.
+MEASURES = ("centre_of_gravity", "k_weights", "middle")
+MIDDLE = (9 / 24, 20 / 24)
+PLACE_COLUMNS = ("task", "measure", "value", "low", "high")
+SETTLED_COLUMNS = ("later", "earlier", "sentences", "before")
+ORDER_COLUMNS = ("first", "second", "value", "low", "high")
+
+
+@dataclass(frozen=True)
+class EdgeEvidence:
+    """The numbers of one encoder. What is not known has no entry.
+
+    Attributes:
+        name: as a sentence calls it.
+        layers: number of layers above the embeddings.
+        curves: task -> micro F1 of P(0) to P(L) on the development set.
+        places: ``PLACE_COLUMNS``; what the mixing weights of P(L) show, ``measure`` is one of ``MEASURES``. The ends are empty where
+            nothing says how much the number varies.
+        order: ``ORDER_COLUMNS``: expected layer of ``second`` minus that of ``first``, the ends corrected for the number of pairs.
+            A pair that is not there is compared on its own.
+        weights: ``task, layer, weight``: mixing weights of P(L), mean over seeds.
+        beside: yardstick (``memory``, ``majority``, ``ceiling``, ``random``) -> task -> F1; ``random`` is P(L) on a random encoder.
+        left_order: ``SETTLED_COLUMNS``: for two tasks of the pipeline how many sentences have targets of both that settle, and in how many
+            of them a target of the later one settles before one of the earlier.
+        other: another pre-trained encoder of another depth.
+        published: whether the intervals are roundings of published numbers.
+    """
+
+    name: str
+    layers: int
+    curves: Mapping[str, Curve]
+    places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(PLACE_COLUMNS)))
+    order: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(ORDER_COLUMNS)))
+    weights: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["task", "layer", "weight"]))
+    beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    left_order: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(SETTLED_COLUMNS)))
+    other: "EdgeEvidence | None" = None
+    published: bool = False
+
+    def measured(self, tasks: Iterable[str]) -> list[str]:
+        """Those of the tasks that have an F1 at every layer."""
+        return [task for task in tasks if task in self.curves]
+
+    def gain(self, task: str) -> Interval:
+        """F1(L) - F1(0)."""
+        return of_curve(self.curves[task], lambda f1: f1[:, -1] - f1[:, 0])
+
+    def step(self, task: str, first: int, second: int) -> Interval:
+        """F1 of P(second) minus F1 of P(first)."""
+        return of_curve(self.curves[task], lambda f1: f1[:, second] - f1[:, first])
+
+    def resolved(self, task: str) -> bool:
+        """Whether layers above 0 add clearly to F1; else an expected layer would be made of noise."""
+        found = self.gain(task)
+        return numbers.resolved(found.value, found.low)
+
+    def expected(self, task: str) -> Interval | None:
+        """The expected layer (equation 4); None where it is not resolved or not known."""
+        if task not in self.curves or not self.resolved(task):
+            return None
+        return of_curve(self.curves[task], numbers.expected_layer)
+
+    def k_gains(self, task: str) -> Interval | None:
+        """K of the gains in bits; None where the expected layer is not resolved."""
+        if task not in self.curves or not self.resolved(task):
+            return None
+        return of_curve(self.curves[task], numbers.k_gains)
+
+    def place(self, task: str, measure: str) -> Interval | None:
+        """A number of the mixing weights, with ends that are not numbers where nothing says how much it varies; None if not known."""
+        mine = self.places[self.places["task"].eq(task) & self.places["measure"].eq(measure)]
+        return Interval(*map(float, mine[["value", "low", "high"]].iloc[0])) if len(mine) else None
+
+    def later(self, first: str, second: str) -> Interval | None:
+        """Expected layer of ``second`` minus that of ``first``; None where one of them is not resolved."""
+        one, other = self.expected(first), self.expected(second)
+        if one is None or other is None:
+            return None
+        for names, sign in (((first, second), 1), ((second, first), -1)):
+            mine = self.order[self.order["first"].eq(names[0]) & self.order["second"].eq(names[1])]
+            if len(mine):
+                value, low, high = (sign * float(mine[end].iloc[0]) for end in ("value", "low", "high"))
+                return Interval(value, min(low, high), max(low, high))
+        return apart(other, one)
+
+
+def of_curve(curve: Curve, number: Callable[[NDArray], NDArray]) -> Interval:
+    """A number of a curve with the 95 % of its draws in the middle.
+
+    Args:
+        curve: F1 by layer.
+        number: (curves, layers) -> (curves,).
+
+    Returns:
+        The number; three times NaN where it is not defined.
+    """
+    return interval(number(curve.values[None]), number(curve.drawn)) or Interval(*[float("nan")] * 3)
+
+
+def apart(first: Interval, second: Interval) -> Interval:
+    """The first number minus the second, the two known independently of each other (Zou and Donner 2008)."""
+    value = first.value - second.value
+    below = np.hypot(first.value - first.low, second.high - second.value)
+    above = np.hypot(first.high - first.value, second.value - second.low)
+    return Interval(value, float(value - below), float(value + above))

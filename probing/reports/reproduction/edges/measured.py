@@ -1,0 +1,165 @@
+"""The numbers of one stored encoder with their intervals, as claims on edge probing are judged on them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from probing.core.edges import numbers
+from probing.core.edges.encoders import CUMULATIVE, RANDOM, TASK, TRAINED
+from probing.core.edges.order import Place, compare
+from probing.core.edges.published import PublishedEdges
+from probing.core.stats.intervals import CONFIDENCE
+from probing.reports.edges.curves import curves, newest
+from probing.reports.edges.summary import baselines
+from probing.reports.reproduction.curve_shapes import Curve
+from probing.reports.reproduction.edges.claims_order import PIPELINE
+from probing.reports.reproduction.edges.claims_weights import middle_layers
+from probing.reports.reproduction.edges.evidence import MEASURES, ORDER_COLUMNS, PLACE_COLUMNS, SETTLED_COLUMNS, EdgeEvidence
+from probing.store.database import Database
+from probing.store.edges import queries
+from probing.store.edges.sentence_queries import settled_order
+
+#: The paper's headline is the development part, which also stopped the training.
+PART = "dev"
+ENCODER_COLUMNS = ("model", "base", "layers", "tasks")
+
+
+def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
+    """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those of most tasks.
+
+    ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings, ``tasks`` the paper's tasks.
+    """
+    runs = _runs(db)
+    rows = [
+        (model, base if (base := str(mine["base"].fillna("").iloc[0])) != model else "", int(mine["layers"].max()) - 1, len(stored))
+        for model, mine in runs.groupby("model", sort=True)
+        if (stored := published.stored_tasks(set(mine["task"])))
+    ]
+    found = pd.DataFrame(rows, columns=list(ENCODER_COLUMNS))
+    order = {"_tuned": found["base"].ne(""), "_most": -found["tasks"]}
+    return found.assign(**order).sort_values(["_tuned", "_most", "model"], kind="stable", ignore_index=True)[list(ENCODER_COLUMNS)]
+
+
+def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
+    """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run stands for."""
+    runs = _runs(db)
+    mine = runs[runs["model"] == model]
+    names = {stored: task for task, stored in published.stored_tasks(set(mine["task"])).items()}
+    return mine.assign(paper_task=mine["task"].map(names)).dropna(subset=["paper_task"])
+
+
+def _runs(db: Database) -> pd.DataFrame:
+    """The runs of cumulative probes with the task's labels on trained encoders."""
+    runs = newest(queries.edge_runs(db))
+    return runs[runs["kind"].eq(CUMULATIVE) & runs["labels"].eq(TASK) & runs["encoder"].eq(TRAINED)]
+
+
+def training_data(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """What the runs were trained on: task (as the paper's), source, targets, labels."""
+    tasks = queries.edge_tasks(db)
+    train = tasks[(tasks["part"] == "train") & tasks["task"].isin(runs["task"])]
+    return train.assign(task=train["task"].map(_names(runs)))[["task", "source", "targets", "labels"]].reset_index(drop=True)
+
+
+def evidence_of(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
+    """An encoder's numbers, and beside them those of a pre-trained encoder of another depth, the one that shares most tasks with it."""
+    there = probed_encoders(db, published).set_index("model")
+    ours = _alone(db, model, published)
+    if there.at[model, "base"]:
+        return ours
+    others = [str(name) for name in there.index[there["base"].eq("") & there["layers"].ne(ours.layers)]]
+    if not others:
+        return ours
+    beside = max(others, key=lambda name: len(set(runs_of(db, name, published)["paper_task"]) & set(ours.curves)))
+    return replace(ours, other=_alone(db, beside, published))
+
+
+def _alone(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
+    runs = runs_of(db, model, published)
+    names, order = _names(runs), [task.name for task in published.tasks]
+    found = curves(db, PART, models=[model], tasks=list(names))
+    trained = sorted((one for one in found if one.encoder == TRAINED), key=lambda one: order.index(names[one.task]))
+    mix = queries.mix(db, list(runs["run_id"])).merge(runs[["run_id", "paper_task"]], on="run_id").rename(columns={"paper_task": "task"})
+    evidence = EdgeEvidence(
+        model,
+        int(runs["layers"].max()) - 1,
+        {names[one.task]: Curve(one.layers, one.values, one.drawn) for one in trained},
+        places=places_of(mix),
+        weights=mix.groupby(["task", "layer"], as_index=False, sort=False)["weight"].mean(),
+        beside=_baselines(db, names) | {"random": {names[one.task]: float(one.values[-1]) for one in found if one.encoder == RANDOM}},
+    )
+    return replace(evidence, order=_order(evidence), left_order=_left_order(db, runs))
+
+
+def _names(runs: pd.DataFrame) -> dict[str, str]:
+    """Stored task -> task of the paper."""
+    return dict(zip(runs["task"], runs["paper_task"], strict=True))
+
+
+def _baselines(db: Database, names: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """Yardstick -> task of the paper -> F1."""
+    found: dict[str, dict[str, float]] = {}
+    for (task, name), value in baselines(db, PART).items():
+        if task in names:
+            found.setdefault(name, {})[names[task]] = value
+    return found
+
+
+def _order(evidence: EdgeEvidence) -> pd.DataFrame:
+    """The expected layers of the tasks pair by pair, with ends corrected for the number of pairs."""
+    places = [
+        Place(task, expected.value, numbers.expected_layer(curve.drawn))
+        for task, curve in evidence.curves.items()
+        if (expected := evidence.expected(task))
+    ]
+    # ``compare`` takes the second from the first.
+    rows = [(one.first, one.second, -one.difference, -one.high, -one.low) for one in compare(places)]
+    return pd.DataFrame(rows, columns=list(ORDER_COLUMNS))
+
+
+def _left_order(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """Sentences in which a later task of the pipeline settles before an earlier one, of the first traced run of each task."""
+    traced = runs[runs["traced"].astype(bool)].sort_values("seed").drop_duplicates("task")
+    found = settled_order(db, list(traced["run_id"]), PART)
+    found = found.assign(**{column: found[column].map(_names(runs)) for column in ("later", "earlier")})
+    place = {task: number for number, task in enumerate(PIPELINE)}
+    kept = found["later"].isin(place) & found["earlier"].isin(place)
+    kept &= found["later"].map(place) > found["earlier"].map(place)
+    return found[kept].reset_index(drop=True)[list(SETTLED_COLUMNS)]
+
+
+def places_of(mix: pd.DataFrame) -> pd.DataFrame:
+    """What the mixing weights show, task by task: ``PLACE_COLUMNS``, of the mean weights over seeds.
+
+    Seeds are few, so all tasks with several of them share one estimate of how much seeds vary (the pooled variance); the ends are
+    Student's. Where no task has several seeds there are no ends.
+
+    Args:
+        mix: ``run_id, task, layer, weight`` of the probes on all layers; a run is a seed.
+    """
+    rows = []
+    for measure in MEASURES:
+        by_task = {str(task): _number(measure, _by_seed(mine)) for task, mine in mix.groupby("task", sort=False)}
+        free = sum(len(values) - 1 for values in by_task.values())
+        squares = sum(float(((values - values.mean()) ** 2).sum()) for values in by_task.values())
+        for task, values in by_task.items():
+            half = stats.t.ppf((1 + CONFIDENCE) / 2, free) * np.sqrt(squares / free / len(values)) if free else np.nan
+            (value,) = _number(measure, _by_seed(mix[mix["task"] == task]).mean(axis=0)[None])
+            rows.append((task, measure, float(value), float(value - half), float(value + half)))
+    return pd.DataFrame(rows, columns=list(PLACE_COLUMNS))
+
+
+def _by_seed(mix: pd.DataFrame) -> NDArray[np.float64]:
+    """(seeds, layers) mixing weights of a task."""
+    return mix.pivot(index="run_id", columns="layer", values="weight").sort_index(axis=1).to_numpy(dtype=np.float64)
+
+
+def _number(measure: str, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(seeds, layers) -> (seeds,)."""
+    if measure == "middle":
+        return weights[:, list(middle_layers(weights.shape[1] - 1))].sum(axis=1)
+    return {"centre_of_gravity": numbers.centre_of_gravity, "k_weights": numbers.k_weights}[measure](weights)

@@ -1,0 +1,40 @@
+"""The paper's published F1s as evidence, for the same rules.
+
+A published number has no interval. Its only uncertainty that is known is its rounding, so that stands in the interval's place: an F1
+printed to a hundredth of a point lies within half of that, and is drawn evenly from there.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from probing.core.edges.published import PublishedEdges, PublishedEncoder
+from probing.reports.reproduction.curve_shapes import DRAWS, Curve
+from probing.reports.reproduction.edges.evidence import PLACE_COLUMNS, EdgeEvidence
+
+#: How far a published F1, and a published centre of gravity or K, may lie from the number.
+F1_ROUNDING, ROUNDING = 0.00005, 0.005
+
+
+def papers_evidence(published: PublishedEdges) -> dict[str, EdgeEvidence]:
+    """Encoder of the paper, by its title -> its numbers, each with the encoder of another depth beside it."""
+    alone = {model.title: _of(published, model) for model in published.models}
+    return {
+        title: replace(one, other=next((other for name, other in alone.items() if name != title), None)) for title, one in alone.items()
+    }
+
+
+def _of(published: PublishedEdges, model: PublishedEncoder) -> EdgeEvidence:
+    curves, places = {}, []
+    for number, task in enumerate(published.tasks):
+        if model.name in task.f1:
+            values = np.array(task.f1[model.name]) / 100
+            random = np.random.default_rng([number, model.layers])
+            drawn = values + random.uniform(-F1_ROUNDING, F1_ROUNDING, (DRAWS, len(values)))
+            curves[task.name] = Curve(np.arange(len(values)), values, drawn)
+        for measure, numbers in (("centre_of_gravity", task.centre_of_gravity), ("k_weights", task.k_weights)):
+            if model.name in numbers:
+                value = numbers[model.name]
+                places.append((task.name, measure, value, value - ROUNDING, value + ROUNDING))
+    return EdgeEvidence(model.title, model.layers, curves, pd.DataFrame(places, columns=list(PLACE_COLUMNS)), published=True)

@@ -1,0 +1,109 @@
+"""Published numbers of edge probing beside ours: F1 of every layer, and the summary of the paper's Figure 1."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.edges.published import PublishedEdges
+from probing.reports.reproduction.decisions import Interval
+from probing.reports.reproduction.edges.evidence import EdgeEvidence, of_curve
+
+SUMMARY_COLUMNS = (
+    "row", "model", "last", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "memory", "majority", "ceiling", "random",
+    "centre_of_gravity", "expected_layer", "expected_layer_low", "expected_layer_high", "k_weights", "k_gains",
+)  # fmt: skip
+POINT_COLUMNS = ("model", "encoder", "task", "layer", "last", "value", "low", "high")
+BAR_COLUMNS = ("task", "layer", "weight", "normed", "gain")
+DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels")
+
+
+def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
+    """A row a task and encoder, a column a probe: ``task, encoder, P(0), ..., P(L)``, F1 in per cent; empty above the last layer."""
+    most = max((one.layers for one in encoders), default=0)
+    rows = []
+    for task in tasks:
+        for one in encoders:
+            if task in one.curves:
+                values = 100 * one.curves[task].values
+                rows.append([task, one.name, *values, *[np.nan] * (most - one.layers)])
+    return pd.DataFrame(rows, columns=["task", "encoder", *(f"P({layer})" for layer in range(most + 1))])
+
+
+def summary(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
+    """A row a task and encoder, as the paper's Figure 1 has it: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K in bits.
+
+    The interval of a published number is its rounding, so it has none here.
+    """
+    rows = [_summary_row(task, one) for task in tasks for one in encoders if task in one.curves]
+    table = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+    return table.astype(dict.fromkeys(SUMMARY_COLUMNS[3:], "float64"))
+
+
+def _summary_row(task: str, one: EdgeEvidence) -> tuple:
+    first, last = (of_curve(one.curves[task], lambda f1, place=place: f1[:, place]) for place in (0, -1))  # type: ignore[misc]
+    expected, k_gains = one.expected(task), one.k_gains(task)
+    centre, k_weights = (one.place(task, measure) for measure in ("centre_of_gravity", "k_weights"))
+    yardsticks = [one.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
+    return (
+        task, one.name, one.layers, first.value, last.value, *_ends(last, one), *yardsticks, _value(centre), _value(expected),
+        *(_ends(expected, one) if expected else (None, None)), _value(k_weights), _value(k_gains),
+    )  # fmt: skip
+
+
+def _value(number: Interval | None) -> float | None:
+    return number.value if number else None
+
+
+def _ends(number: Interval, one: EdgeEvidence) -> tuple[float | None, float | None]:
+    return (None, None) if one.published else (number.low, number.high)
+
+
+def points(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
+    """F1 of every probe: ``POINT_COLUMNS``, in [0, 1]."""
+    rows = [
+        (one.name, "trained", task, layer, one.layers, one.curves[task].values[place], *_ends(_at(one, task, place), one))
+        for task in tasks
+        for one in encoders
+        if task in one.curves
+        for place, layer in enumerate(one.curves[task].layers)
+    ]
+    return pd.DataFrame(rows, columns=list(POINT_COLUMNS)).astype({"low": "float64", "high": "float64"})
+
+
+def _at(one: EdgeEvidence, task: str, place: int) -> Interval:
+    return of_curve(one.curves[task], lambda f1: f1[:, place])
+
+
+def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
+    """The yardsticks of our data: ``task, name, value``, F1 in [0, 1]."""
+    beside = ours.beside if ours else {}
+    names = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
+    rows = [(task, shown, beside[name][task]) for task in tasks for name, shown in names.items() if task in beside.get(name, {})]
+    return pd.DataFrame(rows, columns=["task", "name", "value"])
+
+
+def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
+    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights are drawn only."""
+    known = one.weights.set_index(["task", "layer"])["weight"]
+    rows = []
+    for task in tasks:
+        if task in one.curves:
+            curve = one.curves[task]
+            gains = [np.nan, *np.diff(curve.values)]
+            rows += [
+                (task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)
+            ]
+    return pd.DataFrame(rows, columns=list(BAR_COLUMNS)).astype(dict.fromkeys(BAR_COLUMNS[2:], "float64"))
+
+
+def data(published: PublishedEdges, ours: pd.DataFrame) -> pd.DataFrame:
+    """What the paper and what our probes were trained on: ``DATA_COLUMNS`` and the columns of ``ours``, a row a task of the paper.
+
+    Args:
+        published: the paper's numbers.
+        ours: ``task, source, targets, labels`` of the training parts, and others.
+    """
+    rows = [(task.name, task.data, task.targets, task.labels) for task in published.tasks]
+    theirs = pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype({"published_targets": "Int64", "published_labels": "Int64"})
+    return theirs.merge(ours, on="task", how="left") if len(ours) else theirs

@@ -1,0 +1,102 @@
+"""What is wrong with stored answers to single targets: they must be possible, and give the stored scores."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probing.core.edges.encoders import layers_of_kind
+
+#: A probability in steps of 1/255 that gives the label.
+_GIVEN = 128
+
+
+def answer_problem(run: Mapping[str, Any], mine: Mapping[str, pd.DataFrame], of_task: Mapping[str, pd.DataFrame]) -> str | None:
+    """The first problem of a run's answers."""
+    for part, answers in mine["edge_predictions"].groupby("part"):
+        targets = of_task["edge_targets"]
+        targets = targets[targets["part"] == part]
+        if problem := _part_problem(run, str(part), answers, targets, of_task["edge_labels"]):
+            return problem
+        scores = mine["edge_scores"]
+        if problem := _other_scores(str(part), answers, targets, scores[scores["part"] == part], of_task["edge_labels"]):
+            return problem
+    return None
+
+
+def _part_problem(run: Mapping[str, Any], part: str, answers: pd.DataFrame, targets: pd.DataFrame, labels: pd.DataFrame) -> str | None:
+    if strays := sorted(set(answers["target"]) - set(targets["target"])):
+        return f"answers to the target {strays[0]} of {part}, which is not stored"
+    layers = layers_of_kind(str(run["kind"]), int(run["layers"]) - 1)
+    if len(answers) != answers["target"].nunique() * len(layers) or sorted(set(answers["layer"])) != list(layers):
+        return f"{len(answers):,} answers on {part}, expected {answers['target'].nunique():,} targets x {len(layers)} layers"
+    if (answers.groupby("target")["wrong"].nunique() > 1).any():
+        return f"a target of {part} has several best wrong labels, expected one for all layers"
+    number = int((labels["n"] > 0).sum())
+    numbers = pd.concat([answers["top"], answers["wrong"], answers["predicted"].explode().dropna()])
+    if (numbers >= number).any():
+        return f"an answer on {part} is the label number {numbers.max()}, the probes have {number}"
+    return _impossible(part, answers, targets)
+
+
+def _impossible(part: str, answers: pd.DataFrame, targets: pd.DataFrame) -> str | None:
+    """Probabilities against each other, and against the labels that are given."""
+    gold = answers["target"].map(targets.set_index("target")["gold"])
+    sizes = gold.str.len().to_numpy(), answers["p_gold"].str.len().to_numpy()
+    if (sizes[0] != sizes[1]).any():
+        return f"answers on {part} have other gold labels than their targets"
+    top, wrong, total = (answers[name].to_numpy(dtype=np.int64) for name in ("p_top", "p_wrong", "p_sum"))
+    row, label, p = _flat(gold), np.concatenate([[], *gold]).astype(np.int64), np.concatenate([[], *answers["p_gold"]]).astype(np.int64)
+    given = set(
+        zip(_flat(answers["predicted"]).tolist(), np.concatenate([[], *answers["predicted"]]).astype(np.int64).tolist(), strict=True)
+    )
+    sums = np.bincount(row, weights=p, minlength=len(answers))
+    is_gold = np.isin(np.arange(len(answers)), row[label == answers["wrong"].to_numpy()[row]]) if len(row) else np.zeros(len(answers), bool)
+    if (p > 255).any() or (p > top[row]).any() or (wrong > top).any() or (sums + np.where(is_gold, 0, wrong) > total).any():
+        return f"a probability on {part} is above that of the most probable label, or above the sum of all"
+    pairs = [
+        (row, label, p),
+        (np.arange(len(answers)), answers["wrong"].to_numpy(), wrong),
+        (np.arange(len(answers)), answers["top"].to_numpy(), top),
+    ]
+    for rows, numbers, values in pairs:
+        said = np.fromiter(((one, number) in given for one, number in zip(rows.tolist(), numbers.tolist(), strict=True)), bool, len(rows))
+        if (said != (values >= _GIVEN)).any():
+            return f"an answer on {part} gives a label with a probability below one half, or does not give one above"
+    return None
+
+
+def _flat(lists: pd.Series) -> NDArray[np.int64]:
+    """Of every member of the lists, the number of its list."""
+    return np.repeat(np.arange(len(lists)), lists.str.len().to_numpy(dtype=np.int64))
+
+
+def _other_scores(part: str, answers: pd.DataFrame, targets: pd.DataFrame, scores: pd.DataFrame, labels: pd.DataFrame) -> str | None:
+    """Where the answers give other counts than the scores say."""
+    number = int(labels["label"].max()) + 1
+    about = answers[["target"]].merge(targets[["target", "seen", "gold"]], on="target", how="left")
+    place = answers["layer"].to_numpy(dtype=np.int64) * 2 + about["seen"].to_numpy(dtype=np.int64)
+    groups = int(place.max()) + 1
+    gold, said = (_k_hot(lists, number) for lists in (about["gold"], answers["predicted"]))
+    found = {}
+    for name, hit in (("tp", gold & said), ("fp", said & ~gold), ("fn", gold & ~said)):
+        rows, columns = np.nonzero(hit)
+        found[name] = np.bincount(place[rows] * number + columns, minlength=groups * number).reshape(groups, number)
+    trained = scores[scores["label"].isin(labels.loc[labels["n"] > 0, "label"])]
+    where = trained["layer"].to_numpy(dtype=np.int64) * 2 + trained["seen"].to_numpy(dtype=np.int64)
+    inside = where < groups
+    for name, counts in found.items():
+        expected = np.where(inside, counts[np.minimum(where, groups - 1), trained["label"].to_numpy(dtype=np.int64)], 0)
+        wrong = trained[name].to_numpy(dtype=np.int64) != expected
+        if wrong.any():
+            row = trained[wrong].iloc[0]
+            return f"{name} of label {row['label']} at layer {row['layer']} on {part} is {row[name]:,}, its answers give {expected[wrong][0]:,}"
+    return None
+
+
+def _k_hot(lists: pd.Series, labels: int) -> NDArray[np.bool_]:
+    found = np.zeros((len(lists), labels), bool)
+    found[_flat(lists), np.concatenate([[], *lists]).astype(np.int64)] = True
+    return found

@@ -1,0 +1,1 @@
+"""Single targets of edge probing through all layers."""

@@ -1,0 +1,141 @@
+"""Finding a sentence: filters on its targets, and a list to choose from."""
+
+import streamlit as st
+
+from probing.core.edges.traces import AMBIGUOUS
+from probing.store.edges.sentence_queries import count_sentences, sentences
+from probing.ui.edge_sentences.selection import KINDS, ORDERS
+from probing.ui.edge_sentences.shown import Shown
+from probing.ui.frame import selection
+from probing.ui.widgets import blocks, tables
+from probing.ui.widgets.markdown import Markdown, count, filled
+
+ROWS = 25
+#: Characters of a sentence's hash that name it.
+HASH = 12
+_KINDS = {"any": "any", "ambiguous": "ambiguous", "revised": "revised"}
+_ORDERS = {"ambiguous": "most ambiguous targets first", "revised": "most revisions first", "sentence": "in the order of the data"}
+assert tuple(_KINDS) == KINDS and tuple(_ORDERS) == ORDERS
+_HEADINGS = {
+    "sentence": st.column_config.TextColumn(width="large"),
+    "targets": st.column_config.NumberColumn(help="Targets of the sentence that pass the filters."),
+    "ambiguous": st.column_config.NumberColumn(
+        help=f"Those of which no label has a mean share above {AMBIGUOUS} over the layers (the paper's rule)."
+    ),
+    "revisions": st.column_config.NumberColumn(
+        help="How often the most probable label changes from one layer to the next, in all of them."
+    ),
+}
+
+
+def filters(shown: Shown) -> None:
+    """Task, label, kind of target, settled layer, order; and two tasks out of order."""
+    anew, page, own = {"trace_sheet": 1, "text_hash": ""}, shown.view.page, shown.own
+    titles = shown.tasks
+    first = st.columns(3)
+    with first[0]:
+        selection.bound(
+            st.selectbox, "Task", "trace_task", page, value=shown.task, options=["", *titles], resets={**anew, "trace_label": ""},
+            format_func=lambda task: titles.get(task, "all tasks"),
+        )  # fmt: skip
+    labels = shown.labels()
+    with first[1]:
+        selection.bound(
+            st.selectbox, "Right label", "trace_label", page, value=own.trace_label if own.trace_label in labels else "",
+            options=["", *labels], resets=anew, disabled=not labels, format_func=lambda label: label or "any",
+            help="" if labels else "Choose a task first.",
+        )  # fmt: skip
+    last = int(shown.runs["layers"].max()) - 1
+    with first[2]:
+        selection.bound(
+            st.selectbox, "Settled at layer", "settled", page, options=[None, *range(last + 1)], placeholder="any", resets=anew,
+            format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
+            help="The first layer from which the most probable label stays right up to the last.",
+        )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        selection.bound(
+            st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
+            resets=anew, help=f"Ambiguous: no label has a mean share above {AMBIGUOUS} over the layers. Revised: the most probable label "
+            "changes at some layer.",
+        )  # fmt: skip
+        selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=anew)
+    if len(titles) > 1:
+        _out_of_order(shown, anew)
+
+
+def _out_of_order(shown: Shown, anew: dict) -> None:
+    """Two tasks, of which the one that is later on the whole settles first in a sentence."""
+    titles, page, own = shown.tasks, shown.view.page, shown.own
+    on = shown.filters()["out_of_order"] is not None
+    with st.expander("Sentences where a later task settles before an earlier one" + (" (on)" if on else ""), icon=":material/swap_vert:"):
+        left, right = st.columns(2)
+        for place, field, label in ((left, "later_first", "A target of this task settles"), (right, "earlier_last", "before a target of")):
+            with place:
+                selection.bound(
+                    st.selectbox, label, field, page, value=getattr(own, field) if getattr(own, field) in titles else "",
+                    options=["", *titles], resets=anew, format_func=lambda task: titles.get(task, "any"),
+                )  # fmt: skip
+        st.caption(
+            "Only targets that share a word are compared, and only those that end right: the two tasks must have been asked on one text."
+        )
+
+
+def listing(shown: Shown) -> str:
+    """The list of sentences; returns the hash of the one to show, ``""`` if none is found."""
+    own, wanted = shown.own, shown.filters()
+    total = shown.view.read(count_sentences, shown.run_ids, own.trace_part, **wanted)
+    if not total:
+        st.info("No sentence passes these filters.", icon=":material/filter_alt_off:")
+        st.button(
+            "Clear all filters", on_click=selection.update, kwargs={"afresh": True, "trace_model": shown.model, "text_hash": own.text_hash}
+        )
+        return own.text_hash
+    sheets = -(-total // ROWS)
+    sheet = min(max(own.trace_sheet, 1), sheets)
+    table = shown.view.read(
+        sentences, shown.run_ids, own.trace_part, order=own.trace_order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted
+    )
+    keys = list(table["text_sha256"])
+    _head(total, sheet, sheets)
+    key = f"edge_sentences.list.{abs(hash((shown.run_ids, own.trace_part, sheet, own.trace_order, *map(str, wanted.values()))))}"
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            selection.update(text_hash=keys[rows[0]])
+
+    top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[["sentence", "targets", "ambiguous", "revisions"]]
+    st.dataframe(
+        top, hide_index=True, height=min(38 + 35 * len(top), 250), key=key, on_select=picked, selection_mode="single-row",
+        placeholder=blocks.EMPTY, column_config=tables.fitted(top, _HEADINGS),
+    )  # fmt: skip
+    if table["text"].isna().any():
+        st.caption("The licence of some data sets forbids showing their words: such a sentence is named by the sha256 of its text.")
+    with st.expander("Download", icon=":material/download:"):
+        st.download_button(
+            "CSV of this page of the list", lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")), "edge-sentences.csv",
+            "text/csv", key="edge-sentences.csv", on_click="ignore",
+        )  # fmt: skip
+    return own.text_hash or keys[0]
+
+
+def named(row: dict) -> str:
+    """A sentence by its words, or by its hash where they may not be shown."""
+    return str(row["text"]) if isinstance(row["text"], str) and row["text"] else f"text {row['text_sha256'][:HASH]}"
+
+
+def _head(total: int, sheet: int, sheets: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(filled("**{sentences}**", sentences=count(total, "sentence")))
+        if sheets > 1:
+            for label, icon, step, end in (("Back", ":material/chevron_left:", -1, 1), ("More", ":material/chevron_right:", 1, sheets)):
+                st.button(
+                    label, key=f"edge_sentences.{label.lower()}", icon=icon, disabled=sheet == end, on_click=selection.update,
+                    kwargs={"trace_sheet": sheet + step, "text_hash": ""},
+                )  # fmt: skip
+            st.caption(filled("page {sheet:,} of {sheets:,}", sheet=sheet, sheets=sheets), width="content")
+
+
+def title_of(row: dict) -> Markdown:
+    """The sentence as a heading."""
+    return filled("## {sentence}", sentence=named(row))

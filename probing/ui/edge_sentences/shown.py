@@ -1,0 +1,128 @@
+"""What the page of single targets shows: the stored traces, brought together with what was chosen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.edges.encoders import CUMULATIVE, TASK, TRAINED
+from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks
+from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
+from probing.ui.frame import selection
+from probing.ui.frame.page import View, require
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import filled, listing
+
+TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The stored traces that the page shows.
+
+    Attributes:
+        view: the page.
+        runs: the runs of the chosen model that have traces, one a task.
+        tasks: title by task, of these runs, in the order of tables.
+        model: the chosen model.
+    """
+
+    view: View
+    runs: pd.DataFrame
+    tasks: dict[str, str]
+    model: str
+
+    @property
+    def own(self) -> EdgeSentencesSelection:
+        """What is chosen on the page."""
+        return selection.of(EdgeSentencesSelection)
+
+    @property
+    def task(self) -> str:
+        """The chosen task; ``""`` for all."""
+        return self.own.trace_task if self.own.trace_task in self.tasks else ""
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """The runs of all its tasks."""
+        return tuple(self.runs["run_id"])
+
+    def labels(self) -> list[str]:
+        """The labels of the chosen task."""
+        table = self.view.read(edge_labels)
+        return list(table.loc[table["task"] == self.task, "name"])
+
+    def filters(self) -> dict[str, Any]:
+        """The filters that are on, as the store wants them."""
+        own = self.own
+        pair = (own.later_first, own.earlier_last)
+        return {
+            "task": self.task or None,
+            "label": own.trace_label if own.trace_label in self.labels() else None,
+            "unseen": own.trace_unseen,
+            "kind": own.trace_kind,
+            "settled": own.settled,
+            "out_of_order": pair if all(one in self.tasks for one in pair) and pair[0] != pair[1] else None,
+        }
+
+    def words(self) -> str:
+        """What is chosen, in words."""
+        found = self.filters()
+        said = [self.view.label(self.model), self.tasks.get(self.task, "all tasks"), self.own.trace_part]
+        said += [f"right label {found['label']}"] if found["label"] else []
+        said += ["span text not in training"] if found["unseen"] else []
+        said += [found["kind"]] if found["kind"] != "any" else []
+        said += [f"settled at layer {found['settled']}"] if found["settled"] is not None else []
+        if pair := found["out_of_order"]:
+            said.append(f"{self.tasks[pair[0]]} settles before {self.tasks[pair[1]]}")
+        return ", ".join(said)
+
+    def stamp(self, what: str) -> Stamp:
+        """Filters and fingerprint of a figure."""
+        return self.view.stamp(f"{what}, {self.words()}", self.run_ids)
+
+
+def open_results(view: View) -> Shown:
+    """The controls of the sidebar, and the stored traces; stops with the command that makes some where there are none."""
+    runs = traced_runs(view.read(edge_runs)) if view.database is not None else pd.DataFrame()
+    require(view, len(runs) > 0, "No answers to single targets are stored yet.", TRAIN_COMMAND)
+    own = selection.of(EdgeSentencesSelection)
+    models = [model for model in view.all_colours if model in set(runs["model"])]
+    model = own.trace_model if own.trace_model in models else models[0]
+    mine = runs[runs["model"] == model]
+    titles = view.read(edge_tasks).drop_duplicates("task").set_index("task")["title"]
+    tasks = {task: str(titles.get(task, task)) for task in mine["task"]}
+    with st.sidebar:
+        _controls(view, models, model)
+    unknown = [name for name, there in ((own.trace_model, models), (own.trace_task, tasks)) if name and name not in there]
+    if unknown:
+        st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
+    return Shown(view, mine, tasks, model)
+
+
+def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """The run of each model and task whose answers can be read layer by layer: of the trained encoder, with cumulative probes on the
+    task's labels; of several the one with the first seed, and of these the widest."""
+    kept = runs[(runs["kind"] == CUMULATIVE) & (runs["encoder"] == TRAINED) & (runs["labels"] == TASK) & runs["traced"]]
+    chosen = kept.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(["model", "task"])
+    return chosen.sort_index()
+
+
+def _controls(view: View, models: list[str], model: str) -> None:
+    page = view.page
+    anew = {"trace_sheet": 1, "text_hash": ""}
+    if len(models) > 1:
+        selection.bound(
+            st.selectbox, "Model", "trace_model", page, value=model, options=models, format_func=view.label, help=mark_key(view, models),
+            resets={"trace_sheet": 1},
+        )  # fmt: skip
+    selection.bound(
+        st.segmented_control, "Part of the data", "trace_part", page, options=list(PARTS), required=True, resets=anew,
+        help="The dev part also stopped the training; the test part did not.",
+    )  # fmt: skip
+    selection.bound(
+        st.toggle, "Only spans not seen in training", "trace_unseen", page, resets=anew,
+        help="Lists only targets whose span text (of both spans, where there are two) does not occur in the training part.",
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""One sentence: each of its targets through the layers (Figure 3 of the paper)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.edges.traces import trace_bars
+from probing.store.edges.sentence_queries import traces
+from probing.ui.edge_sentences.found import title_of
+from probing.ui.edge_sentences.shown import Shown
+from probing.ui.frame import navigation, selection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+
+#: Panels of the figure; the table has all.
+MOST_PANELS = 12
+#: Stored probabilities are whole numbers up to this.
+_STEPS = 255
+
+
+def draw(shown: Shown, sentence: str) -> None:
+    """Heading, what happens in the sentence, and a panel a target."""
+    if not sentence:
+        return
+    rows = shown.view.read(traces, shown.run_ids, shown.own.trace_part, sentence, **shown.filters())
+    if rows.empty:
+        st.info("The link names a sentence that has no stored answers of this model on this part of the data.", icon=":material/link_off:")
+        return
+    _heading(shown, rows)
+    rows = in_tasks(shown, rows)
+    targets = rows.drop_duplicates(["task", "target"])
+    passing = int(targets["passes"].sum())
+    if passing < len(targets):
+        selection.bound(
+            st.toggle, f"All {len(targets)} targets of the sentence", "every_target", shown.view.page,
+            help="Off: only those that pass the filters.",
+        )  # fmt: skip
+    kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
+    st.markdown(_said(shown, kept))
+    panels = panels_of(shown, kept)
+    names = list(dict.fromkeys(panels["panel"]))
+    drawn = panels[panels["panel"].isin(names[:MOST_PANELS])]
+    more = len(names) - MOST_PANELS
+    blocks.figure(
+        drawing(trace_bars, drawn), table=panels, stamp=shown.stamp(f"text {sentence[:12]}"), name="edge-traces",
+        caption=filled(
+            "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over the layers, one for all of "
+            "them. Bars are shares of the summed probabilities of all labels, which the probe gives independently. Dotted line: from here "
+            "on the right label stays the most probable one.{more}",
+            more=f" {count(more, 'further panel')} in the table; choose a task to see fewer." if more > 0 else "",
+        ),
+        alt="Share of the right label and of the best wrong one by layer, a panel a target",
+    )  # fmt: skip
+    _table(shown, kept)
+    navigation.link("pipeline", "See the tasks as wholes", edge_models=(shown.model,), edge_part=shown.own.trace_part)
+
+
+def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows in the order of tasks, and of targets in the sentence."""
+    places = rows.assign(_task=rows["task"].map(list(shown.tasks).index))
+    return places.sort_values(["_task", "start1", "end1", "target", "layer"]).drop(columns="_task").reset_index(drop=True)
+
+
+def _heading(shown: Shown, rows: pd.DataFrame) -> None:
+    first = rows.iloc[0].to_dict()
+    st.markdown(title_of(first))
+    about = [filled("read by {model}", model=shown.view.called(shown.model)), escape(shown.own.trace_part)]
+    if isinstance(first["document"], str) and first["document"]:
+        about.append(filled("from {document}", document=first["document"]))
+    st.markdown(joined(" · ", about))
+    if not has_words(first):
+        st.info(
+            "The licence of this data set does not let its words be shown: spans are numbers of words, counted from 1, and the name is the "
+            "sha256 of the text.",
+            icon=":material/lock:",
+        )
+
+
+def has_words(row: Mapping[str, Any]) -> bool:
+    """Whether the words of a sentence may be shown."""
+    return isinstance(row["text"], str) and bool(row["text"])
+
+
+def _said(shown: Shown, rows: pd.DataFrame) -> Markdown:
+    """How many targets end right, beside the memory baseline, and which settles last."""
+    targets = rows.drop_duplicates(["task", "target"])
+    at_end = rows[rows["layer"] == rows.groupby("task")["layer"].transform("max")]
+    said = filled(
+        "At the last layer the most probable label is right for **{right} of {all}**; the memory baseline, which knows span texts only, "
+        "is right for {memory}.",
+        right=int(at_end["right"].sum()), all=count(len(targets), "target"), memory=int(targets["memory_right"].sum()),
+    )  # fmt: skip
+    settled = targets[targets["settled"] > 0].sort_values("settled", kind="stable")
+    if settled.empty:
+        return said
+    last = settled.iloc[-1].to_dict()
+    return filled(
+        "{said} Last to settle: {what} as {label}, at layer {layer}.", said=said, what=title_of_target(shown, last),
+        label=" + ".join(last["gold"]), layer=int(last["settled"]),
+    )  # fmt: skip
+
+
+def title_of_target(shown: Shown, row: Mapping[str, Any]) -> str:
+    """ "entities: Toronto", "Semantic roles: smoked → Toronto"; without words "entities: words 2–3"."""
+    spans = [(row["start1"], row["end1"])]
+    if pd.notna(row["start2"]):
+        spans.append((row["start2"], row["end2"]))
+    words = row["text"].split() if has_words(row) else None
+    return f"{shown.tasks[row['task']]}: {' → '.join(_span(int(start), int(end), words) for start, end in spans)}"
+
+
+def _span(start: int, end: int, words: list[str] | None) -> str:
+    if words is not None:
+        return " ".join(words[start:end])
+    return f"word {start + 1}" if end == start + 1 else f"words {start + 1}–{end}"
+
+
+def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the figure: one a target, right label and layer; a target without a right label has one a layer."""
+    found = []
+    for row in rows.to_dict("records"):
+        total = row["p_sum"] or 1
+        for place, gold in enumerate(list(row["gold"]) or [""]):
+            p = row["p_gold"][place] if len(row["p_gold"]) > place else 0
+            found.append(
+                {
+                    "panel": f"{row['task']}.{row['target']}.{place}", "title": title_of_target(shown, row), "task": row["task"],
+                    "gold": gold or "(no label)", "wrong": row["wrong"], "layer": int(row["layer"]), "p_gold": p / total,
+                    "p_wrong": row["p_wrong"] / total, "sigmoid_gold": p / _STEPS, "sigmoid_wrong": row["p_wrong"] / _STEPS,
+                    "right": row["right"], "settled": _settled(row),
+                }
+            )  # fmt: skip
+    return pd.DataFrame(found).astype({"settled": "float64"})
+
+
+def _settled(row: Mapping[str, Any]) -> int | None:
+    return int(row["settled"]) if row["settled"] >= 0 else None
+
+
+def _table(shown: Shown, rows: pd.DataFrame) -> None:
+    """The targets in words: what is right, what memory says, when each settles."""
+    targets = rows.drop_duplicates(["task", "target"])
+    ends = rows[rows["layer"] == rows.groupby("task")["layer"].transform("max")].set_index(["task", "target"])["top"]
+    table = pd.DataFrame(
+        [
+            {
+                "target": title_of_target(shown, row), "right": " + ".join(row["gold"]), "last layer": ends[row["task"], row["target"]],
+                "memory": " + ".join(row["memory"]), "settled": _settled(row),
+                "revisions": row["revisions"], "mean share": row["strongest_mean"], "in training": bool(row["seen"]),
+            }
+            for row in targets.to_dict("records")
+        ]
+    ).astype({"settled": "Int64"})  # fmt: skip
+    column = st.column_config
+    blocks.table_with_download(
+        table, stamp=shown.stamp("targets"), name="edge-targets",
+        column_config={
+            "target": column.TextColumn(pinned=True), "last layer": column.TextColumn(help="The most probable label at the last layer."),
+            "memory": column.TextColumn(help="The commonest training label of the same span text; the majority label where there is none."),
+            "settled": column.NumberColumn(help="The layer from which the right label stays the most probable one; empty: never."),
+            "mean share": column.NumberColumn(format="%.2f", help="Greatest mean share of a label; at most 0.70: ambiguous."),
+            "in training": column.CheckboxColumn(help="Whether the text of the span (of both spans) occurs in training."),
+        },
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Where in the layers each task of edge probing is solved."""

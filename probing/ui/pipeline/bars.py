@@ -1,0 +1,78 @@
+"""Mixing weights and gains of one model, layer by layer (Figure 2 of the paper)."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures import theme
+from probing.figures.edges.layer_bars import layer_bars
+from probing.reports.edges.layers import f1_by_layer, weights_by_layer
+from probing.ui.frame import selection
+from probing.ui.pipeline import paper
+from probing.ui.pipeline.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
+
+
+def draw(shown: Shown) -> None:
+    """The choice of a model, and a panel a task."""
+    shown.view.contents.section("Weights and gains")
+    page, own = shown.view.page, shown.own
+    names = {**shown.labels, **({name: name for name in paper.NAMES.values()} if own.published else {})}
+    model = own.bars_of if own.bars_of in names else shown.models[0]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        if len(names) > 1:
+            selection.bound(st.selectbox, "Bars of", "bars_of", page, value=model, options=list(names), format_func=names.__getitem__)
+        selection.bound(
+            st.toggle, "Weights times the norm of the layer", "normed", page,
+            help="Layers with long vectors count more in the mix than their weights say (Fayyaz et al. 2021).",
+        )  # fmt: skip
+    table = bars_of(shown, model)
+    if table.empty:
+        st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
+        return
+    published = model in paper.NAMES.values()
+    ours = "" if not published else " The paper's weights are not published as numbers, so only gains are drawn."
+    blocks.figure(
+        drawing(
+            layer_bars, table, colour=shown.colours.get(model, theme.NEUTRAL), titles=shown.tasks, notes=_notes(shown, model),
+            weights="normed" if own.normed else "weight",
+        ),
+        table=table, stamp=shown.stamp(f"mixing weights and gains of {names[model]}"), name="pipeline-bars",
+        caption=filled(
+            "{model}. Solid: weight of each layer in the mix of the probe on all layers; outlined: what P(l) gains in F1 on P(l-1). Each "
+            "is drawn as share of its largest bar. K is the distance from equal bars, in bits: high where few layers do the work.{ours} "
+            "{key}",
+            model=names[model], ours=ours, key=shown.key(),
+        ),
+        alt=f"Mixing weights and gains by layer of {names[model]}, a panel a task",
+    )  # fmt: skip
+
+
+def bars_of(shown: Shown, model: str) -> pd.DataFrame:
+    """``task, layer, weight, normed, gain`` of a model."""
+    if model in paper.NAMES.values():
+        curve = paper.scores()[paper.scores()["model"] == model]
+        curve = curve[curve["task"].isin(list(shown.tasks))]
+        weights = pd.DataFrame(columns=["task", "layer", "weight", "normed"])
+    else:
+        curve = shown.chosen(shown.report(f1_by_layer, "cumulative", part=shown.own.edge_part, unseen=shown.own.unseen))
+        curve = curve[(curve["model"] == model) & (curve["encoder"] == "trained")]
+        found = shown.chosen(shown.report(weights_by_layer))
+        weights = found[(found["model"] == model) & (found["encoder"] == "trained")][["task", "layer", "weight", "normed"]]
+    curve = curve.sort_values(["task", "layer"])
+    gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
+    both = gains.merge(weights, on=["task", "layer"], how="outer")
+    places = both["task"].map(list(shown.tasks).index)
+    wanted = both.assign(_task=places).sort_values(["_task", "layer"]).drop(columns="_task")
+    return wanted.astype({"weight": "float64", "normed": "float64"}).reset_index(drop=True)
+
+
+def _notes(shown: Shown, model: str) -> dict[str, str]:
+    """K of weights and gains, as the paper writes them beside the panels."""
+    table = shown.paper if model in paper.NAMES.values() else shown.summary
+    notes = {}
+    for row in table[table["model"] == model].to_dict("records"):
+        said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row.get(column))]
+        notes[row["task"]] = "".join(f" · {one}" for one in said)
+    return notes

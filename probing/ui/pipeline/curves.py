@@ -1,0 +1,86 @@
+"""What the probes reach layer by layer: cumulative, each layer alone, selectivity, compression."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.edges.task_curves import Axis, task_curves
+from probing.reports.edges.layers import compression, f1_by_layer, selectivity
+from probing.ui.frame import selection
+from probing.ui.pipeline import paper
+from probing.ui.pipeline.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
+
+NAMES = {"cumulative": "cumulative, P(l)", "at": "each layer alone", "selectivity": "selectivity", "compression": "compression"}
+_TITLES = {
+    "cumulative": "micro F1 of P(l)", "at": "micro F1 of layer l alone", "selectivity": "F1 minus control F1, points",
+    "compression": "compression",
+}  # fmt: skip
+_WORDS = {
+    "cumulative": "P(l) reads the layers 0 to l, so it can hide that a layer lost something.",
+    "at": "A probe reads one layer alone, so a layer that lost something shows.",
+    "selectivity": "F1 less that of an equal probe on control labels, which are drawn at random once for every span text (Hewitt and Liang "
+    "2019): what memorising texts cannot give.",
+    "compression": "How many times shorter the online code of the labels is than the uniform code, which has 1 (Voita and Titov 2020): the "
+    "code grows with every label that is hard to learn, so it also says how easily a layer's answer is read.",
+}  # fmt: skip
+_COMMANDS = {
+    "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --control", "compression": " --codes",
+}  # fmt: skip
+_RANDOM = {
+    "random": " Dotted: the same model with all weights random.",
+    "random-body": " Dots and dashes: a random body under trained embeddings.",
+}
+#: Column of the summary -> name of the level.
+_LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
+
+
+def draw(shown: Shown) -> None:
+    """The switch, and a panel a task."""
+    shown.view.contents.section("Layer by layer")
+    mode = selection.bound(
+        st.segmented_control, "Show", "layerwise", shown.view.page, options=list(NAMES), required=True, wrap=True,
+        format_func=NAMES.__getitem__,
+    )  # fmt: skip
+    points, levels = _points(shown, mode), _levels(shown, mode)
+    if points.empty:
+        blocks.missing(
+            filled("{what} is not stored for these models and tasks.", what=NAMES[mode].capitalize()),
+            f"python -m probing edges train --model {shown.models[0]} --tasks {','.join(shown.tasks)}{_COMMANDS[mode]}",
+        )
+        return
+    shares = points["last"].nunique() > 1
+    axis = Axis(_TITLES[mode], percent=mode != "compression", shares=shares, signed=mode == "selectivity")
+    random = "".join(words for encoder, words in _RANDOM.items() if (points["encoder"] == encoder).any())
+    bands = " Bands are 95 % intervals." if "low" in points and points["low"].notna().any() else ""
+    blocks.figure(
+        drawing(task_curves, points, levels, axis=axis, colours=shown.colours, labels=shown.labels, titles=shown.tasks), table=points,
+        stamp=shown.stamp(_TITLES[mode]), name="pipeline-curves",
+        caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
+        alt=f"{_TITLES[mode]} by layer, a panel a task",
+    )  # fmt: skip
+
+
+def _points(shown: Shown, mode: str) -> pd.DataFrame:
+    own = shown.own
+    if mode == "compression":
+        return shown.chosen(shown.report(compression))
+    if mode == "selectivity":
+        found = shown.report(selectivity, part=own.edge_part, unseen=own.unseen)
+        return shown.chosen(found)
+    found = shown.chosen(shown.report(f1_by_layer, mode, part=own.edge_part, unseen=own.unseen))
+    if mode == "at" or not own.published or found.empty:
+        return found
+    published = paper.scores()
+    return pd.concat([found, published[published["task"].isin(list(shown.tasks))].reindex(columns=found.columns)], ignore_index=True)
+
+
+def _levels(shown: Shown, mode: str) -> pd.DataFrame:
+    """The yardsticks of each task, one number each."""
+    if mode in ("selectivity", "compression"):
+        name, value = ("no selectivity", 0.0) if mode == "selectivity" else ("uniform code", 1.0)
+        return pd.DataFrame([(task, name, value) for task in shown.tasks], columns=["task", "name", "value"])
+    first = shown.summary.drop_duplicates("task")
+    rows = [(row["task"], name, row[column]) for row in first.to_dict("records") for column, name in _LEVELS.items()]
+    return pd.DataFrame(rows, columns=["task", "name", "value"])

@@ -1,0 +1,49 @@
+"""One task label by label: F1, and where each label is solved."""
+
+import streamlit as st
+
+from probing.figures.edges.place_rows import place_rows
+from probing.reports.edges.labels import by_label
+from probing.ui.frame import navigation, selection
+from probing.ui.pipeline.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
+
+#: More labels than this do not fit in a figure; the table has all.
+MOST_LABELS = 20
+
+
+def draw(shown: Shown) -> None:
+    """The choice of a task, and its labels."""
+    shown.view.contents.section("Label by label")
+    own, page = shown.own, shown.view.page
+    task = own.labels_of if own.labels_of in shown.tasks else next(iter(shown.tasks))
+    if len(shown.tasks) > 1:
+        selection.bound(
+            st.selectbox, "Labels of", "labels_of", page, value=task, options=list(shown.tasks), format_func=shown.tasks.__getitem__
+        )
+    table = shown.chosen(shown.report(by_label, task, part=own.edge_part, unseen=own.unseen))
+    table = table[table["encoder"] == "trained"]
+    if table.empty:
+        st.info("No cumulative probes are stored for this task.", icon=":material/info:")
+        return
+    frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
+    kept = list(frequent.index[:MOST_LABELS])
+    drawn = table[table["label"].isin(kept)]
+    drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(kept.index)).sort_values("_place", kind="stable")
+    more = len(frequent) - len(kept)
+    blocks.figure(
+        drawing(place_rows, drawn.drop(columns="_place"), colours=shown.colours, labels=shown.labels, shares=drawn["last"].nunique() > 1),
+        table=table, stamp=shown.stamp(f"labels of {shown.tasks[task]}"), name="pipeline-labels",
+        caption=filled(
+            "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels stand on top{more}. {key}",
+            more=f"; {more} rarer ones are in the table" if more else "", key=shown.key(),
+        ),
+        alt=f"Expected layer of each label of {shown.tasks[task]}",
+    )  # fmt: skip
+    for model in shown.models:
+        navigation.link(
+            "edge_sentences", filled("Open the targets of {task}, {model}", task=shown.tasks[task], model=shown.view.label(model)),
+            afresh=True, trace_model=model, trace_task=task, trace_part=own.edge_part, trace_unseen=own.unseen,
+        )  # fmt: skip

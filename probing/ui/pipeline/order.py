@@ -1,0 +1,87 @@
+"""Which of two tasks is solved earlier in a model, and in which of two models a task is."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.edges.order import UNRESOLVED
+from probing.figures.edges.order_matrix import order_matrix
+from probing.reports.edges.order import models_in_order, tasks_in_order
+from probing.ui.frame import selection
+from probing.ui.pipeline.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import count, filled
+
+
+def pairs_of(shown: Shown, model: str) -> pd.DataFrame:
+    """The pairs of tasks of a model."""
+    return shown.report(tasks_in_order, model, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen)
+
+
+def model_of(shown: Shown) -> str:
+    """The model whose tasks are put in order."""
+    return shown.own.ordered if shown.own.ordered in shown.models else shown.models[0]
+
+
+def draw(shown: Shown) -> None:
+    """The square of tasks, and models against each other."""
+    shown.view.contents.section("Which task comes first")
+    model = model_of(shown)
+    if len(shown.models) > 1:
+        selection.bound(
+            st.selectbox, "Tasks in the order of", "ordered", shown.view.page, value=model, options=list(shown.models),
+            format_func=shown.view.label,
+        )  # fmt: skip
+    pairs = pairs_of(shown, model)
+    if pairs.empty:
+        st.info("An order needs cumulative probes of two tasks at least.", icon=":material/info:")
+        return
+    st.markdown(sentence(shown, model, pairs))
+    blocks.figure(
+        drawing(order_matrix, pairs, titles=shown.tasks), table=pairs, stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
+        name="pipeline-order",
+        caption=filled(
+            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved, as the interval "
+            "of the difference holds 0 or an expected layer is not resolved. Intervals are wide enough for all {pairs} together.",
+            pairs=count(len(pairs), "pair"),
+        ),
+        alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
+    )  # fmt: skip
+    _models(shown)
+
+
+def sentence(shown: Shown, model: str, pairs: pd.DataFrame):
+    """How many pairs have an order."""
+    resolved = pairs[pairs["verdict"] != UNRESOLVED]
+    called = shown.view.called(model)
+    if resolved.empty:
+        return filled(
+            "**The order is not resolved**: for none of {pairs} of tasks the expected layers of {model} lie clearly apart.",
+            pairs=count(len(pairs), "pair"), model=called,
+        )  # fmt: skip
+    return filled(
+        "For **{resolved} of {pairs}** of tasks the expected layers of {model} lie clearly apart; the order of the others is not resolved.",
+        resolved=len(resolved), pairs=count(len(pairs), "pair"), model=called,
+    )  # fmt: skip
+
+
+def _models(shown: Shown) -> None:
+    """The chosen models against each other, task by task."""
+    if len(shown.models) < 2:
+        return
+    own = shown.own
+    table = shown.report(models_in_order, shown.models, tuple(shown.tasks), part=own.edge_part, unseen=own.unseen)
+    if table.empty:
+        return
+    resolved = int((table["verdict"] != UNRESOLVED).sum())
+    st.markdown(
+        filled(
+            "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as share of its "
+            "depth, is clearly earlier.",
+            resolved=resolved, all=count(len(table), "comparison"),
+        )
+    )  # fmt: skip
+    named = table.assign(
+        task=table["task"].map(shown.tasks), first=table["first"].map(shown.view.label), second=table["second"].map(shown.view.label)
+    )
+    blocks.table_with_download(table, shown=named, stamp=shown.stamp("order of models by task"), name="pipeline-models")

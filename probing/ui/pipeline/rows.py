@@ -1,0 +1,101 @@
+"""Tasks as rows: where they are solved, and F1 with what it has to beat (Figure 1 of the paper)."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.edges.place_rows import place_rows
+from probing.figures.edges.score_rows import score_rows
+from probing.ui.frame import navigation
+from probing.ui.pipeline.shown import TRAIN_COMMAND, Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
+
+_PERCENT = {
+    "f1_first": "F1 of P(0)", "f1_last": "F1 of P(L)", "f1_last_low": "F1 of P(L), low", "f1_last_high": "F1 of P(L), high",
+    "memory": "memory", "majority": "majority label", "random": "random encoder, P(L)", "ceiling": "ceiling", "f1_last_dev": "P(L) on dev",
+    "f1_last_test": "P(L) on test",
+}  # fmt: skip
+_LAYERS = {
+    "centre_of_gravity": "centre of gravity", "expected_layer": "expected layer", "expected_layer_low": "expected, low",
+    "expected_layer_high": "expected, high", "k_weights": "K(s), bits", "k_gains": "K(Δ), bits",
+}  # fmt: skip
+
+
+def draw_places(shown: Shown) -> None:
+    """Centre of gravity and expected layer of every task and model."""
+    shown.view.contents.section("Where each task is solved")
+    table = with_paper(shown)
+    if table.empty:
+        blocks.missing("No cumulative probes are stored for these models and tasks.", TRAIN_COMMAND)
+        return
+    shares = shown.depths > 1
+    unresolved = int(shown.summary["expected_layer"].isna().sum())
+    blocks.figure(
+        drawing(place_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks, shares=shares),
+        table=table, stamp=shown.stamp("centre of gravity and expected layer"), name="pipeline-places",
+        caption=filled(
+            "Filled: mean layer of the mixing weights of the probe on all layers, the centre of gravity; it leaves the middle slowly, so "
+            "it says less than it seems. Open: expected layer, the mean layer of the gains in F1 from layer 1 on; lines are 95 % intervals "
+            "over sentences and seeds. {unresolved}{shares} {key}",
+            unresolved=f"Not resolved ({unresolved}): all layers together do not clearly gain on layer 0. " if unresolved else "",
+            shares="Models of other depth stand beside each other by share of depth." if shares else "", key=shown.key(),
+        ),
+        alt="Centre of gravity and expected layer by task and model",
+    )  # fmt: skip
+    number = st.column_config.NumberColumn
+    wide = table.assign(name=table["task"].map(shown.tasks))
+    columns = ["name", "model", "seeds", *_LAYERS, *_PERCENT]
+    blocks.table_with_download(
+        wide.drop(columns="name"), shown=wide[[column for column in columns if column in wide]], stamp=shown.stamp("summary by task"),
+        name="pipeline-summary",
+        column_config={
+            "name": st.column_config.TextColumn("task", pinned=True),
+            **{name: number(words, format="%.2f") for name, words in _LAYERS.items()},
+            **{name: number(words, format="percent") for name, words in _PERCENT.items()},
+        },
+    )  # fmt: skip
+
+
+def with_paper(shown: Shown) -> pd.DataFrame:
+    """Our summary with the published one below it."""
+    if shown.paper.empty:
+        return shown.summary
+    if shown.summary.empty:
+        return shown.paper
+    both = pd.concat([shown.summary, shown.paper.reindex(columns=shown.summary.columns)], ignore_index=True)
+    return both.astype({"seeds": "Int64", "targets": "Int64", "last": "int64"})
+
+
+def draw_scores(shown: Shown) -> None:
+    """F1 of P(0) and P(L) with the yardsticks."""
+    shown.view.contents.section("F1 and what it has to beat")
+    table = with_paper(shown)
+    if table.empty:
+        return
+    blocks.figure(
+        drawing(score_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        table=table, stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"), name="pipeline-scores",
+        caption=filled(
+            "Open: the probe on word embeddings alone, P(0); filled: on all layers, P(L), with its 95 % interval. Memory: the commonest "
+            "training label of the same span text. Majority label: one label for all. Ceiling: the best that equal inputs with different "
+            "right labels allow. Cross: the same model with random weights.{dev}{paper} {key}",
+            dev=" The dev part also stopped the training." if shown.own.edge_part == "dev" else "",
+            paper=" Published F1s are of dev parts and mostly of other data (dependencies and relations: of the same), so they are not "
+            "held against ours." if len(shown.paper) else "",
+            key=shown.key(),
+        ),
+        alt="F1 by task and model beside memory, majority label, ceiling and random encoder",
+    )  # fmt: skip
+
+
+def ways(shown: Shown) -> None:
+    """The way to the single targets."""
+    shown.view.contents.section("The targets behind the numbers")
+    own = shown.own
+    st.markdown("Each number counts single targets, and the probes' answers to them are stored layer by layer.")
+    for model in shown.models:
+        navigation.link(
+            "edge_sentences", filled("Open the targets of {model}", model=shown.view.label(model)), afresh=True, trace_model=model,
+            trace_part=own.edge_part, trace_unseen=own.unseen, trace_task=next(iter(shown.tasks)) if len(shown.tasks) == 1 else "",
+        )  # fmt: skip

@@ -1,0 +1,153 @@
+"""What the page of the pipeline shows: the stored probes, brought together with what was chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Concatenate, ParamSpec
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.edges.encoders import TRAINED
+from probing.reports.edges.summary import summary
+from probing.store.database import Database
+from probing.store.edges.queries import edge_runs, edge_tasks
+from probing.ui.frame import reads, selection
+from probing.ui.frame.page import View, require
+from probing.ui.pipeline import paper
+from probing.ui.pipeline.selection import PARTS, PipelineSelection
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import Markdown, filled, listing
+
+P = ParamSpec("P")
+#: More models than this cannot be told apart in a row.
+MOST_MODELS = 4
+TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
+PART_WORDS = {"dev": "dev", "test": "test"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The stored probes that the page shows.
+
+    Attributes:
+        view: the page.
+        runs: all stored runs of edge probing.
+        tasks: title by task, of the chosen ones, in the order of tables.
+        models: the chosen models.
+    """
+
+    view: View
+    runs: pd.DataFrame
+    tasks: dict[str, str]
+    models: tuple[str, ...]
+
+    @property
+    def own(self) -> PipelineSelection:
+        """What is chosen on the page."""
+        return selection.of(PipelineSelection)
+
+    def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
+        """What a report of edge probing gives."""
+        assert self.view.database is not None
+        counted: Callable[..., pd.DataFrame] = reads.counted
+        return counted(function, self.view.database, *args, **kwargs)
+
+    def chosen(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the chosen models and tasks, in their order."""
+        kept = table[table["model"].isin(list(self.models)) & table["task"].isin(list(self.tasks))]
+        places = {"_task": kept["task"].map(list(self.tasks).index), "_model": kept["model"].map(list(self.models).index)}
+        return kept.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
+
+    @cached_property
+    def every_summary(self) -> pd.DataFrame:
+        """The summary of every encoder and part, of the chosen models and tasks."""
+        return self.chosen(self.report(summary, unseen=self.own.unseen, models=self.models, tasks=tuple(self.tasks)))
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part beside."""
+        trained = self.every_summary[self.every_summary["encoder"] == TRAINED]
+        other = next(part for part in PARTS if part != self.own.edge_part)
+        beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(columns={"f1_last": f"f1_last_{other}"})
+        mine = trained[trained["part"] == self.own.edge_part]
+        return mine.merge(beside, on=["model", "task"], how="left")
+
+    @cached_property
+    def paper(self) -> pd.DataFrame:
+        """The published numbers of the chosen tasks; no rows where they are not wanted."""
+        table = paper.summary() if self.own.published else paper.summary().iloc[:0]
+        kept = table[table["task"].isin(list(self.tasks))]
+        return kept.assign(_task=kept["task"].map(list(self.tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """Model -> colour."""
+        return self.view.all_colours
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Model -> what figures call it."""
+        return {model: self.view.label(model) for model in self.models}
+
+    @property
+    def depths(self) -> int:
+        """How many depths the models have that stand beside each other."""
+        ours = self.summary["last"] if len(self.summary) else pd.Series(dtype="int64")
+        return pd.concat([ours, self.paper["last"]]).nunique()
+
+    def key(self) -> Markdown:
+        """What the marks on the names mean."""
+        return mark_key(self.view, self.models)
+
+    def filters(self) -> str:
+        """What is chosen, in words."""
+        names = listing([self.view.label(model) for model in self.models], most=MOST_MODELS)
+        return f"{names}, {self.own.edge_part}{', span text not in training' if self.own.unseen else ''}"
+
+    def stamp(self, what: str, runs: pd.DataFrame | None = None) -> Stamp:
+        """Filters and fingerprint of a figure."""
+        mine = self.runs[self.runs["model"].isin(list(self.models)) & self.runs["task"].isin(list(self.tasks))] if runs is None else runs
+        return self.view.stamp(f"{what}, {self.filters()}", tuple(mine["run_id"]))
+
+
+def open_results(view: View) -> Shown:
+    """The controls of the sidebar, and the stored probes; stops with the command that makes some where there are none."""
+    runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
+    require(view, len(runs) > 0, "No probes of edge probing are stored yet.", TRAIN_COMMAND)
+    own = selection.of(PipelineSelection)
+    titles = dict(view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
+    titles = {task: title for task, title in titles.items() if task in set(runs["task"])}
+    models = [model for model in view.all_colours if model in set(runs["model"])]
+    with st.sidebar:
+        _controls(view, models, titles)
+    unknown = [name for name in (*own.edge_models, *own.edge_tasks) if name not in (*models, *titles)]
+    if unknown:
+        st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
+    wanted = [model for model in own.edge_models if model in models][:MOST_MODELS] or models[:MOST_MODELS]
+    tasks = {task: title for task, title in titles.items() if task in own.edge_tasks} or titles
+    return Shown(view, runs, tasks, tuple(wanted))
+
+
+def _controls(view: View, models: list[str], titles: dict[str, str]) -> None:
+    page, own = view.page, selection.of(PipelineSelection)
+    if len(models) > 1:
+        selection.bound(
+            st.multiselect, "Models", "edge_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
+            value=own.edge_models or models[:MOST_MODELS], help=mark_key(view, models),
+        )  # fmt: skip
+    if len(titles) > 1:
+        selection.bound(
+            st.multiselect, "Tasks", "edge_tasks", page, options=list(titles), format_func=titles.__getitem__, placeholder="all",
+        )  # fmt: skip
+    selection.bound(
+        st.segmented_control, "Part of the data", "edge_part", page, options=list(PARTS), required=True,
+        help="The dev part also stopped the training, as in the paper; the test part did not.",
+    )  # fmt: skip
+    selection.bound(
+        st.toggle, "Only spans not seen in training", "unseen", page,
+        help="Counts only targets whose span text (of both spans, where there are two) does not occur in the training part. The ceiling "
+        "is of all targets.",
+    )  # fmt: skip
+    selection.bound(st.toggle, "Published BERT-base and large beside", "published", page)

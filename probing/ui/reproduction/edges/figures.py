@@ -1,0 +1,79 @@
+"""Figures 1, 2, A.2 and A.3 of the paper with our numbers beside the published ones."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.edges.published import PublishedPlot
+from probing.figures import theme
+from probing.figures.edges.layer_bars import layer_bars
+from probing.figures.edges.place_rows import place_rows
+from probing.figures.edges.score_rows import score_rows
+from probing.reports.reproduction.edges import tables as report
+from probing.reports.reproduction.edges.evidence import EdgeEvidence
+from probing.ui.frame import selection
+from probing.ui.reproduction.edges.shown import Shown, published
+from probing.ui.reproduction.selection import ReproductionSelection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
+
+
+def draw(shown: Shown) -> None:
+    """Lets the visitor choose a figure; what the paper's shows, and ours beside the published numbers."""
+    titles = {one.number: one.title for one in published().figures}
+    selection.bound(
+        st.selectbox, "Figure", "pipeline_figure", shown.view.page, options=list(titles), format_func=titles.__getitem__
+    )  # fmt: skip
+    figure = published().figure(selection.of(ReproductionSelection).pipeline_figure)
+    st.markdown(filled("**The paper's figure.** {shows}", shows=figure.shows))
+    named = {published().model(name).title for name in figure.models}
+    encoders = [one for one in shown.encoders if not one.published or one.name in named]
+    if figure.kind == "summary":
+        _summary(shown, figure, encoders)
+    else:
+        for one in encoders:
+            _bars(shown, figure, one)
+
+
+def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) -> None:
+    table = shown.laid.summary[shown.laid.summary["model"].isin([one.name for one in encoders])]
+    blocks.figure(
+        drawing(score_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles), table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, F1"), name=f"edge-figure-{figure.number}-scores",
+        caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are of other data, so their height is not to be compared "
+        "with the published one, except for relations and, nearly, dependencies.",
+        alt=f"{figure.title}: F1 of P(0) and P(L)",
+    )  # fmt: skip
+    blocks.figure(
+        drawing(place_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles, shares=table["last"].nunique() > 1),
+        table=table, stamp=shown.stamp(f"Figure {figure.number}, places"), name=f"edge-figure-{figure.number}-places",
+        caption="Filled: centre of gravity of the mixing weights; open: expected layer; lines are 95 % intervals over seeds and sentences. "
+        "Encoders of other depth stand beside each other by share of the depth. Published numbers have no intervals; for BERT-base only "
+        "two centres of gravity are published. Not resolved: all layers together do not clearly gain on layer 0.",
+        alt=f"{figure.title}: centre of gravity and expected layer",
+    )  # fmt: skip
+
+
+def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:
+    table = report.bars(shown.laid.tasks, one)
+    name = shown.labels[one.name]
+    st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.layers))
+    blocks.figure(
+        drawing(
+            layer_bars, table, colour=shown.colours.get(one.name, theme.NEUTRAL), titles=shown.titles, notes=_notes(shown, one)
+        ),
+        table=table, stamp=shown.stamp(f"Figure {figure.number}, {name}"), name=f"edge-figure-{figure.number}-{one.layers}-{one.published}",
+        caption="Outlined: what P(l) gains in F1 on P(l-1), as share of the largest. "
+        + ("The published weights are drawn only, so they are not shown." if one.published else "Solid: weight of each layer in P(L)."),
+        alt=f"{figure.title}: {name}",
+    )  # fmt: skip
+
+
+def _notes(shown: Shown, one: EdgeEvidence) -> dict[str, str]:
+    """K of weights and gains, as the paper writes them beside the panels."""
+    table = shown.laid.summary[shown.laid.summary["model"] == one.name]
+    notes = {}
+    for row in table.to_dict("records"):
+        said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row[column])]
+        notes[row["row"]] = "".join(f" · {one}" for one in said)
+    return notes

@@ -1,0 +1,58 @@
+"""The shipped results of edge probing: what is trained on nesia-mini, its random twin and its fine-tuned relatives."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
+from probing.core.paths import cache_folder, snapshot_folder
+from probing.core.registry import REPOSITORY
+from probing.models.edges.files import probes_folder
+from probing.models.edges.recipe import EdgeRecipe
+from probing.models.encoders.catalogue import open_encoder
+from probing.workflows.edges.gather import gather_probes, gather_results
+from probing.workflows.edges.train import EdgesRequest, train_edges
+from probing.workflows.say import Say
+
+MODEL = "nesia-mini"
+#: Half as wide as the authors' probes, so that they may be shipped.
+RECIPE = EdgeRecipe(width=128, learning_rate=3e-3)
+#: Tasks whose training text may be published, so that their probes may be.
+LIVE = ("pos", "dependencies", "srl", "proto-roles", "relations")
+_ON_EWT = ("pos", "dependencies", "constituents", "srl")
+_WITH_CONTROLS = ("relations", "entities")
+_SMALL = ("relations", "proto-roles", "entities", "coreference")
+RELATIVES = ("nesia-mini-ner-conll", "nesia-mini-qa-squad-1", "nesia-mini-control")
+
+
+def plan() -> list[EdgesRequest]:
+    """What is trained, in order: tasks on the same sentences together, so that these are encoded once."""
+    base = EdgesRequest(MODEL, recipe=RECIPE, probe_bits=8, threads=1, kinds=(CUMULATIVE, AT))
+    found = [
+        replace(base, tasks=("pos",), labels=(TASK, CONTROL), codes=True),
+        replace(base, tasks=_ON_EWT[1:]),
+    ]
+    for task in _SMALL:
+        first = replace(base, tasks=(task,))
+        if task in _WITH_CONTROLS:
+            first = replace(first, labels=(TASK, CONTROL), codes=True)
+        found += [first, replace(first, kinds=(CUMULATIVE,), labels=(TASK,), seeds=3)]
+    twin = replace(base, kinds=(CUMULATIVE,), encoder=RANDOM)
+    found.append(replace(twin, tasks=_ON_EWT))
+    found += [replace(twin, tasks=(task,), seeds=3 if task in ("relations", "proto-roles") else 1) for task in _SMALL]
+    return found + [
+        replace(base, model=model, tasks=(task,), kinds=(CUMULATIVE,)) for model in RELATIVES for task in ("relations", "entities")
+    ]
+
+
+def ship_edges(say: Say = print) -> list[Path]:
+    """Trains what ships, resumable, and puts it into the snapshot and ``data/edges``.
+
+    Raises:
+        ProbingError: as ``train_edges``; the data sets must have been fetched.
+    """
+    out = cache_folder() / "nesia-edges"
+    for request in plan():
+        train_edges(replace(request, out=out), say)
+    weights = open_encoder(MODEL, device="cpu").identity
+    files = gather_results(out, snapshot_folder(), say)
+    return files + gather_probes(probes_folder(cache_folder(), weights, "pos").parent, LIVE, REPOSITORY / "data" / "edges" / MODEL, say)

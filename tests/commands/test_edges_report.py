@@ -1,0 +1,117 @@
+"""``probing edges report`` prints what the reports return, in every form."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from probing.reports.edges.summary import summary
+from probing.store.database import open_database
+from tests.edges_planted import RUNS, plant_edge_runs
+
+SCORES = ["model", "task", "kind", "seed", "layer", "part", "f1", "targets"]
+SUMMARY = [
+    "model", "encoder", "task", "part", "seeds", "f1_first", "f1_last", "memory", "ceiling", "centre_of_gravity", "expected_layer",
+    "expected_layer_low", "expected_layer_high", "k_weights", "k_gains",
+]  # fmt: skip
+
+
+@pytest.fixture()
+def planted(tmp_path, monkeypatch):
+    plant_edge_runs(tmp_path / "snapshot")
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_json_has_exactly_the_structure_that_programs_rely_on(planted, run):
+    found = json.loads(run("edges", "report", "--json").stdout)
+    assert list(found) == ["scores", "summary"]
+    assert all(list(row) == SCORES for row in found["scores"]) and all(list(row) == SUMMARY for row in found["summary"])
+    trained = [one for one in RUNS if one.encoder == "trained" and one.labels == "task"]
+    assert len(found["scores"]) == 2 * sum(len(one.probes) for one in trained)
+    assert len({tuple(row[name] for name in SCORES[:6]) for row in found["scores"]}) == len(found["scores"])
+    assert {(row["encoder"], row["part"]) for row in found["summary"]} >= {("trained", "dev"), ("trained", "test"), ("random", "dev")}
+    assert all(0 <= row["f1"] <= 1 for row in found["scores"])
+    flat = [row for row in found["summary"] if row["task"] == "proto-roles"]
+    assert flat and all(row["expected_layer"] is None and row["k_gains"] is None for row in flat)
+    assert run("edges", "report", "--as", "json").stdout == run("edges", "report", "scores", "--json").stdout
+
+
+def test_the_other_forms_have_the_same_numbers(planted, run):
+    rows = list(csv.DictReader(io.StringIO(run("edges", "report", "--as", "csv").stdout)))
+    (folder,) = (planted / "cache").glob("**/current.json")
+    with open_database(folder.parent) as database:
+        table = summary(database)
+    assert list(rows[0]) == list(table.columns) and len(rows) == len(table)
+    assert [float(row["f1_last"]) for row in rows] == table["f1_last"].tolist()
+    lines = run("edges", "report").stdout.splitlines()
+    assert lines[0].split() == SUMMARY and len(lines) == len(table) + 2
+    assert lines[-1] == "dev also stopped the training, as in the paper; test did not."
+    assert run("edges", "report", "--as", "latex").stdout.startswith(r"\begin{tabular}{lllllllllllllll}")
+
+
+@pytest.mark.parametrize(
+    ("words", "column", "expected"),
+    [
+        (["--model", "other-bert"], "model", {"other-bert"}),
+        (["--task", "srl", "--task", "pos"], "task", {"srl", "pos"}),
+        (["--part", "test"], "part", {"test"}),
+        (["--kind", "at"], "kind", {"at"}),
+    ],
+)
+def test_filters_keep_what_they_name(planted, run, words, column, expected):
+    found = json.loads(run("edges", "report", *words, "--json").stdout)
+    assert {row[column] for row in found["scores"]} == expected
+    if column == "kind":
+        assert found["summary"] == []
+    else:
+        assert {row[column] for row in found["summary"]} == expected
+
+
+def test_targets_seen_in_training_can_be_left_out(planted, run):
+    every, unseen = (json.loads(run("edges", "report", "--json", *words).stdout)["scores"] for words in ([], ["--unseen"]))
+    assert len(every) == len(unseen)
+    assert all(few["targets"] < many["targets"] for few, many in zip(unseen, every, strict=True))
+
+
+@pytest.mark.parametrize("what", ["scores", "labels", "tasks", "models"])
+def test_every_report_is_written_in_every_form(planted, run, what):
+    rows = list(csv.DictReader(io.StringIO(run("edges", "report", what, "--as", "csv").stdout)))
+    assert rows
+    assert len(run("edges", "report", what).stdout.splitlines()) - 1 in (len(rows), len(rows) + 1)
+    assert run("edges", "report", what, "--as", "latex").stdout.count(r"\\") == len(rows) + 1
+    found = json.loads(run("edges", "report", what, "--json").stdout)
+    assert isinstance(found, dict) if what == "scores" else len(found) == len(rows)
+
+
+@pytest.mark.parametrize("what", ["summary", "scores", "labels", "tasks", "models"])
+def test_a_store_without_probes_answers_with_no_rows(tmp_path, monkeypatch, run, what):
+    (tmp_path / "snapshot").mkdir()
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    assert "no rows" in run("edges", "report", what).stdout
+    expected = {"scores": [], "summary": []} if what in ("summary", "scores") else []
+    assert json.loads(run("edges", "report", what, "--json").stdout) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--task", "nothing"], "there are those of pos, srl, proto-roles"),
+        (["--model", "nobody"], "there are those of nesia-mini, other-bert"),
+        (["--part", "train"], "expected one of dev, test"),
+        (["--kind", "control"], "expected one of cumulative, at, full"),
+        (["--json", "--as", "csv"], "give one of them"),
+    ],
+)
+def test_what_is_not_stored_is_answered_with_what_is(planted, run, words, said):
+    found = run("edges", "report", *words, code=2)
+    assert said in " ".join(found.output.replace("│", " ").split())
+
+
+def test_a_report_is_written_to_a_file(planted, run):
+    path = planted / "deep" / "edges.json"
+    run("edges", "report", "--json", "--out", path)
+    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(run("edges", "report", "--json").stdout)

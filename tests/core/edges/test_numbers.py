@@ -1,0 +1,203 @@
+"""The numbers of edge probing: against the paper's table, slow versions in plain Python, and known bounds."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from probing.core.edges import numbers
+from probing.core.edges.order import EARLIER, LATER, UNRESOLVED, Place, compare, compare_pairs
+from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
+from probing.core.stats.paired import holm
+
+#: F1 of P(0) to P(L) on dev in per cent, published with Tenney et al. 2019; then expected layer and K of the gains to a hundredth.
+PUBLISHED = """
+pos base 1.76 1.72 88.40 93.48 94.96 95.42 95.97 96.44 96.39 96.42 96.56 96.48 96.59 96.40 96.48
+pos large 3.39 1.60 88.51 91.66 93.18 93.74 94.74 95.14 95.35 95.65 95.82 95.89 96.07 96.39 96.63 96.83 96.81 96.69 96.79 96.69 96.72 96.78 96.72 96.72 96.71 96.70 96.69
+const base 2.38 1.26 75.20 80.56 83.10 84.89 86.04 86.42 86.76 86.76 87.21 87.04 86.98 87.28 87.24
+const large 3.79 1.57 73.56 79.50 80.60 81.07 83.77 84.33 84.40 84.18 84.54 84.90 85.68 86.39 86.95 86.84 86.76 86.86 87.18 86.68 87.25 87.13 87.23 86.84 86.66 86.86 86.96
+dep base 2.52 1.18 85.20 90.24 91.30 92.56 93.66 94.10 94.65 94.90 95.17 95.21 95.10 95.32 95.22
+dep large 5.69 1.15 85.64 88.19 89.05 89.75 91.53 91.82 91.74 92.08 92.23 92.43 93.13 94.00 94.62 94.96 95.34 95.30 95.54 95.47 95.46 95.64 95.60 95.63 95.55 95.50 95.52
+ner base 2.42 1.42 89.87 93.33 94.30 94.42 95.19 95.40 95.59 95.68 95.85 95.91 96.00 95.93 96.03
+ner large 4.64 1.61 90.60 93.35 93.29 93.49 93.92 94.50 94.47 94.69 94.79 94.89 95.02 95.47 95.51 95.70 95.83 96.04 96.24 96.17 96.29 96.33 96.31 96.21 96.31 96.29 96.14
+srl base 2.59 1.21 79.46 85.27 86.56 87.77 89.14 90.36 90.34 91.05 91.00 90.72 90.47 90.84 91.09
+srl large 6.54 1.31 81.32 81.78 85.03 83.28 86.16 86.32 86.39 87.22 88.40 87.96 88.79 89.98 90.13 90.93 91.34 91.30 91.61 91.46 91.25 91.45 91.67 91.67 91.46 91.64 91.45
+coref base 3.62 0.63 80.01 82.52 84.30 85.19 86.94 87.58 88.28 88.89 90.27 90.38 90.57 90.28 90.16
+coref large 9.47 0.60 80.47 81.86 82.32 82.52 83.82 84.17 84.13 84.52 85.28 85.60 86.29 87.34 87.49 88.54 89.21 90.30 90.74 91.39 91.99 92.00 91.76 91.97 92.11 92.09 91.94
+spr1 base 4.29 0.45 77.81 78.76 79.66 80.32 80.90 81.74 82.08 82.86 83.04 83.50 83.46 83.61 83.52
+spr1 large 9.93 0.33 77.66 78.12 78.47 78.73 79.35 79.54 79.81 80.01 80.30 80.67 81.01 81.14 81.68 81.66 81.93 82.15 82.72 82.92 83.16 83.24 83.43 83.76 83.78 83.92 83.72
+rel base 4.16 0.50 58.93 66.05 68.63 70.86 73.97 74.66 77.25 78.25 80.23 81.17 81.64 83.27 82.87
+rel large 9.40 0.50 60.73 64.53 65.45 65.30 68.11 68.91 70.83 72.20 72.98 73.87 74.29 75.17 76.55 76.61 77.14 78.34 79.93 81.18 81.40 82.23 83.05 83.20 84.12 83.61 84.17
+"""  # noqa: E501
+ROWS = [(*line.split()[:2], *map(float, line.split()[2:])) for line in PUBLISHED.strip().splitlines()]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}")
+def test_the_published_f1s_have_the_published_expected_layers(row):
+    _, model, layer, bits, *f1 = row
+    assert len(f1) == {"base": 13, "large": 25}[model]
+    # The F1s are rounded, that of P(L) counts L times, and gains are few points: a hundredth is as near as they come.
+    assert float(numbers.expected_layer(f1)) == pytest.approx(layer, abs=0.0125)
+    assert float(numbers.k_gains(f1)) == pytest.approx(bits, abs=0.0125)
+
+
+def test_coreference_on_large_is_resolved_at_the_layer_that_the_authors_print():
+    (row,) = (row for row in ROWS if row[:2] == ("coref", "large"))
+    assert f"{float(numbers.expected_layer(row[4:])):.2f}" == "9.47"
+
+
+def slow_expected(f1):
+    steps = [second - first for first, second in itertools.pairwise(f1)]
+    return sum(layer * step for layer, step in enumerate(steps, 1)) / sum(steps) if sum(steps) else None
+
+
+def slow_bits(amounts):
+    total = sum(amounts)
+    return sum(one / total * math.log2(one / total * len(amounts)) for one in amounts if one)
+
+
+def test_numbers_of_curves_are_those_of_plain_sums():
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        f1, weights, norms = random.random((3, 9))
+        assert float(numbers.expected_layer(f1)) == pytest.approx(slow_expected(list(f1)))
+        assert float(numbers.k_gains(f1)) == pytest.approx(slow_bits([max(step, 0) for step in np.diff(f1)]))
+        assert float(numbers.k_weights(weights)) == pytest.approx(slow_bits(list(weights)))
+        centre = sum(layer * weight for layer, weight in enumerate(weights)) / sum(weights)
+        assert float(numbers.centre_of_gravity(weights)) == pytest.approx(centre)
+        whole = sum(weight * norm for weight, norm in zip(weights, norms, strict=True))
+        assert numbers.times_norm(weights, norms) == pytest.approx([w * n / whole for w, n in zip(weights, norms, strict=True)])
+
+
+def test_many_curves_at_once_are_each_on_its_own():
+    curves = np.random.default_rng(4).random((5, 7, 9))
+    for number in (numbers.expected_layer, numbers.k_gains, numbers.k_weights, numbers.centre_of_gravity):
+        assert np.allclose(number(curves), [[number(one) for one in some] for some in curves])
+
+
+def test_a_task_that_one_layer_solves_lies_there_and_has_the_greatest_k():
+    for layer in range(1, 9):
+        f1 = [0.3] * layer + [0.9] * (9 - layer)
+        assert float(numbers.expected_layer(f1)) == pytest.approx(layer)
+        assert float(numbers.k_gains(f1)) == pytest.approx(3)
+        weights = np.eye(9)[layer]
+        assert float(numbers.centre_of_gravity(weights)) == layer
+        assert float(numbers.k_weights(weights)) == pytest.approx(math.log2(9))
+    assert float(numbers.k_weights(np.full(9, 0.2))) == 0 == float(numbers.k_gains(np.arange(9)))
+
+
+def test_what_is_not_defined_is_no_number():
+    assert np.isnan(numbers.f1(0, 0, 0))
+    assert float(numbers.f1(0, 3, 0)) == 0 == float(numbers.f1(0, 0, 2))
+    for number in (numbers.expected_layer, numbers.k_gains):
+        assert np.isnan(number([0.5, 0.5, 0.5]))
+    assert np.isnan(numbers.k_gains([0.5, 0.4, 0.3])) and not np.isnan(numbers.expected_layer([0.5, 0.4, 0.3]))
+    for number in (numbers.k_weights, numbers.centre_of_gravity):
+        assert np.isnan(number([0.0, 0.0]))
+    assert np.isnan(numbers.compression(3.0, 0.0))
+
+
+def test_an_expected_layer_beyond_the_last_layer_is_not_resolved():
+    # A task whose last probe is below its first.
+    falling = [0.60, 0.63, 0.64, 0.62, 0.61, 0.597]
+    assert not 0 <= float(numbers.expected_layer(falling)) <= 5
+    assert not numbers.resolved(falling[-1] - falling[0], None)
+    assert not numbers.resolved(0.009, 0.004) and not numbers.resolved(0.05, -0.001) and not numbers.resolved(0.05, 0.0)
+    assert numbers.resolved(0.01, 0.001) and numbers.resolved(0.05, None)
+
+
+def test_micro_f1_is_that_of_the_k_hot_arrays():
+    random = np.random.default_rng(0)
+    gold, said = random.random((2, 200, 7)) < 0.3
+    tp = fp = fn = 0
+    for one, other in zip(gold.reshape(-1), said.reshape(-1), strict=True):
+        tp, fp, fn = tp + (one and other), fp + (other and not one), fn + (one and not other)
+    precision, recall = tp / (tp + fp), tp / (tp + fn)
+    assert float(numbers.f1(tp, fp, fn)) == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+def test_selectivity_and_compression_are_a_difference_and_a_ratio():
+    assert numbers.selectivity([0.9, 0.8], [0.5, 0.9]).tolist() == pytest.approx([0.4, -0.1])
+    # Voita and Titov 2020, part of speech, ELMo's layer 0: 461.55 kbit, 24.47 of them.
+    assert numbers.compression([100.0, 30.0], [50.0, 30.0]).tolist() == [2.0, 1.0]
+
+
+def test_a_target_settles_where_the_right_label_stays():
+    right = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]], bool)
+    assert settled_layer(right).tolist() == [0, 1, 2, -1, -1]
+    assert revisions(np.array([[4, 4, 4], [1, 2, 1], [1, 1, 3]])).tolist() == [0, 2, 1]
+
+
+def test_the_strongest_mean_is_the_greatest_of_all_labels():
+    p = np.random.default_rng(1).integers(0, 256, (6, 5, 4))
+    shares = p / p.sum(axis=2, keepdims=True)
+    gold = np.array([True, False, True, False])
+    wrong = shares.mean(axis=1)[:, ~gold].argmax(axis=1)
+    best = shares.mean(axis=1)[:, gold].max(axis=1)
+    at = np.flatnonzero(~gold)[wrong]
+    found = strongest_mean(Traces(shares[np.arange(6), :, at], best))
+    assert np.allclose(found, shares.mean(axis=1).max(axis=1))
+    assert normalised(np.array([0, 1]), np.array([0, 4])).tolist() == [0.0, 0.25]
+
+
+def slow_holm(p_values):
+    order = sorted(range(len(p_values)), key=lambda number: p_values[number])
+    rejected = set()
+    for step, number in enumerate(order):
+        if p_values[number] > 0.05 / (len(p_values) - step):
+            break
+        rejected.add(number)
+    return rejected
+
+
+def test_holm_rejects_what_the_step_down_procedure_rejects():
+    random = np.random.default_rng(2)
+    for _ in range(300):
+        p_values = random.random(random.integers(1, 12)) ** 4
+        adjusted, levels = holm(p_values)
+        expected = slow_holm(list(p_values))
+        assert set(np.flatnonzero(adjusted <= 0.05).tolist()) == expected == set(np.flatnonzero(p_values <= levels).tolist())
+        assert (adjusted >= p_values).all() and (adjusted <= 1).all()
+    assert holm([0.01, 0.02, 0.03])[0].tolist() == pytest.approx([0.03, 0.04, 0.04])
+
+
+def drawn(value, spread, seed):
+    return Place(str(seed), value, value + spread * np.random.default_rng(seed).normal(size=1000))
+
+
+def test_places_that_lie_apart_have_an_order_and_others_have_none():
+    near, far = compare([drawn(2.0, 0.2, 1), drawn(2.1, 0.2, 2)]), compare([drawn(2.0, 0.2, 1), drawn(4.0, 0.2, 2)])
+    assert [one.verdict for one in near] == [UNRESOLVED] and near[0].low < 0 < near[0].high
+    assert [one.verdict for one in far] == [EARLIER] and far[0].high < 0 and far[0].difference == -2
+    assert compare([drawn(4.0, 0.2, 1), drawn(2.0, 0.2, 2)])[0].verdict == LATER
+
+
+def test_a_place_that_is_not_resolved_has_no_order_and_is_not_counted_among_the_pairs():
+    found = compare([drawn(1.0, 0.1, 1), drawn(np.nan, 0.1, 2), drawn(3.0, 0.1, 3)])
+    assert [(one.first, one.second, one.verdict, one.pairs) for one in found] == [
+        ("1", "2", UNRESOLVED, 1), ("1", "3", EARLIER, 1), ("2", "3", UNRESOLVED, 1),
+    ]  # fmt: skip
+    assert np.isnan([found[0].difference, found[0].low, found[0].p]).all()
+    assert compare([]) == [] == compare([drawn(1.0, 0.1, 1)])
+
+
+def test_more_pairs_need_a_larger_difference():
+    close = (drawn(2.0, 0.3, 1), drawn(3.1, 0.3, 2))
+    assert compare_pairs([close])[0].verdict == EARLIER
+    level = [(drawn(1.0, 0.3, number), drawn(1.05, 0.3, number + 100)) for number in range(3, 60)]
+    among = compare_pairs([close, *level])
+    assert among[0].verdict == UNRESOLVED and among[0].pairs == 58
+    for one in among:
+        assert (one.verdict == UNRESOLVED) == (one.low <= 0 <= one.high)
+
+
+def test_draws_that_go_together_tell_more_than_draws_that_do_not():
+    shared = np.random.default_rng(5).normal(size=1000)
+    first, second = (
+        Place("a", 2.0, 2 + 0.5 * shared),
+        Place("b", 2.4, 2.4 + 0.5 * shared + 0.05 * np.random.default_rng(6).normal(size=1000)),
+    )
+    alone = Place("b", 2.4, 2.4 + 0.5 * np.random.default_rng(7).normal(size=1000))
+    assert compare([first, second])[0].verdict == EARLIER
+    assert compare([first, alone])[0].verdict == UNRESOLVED

@@ -1,0 +1,104 @@
+"""The published numbers of edge probing: typed right, checked when read."""
+
+import math
+import re
+
+import pytest
+
+from probing.core.edges.numbers import expected_layer, k_gains
+from probing.core.edges.published import EDGE_PROBING, published_edges
+from probing.core.errors import PublishedError
+
+PAPER = published_edges()
+#: Encoder and task -> expected layer and K of the gains, as recomputed from the authors' stored table by equation 4 of the paper.
+EXPECTED = {
+    ("base", "pos"): (1.76, 1.72), ("large", "pos"): (3.39, 1.60),
+    ("base", "constituents"): (2.38, 1.26), ("large", "constituents"): (3.79, 1.57),
+    ("base", "dependencies"): (2.52, 1.18), ("large", "dependencies"): (5.69, 1.15),
+    ("base", "entities"): (2.42, 1.42), ("large", "entities"): (4.64, 1.61),
+    ("base", "srl"): (2.59, 1.21), ("large", "srl"): (6.54, 1.31),
+    ("base", "coreference"): (3.62, 0.63), ("large", "coreference"): (9.47, 0.60),
+    ("base", "proto-roles"): (4.29, 0.45), ("large", "proto-roles"): (9.93, 0.33),
+    ("base", "relations"): (4.16, 0.50), ("large", "relations"): (9.40, 0.50),
+}  # fmt: skip
+
+
+def gains(f1) -> list[float]:
+    """What each layer from 1 on adds, one after the other."""
+    return [f1[layer] - f1[layer - 1] for layer in range(1, len(f1))]
+
+
+def slow_expected_layer(f1) -> float:
+    """Equation 4, gains of either sign."""
+    found = gains(f1)
+    return sum(layer * gain for layer, gain in enumerate(found, 1)) / sum(found)
+
+
+def slow_k_gains(f1) -> float:
+    """Bits between the gains, losses set to 0, and the uniform distribution over layers 1 to L."""
+    found = [max(gain, 0.0) for gain in gains(f1)]
+    shares = [gain / sum(found) for gain in found]
+    return sum(share * math.log2(share * len(found)) for share in shares if share > 0)
+
+
+#: The table has F1 to a hundredth of a point; the expected layers were computed before that rounding, which moves POS most.
+ROUNDED = 0.015
+
+
+@pytest.mark.parametrize(("model", "task"), EXPECTED)
+def test_the_published_f1s_give_the_published_expected_layers_and_k(model, task):
+    f1 = PAPER.task(task).f1[model]
+    layer, bits = EXPECTED[model, task]
+    assert slow_expected_layer(f1) == pytest.approx(layer, abs=ROUNDED)
+    assert slow_k_gains(f1) == pytest.approx(bits, abs=ROUNDED)
+    assert expected_layer(f1) == pytest.approx(slow_expected_layer(f1)) and k_gains(f1) == pytest.approx(slow_k_gains(f1))
+
+
+def test_every_layer_of_eight_tasks_and_two_encoders_is_a_row():
+    assert len(PAPER.scores) == 8 * 13 + 8 * 25
+    rows = {(row.model, row.task, row.layer): row.f1 for row in PAPER.scores}
+    assert rows["base", "pos", 0] == pytest.approx(0.8840) and rows["large", "relations", 24] == pytest.approx(0.8417)
+    assert {row.task for row in PAPER.scores} == {task for _, task in EXPECTED}
+
+
+def test_a_task_on_the_papers_own_data_stands_for_it_and_ours_where_there_is_none():
+    there = {"pos", "edges-pos-ontonotes", "srl", "entities-gum"}
+    assert PAPER.stored_tasks(there) == {"pos": "edges-pos-ontonotes", "srl": "srl"}
+
+
+def test_what_the_paper_does_not_print_is_not_there():
+    assert PAPER.task("pos").centre_of_gravity == {"large": 11.68}
+    assert PAPER.task("coreference").centre_of_gravity == {"base": 7.96, "large": 15.80}
+    assert PAPER.task("proto-roles").targets is None and PAPER.task("pos").targets == 2_070_382
+    assert PAPER.task("constituents-merged") is None
+
+
+def test_published_numbers_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        PAPER.task("pos").name = "other"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("88.40, 93.48,", "88.40,", "pos has 12 F1s of base, expected 13"),
+        ("88.40, 93.48,", "884.0, 93.48,", "884.0, expected 0 to 100 per cent"),
+        ("large = 11.68", "large = 31.68", "31.68 on large, expected 0 to 24"),
+        ("large = 11.68", "huge = 11.68", "huge"),
+        ('name = "srl"', 'name = "pos"', "each once"),
+        ("title =", "titel =", "titel"),
+        ("[[models]]", "[[models]", "not a file of published numbers"),
+    ],
+)
+def test_a_slip_is_named(tmp_path, old, new, words):
+    text = EDGE_PROBING.read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "paper.toml"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(PublishedError, match=re.escape(words)):
+        published_edges(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(PublishedError, match=r"nowhere\.toml"):
+        published_edges(tmp_path / "nowhere.toml")

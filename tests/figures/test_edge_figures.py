@@ -1,0 +1,194 @@
+"""Figures of edge probing: scores, places, bars, curves, order and traces."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from probing.figures import theme
+from probing.figures.edges.layer_bars import layer_bars
+from probing.figures.edges.order_matrix import order_matrix
+from probing.figures.edges.place_rows import NOT_RESOLVED, place_rows
+from probing.figures.edges.score_rows import YARDSTICKS, score_rows
+from probing.figures.edges.task_curves import Axis, task_curves
+from probing.figures.edges.traces import trace_bars
+
+from .colours import colours_of
+
+MODELS = ("nesia-mini", "nesia-mini-qa-squad-1")
+COLOURS = colours_of(*MODELS)
+PAPER = "BERT-large (published)"
+TASKS = ("pos", "entities", "relations")
+TITLES = {"pos": "part of speech"}
+LAST = {**dict.fromkeys(MODELS, 8), PAPER: 24}
+
+
+def summary() -> pd.DataFrame:
+    rows = []
+    for place, task in enumerate(TASKS):
+        for model in (*MODELS, PAPER):
+            ours, resolved = model != PAPER, (task, model) != ("relations", MODELS[1])
+            rows.append(
+                {
+                    "row": task, "model": model, "last": LAST[model], "f1_first": 0.5 + place / 10, "f1_last": 0.6 + place / 10,
+                    "f1_last_low": 0.58 + place / 10 if ours else None, "f1_last_high": 0.62 + place / 10 if ours else None,
+                    "memory": 0.4 if ours else None, "majority": 0.1 if ours else None, "ceiling": 0.95 if ours else None,
+                    "random": 0.45 if ours else None, "centre_of_gravity": 4.0 if ours else None,
+                    "expected_layer": 2.0 + place if resolved else None, "expected_layer_low": 1.5 + place if ours and resolved else None,
+                    "expected_layer_high": 2.5 + place if ours and resolved else None,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame:
+    rows = []
+    for task in TASKS:
+        for model in (*MODELS, PAPER):
+            for encoder in encoders if model != PAPER else ("trained",):
+                for layer in range(LAST[model] + 1):
+                    value = (0.5 + layer / LAST[model] / 4) * (1 if encoder == "trained" else 0.7) - (0.6 if signed else 0)
+                    rows.append({"task": task, "model": model, "encoder": encoder, "layer": layer, "last": LAST[model], "value": value,
+                                 "low": value - 0.02, "high": value + 0.02})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+LEVELS = pd.DataFrame(
+    [(task, name, value) for task in TASKS for name, value in (("memory", 0.4), ("majority label", 0.2), ("ceiling", 0.95))],
+    columns=["task", "name", "value"],
+)
+
+
+def named(figure, name: str):
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def test_every_f1_stands_in_the_row_of_its_yardsticks():
+    table = summary()
+    figure = score_rows(table, colours=COLOURS, titles=TITLES)
+    for model in MODELS:
+        (last,) = [trace for trace in named(figure, model) if trace.mode == "markers"]
+        assert list(last.x) == pytest.approx([60.0, 70.0, 80.0]) and last.marker.color == COLOURS[model]
+        (first,) = named(figure, f"{model}: P(0)")
+        assert list(first.x) == pytest.approx([50.0, 60.0, 70.0]) and list(first.y) == list(last.y)
+        assert list(last.error_x.array) == pytest.approx([2.0] * 3)
+    ours = sorted(y for model in MODELS for trace in named(figure, model) for y in trace.y)
+    for name, _ in YARDSTICKS.values():
+        (marks,) = [trace for trace in named(figure, name) if trace.x[0] is not None]
+        assert sorted(marks.y) == ours, name
+    assert figure.layout.yaxis.ticktext[0] == "part of speech"
+
+
+def test_published_numbers_are_grey_and_have_no_yardsticks_of_ours():
+    figure = score_rows(summary(), colours=COLOURS)
+    (paper,) = named(figure, PAPER)
+    assert paper.marker.color == theme.NEUTRAL and paper.marker.symbol == "diamond" and paper.error_x.array is None
+
+
+def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
+    figure = place_rows(summary(), colours=COLOURS)
+    (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
+    assert list(words.text) == [NOT_RESOLVED]
+    (expected,) = named(figure, f"{MODELS[1]}: expected layer")
+    assert list(expected.x) == [2.0, 3.0]
+    (centre,) = named(figure, MODELS[1])
+    assert list(centre.x) == [4.0] * 3 and NOT_RESOLVED in centre.hovertext[2]
+
+
+def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
+    figure = place_rows(summary(), colours=COLOURS, shares=True)
+    assert list(named(figure, f"{PAPER}: expected layer")[0].x) == pytest.approx([2 / 24, 3 / 24, 4 / 24])
+    assert list(named(figure, f"{MODELS[0]}: expected layer")[0].x) == pytest.approx([2 / 8, 3 / 8, 4 / 8])
+    assert "share of depth" in figure.layout.xaxis.title.text
+    whiskers = named(figure, f"{MODELS[0]}: 95 % interval")
+    assert [tuple(one.x) for one in whiskers] == [pytest.approx((low / 8, (low + 1) / 8)) for low in (1.5, 2.5, 3.5)]
+
+
+def test_no_two_lines_of_a_row_share_a_place_and_rows_do_not_mix():
+    figure = place_rows(summary(), colours=COLOURS)
+    places = [list(named(figure, model)[0].y) for model in (*MODELS, PAPER)]
+    assert len({y for one in places for y in one}) == 9
+    assert all(max(row) < min(after) for row, after in zip(list(zip(*places, strict=True))[:-1], list(zip(*places, strict=True))[1:],
+                                                           strict=True))  # fmt: skip
+
+
+def bars(weights: bool = True, gains: bool = True) -> pd.DataFrame:
+    gain = [np.nan, 0.06, 0.03, -0.01]
+    rows = [
+        {"task": task, "layer": layer, "weight": [0.1, 0.2, 0.4, 0.3][layer] if weights else None, "normed": 0.25,
+         "gain": gain[layer] if gains else None}
+        for task in TASKS for layer in range(4)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_weights_are_solid_gains_outlined_and_each_is_a_share_of_its_largest():
+    figure = layer_bars(bars(), colour=COLOURS[MODELS[0]], titles=TITLES, notes={"pos": " · K(s) 0.10"})
+    solid, outlined = figure.data[:2]
+    assert list(solid.y) == pytest.approx([0.25, 0.5, 1.0, 0.75]) and solid.marker.color == COLOURS[MODELS[0]]
+    assert list(outlined.y)[1:] == pytest.approx([1.0, 0.5, -1 / 6]) and list(outlined.customdata)[1:] == pytest.approx([6, 3, -1])
+    assert outlined.marker.color == "rgba(0,0,0,0)" and len(figure.data) == 6
+    assert figure.layout.annotations[0].text == "part of speech · K(s) 0.10"
+    assert {trace.name for trace in layer_bars(bars(), colour="#000000", weights="normed").data} == {"mixing weight × norm", "gain in F1"}
+
+
+def test_published_gains_are_drawn_without_weights():
+    figure = layer_bars(bars(weights=False), colour=theme.NEUTRAL)
+    assert {trace.name for trace in figure.data} == {"gain in F1"}
+    assert "No weights" in layer_bars(bars(weights=False, gains=False), colour=theme.NEUTRAL).layout.annotations[0].text
+
+
+def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
+    figure = task_curves(points(), LEVELS, axis=Axis("micro F1"), colours=COLOURS, titles=TITLES)
+    for model in MODELS:
+        trained, random = named(figure, model), named(figure, f"{model}, random encoder")
+        assert len(trained) == len(random) == 3
+        assert trained[0].line.dash == "solid" and random[0].line.dash == "dot" and trained[0].line.color == random[0].line.color
+        assert max(trained[0].y) == pytest.approx(75.0)
+    for name in ("memory", "majority label", "ceiling"):
+        assert [one.y[0] for one in named(figure, name)] == pytest.approx([100 * {"memory": 0.4, "ceiling": 0.95}.get(name, 0.2)] * 3)
+    levels = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    assert sorted(shape.y0 for shape in levels) == pytest.approx(sorted([40.0, 20.0, 95.0] * 3)), "every level is drawn in every panel"
+    assert len({trace.name for trace in figure.data if trace.showlegend}) == len([trace for trace in figure.data if trace.showlegend])
+
+
+def test_curves_can_be_drawn_over_the_share_of_depth():
+    figure = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=COLOURS)
+    assert max(named(figure, PAPER)[0].x) == max(named(figure, MODELS[0])[0].x) == 1.0
+    signed = task_curves(points(signed=True), LEVELS.iloc[:0], axis=Axis("selectivity, points", signed=True), colours=COLOURS)
+    assert signed.layout.yaxis.ticksuffix == "" and "points" in named(signed, MODELS[0])[0].hovertemplate
+
+
+def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():
+    pairs = pd.DataFrame(
+        [("pos", "entities", "earlier", -1.0, -1.5, -0.5), ("pos", "relations", "order not resolved", -0.2, -1.0, 0.6),
+         ("entities", "relations", "later", 0.9, 0.1, 1.7)],
+        columns=["first", "second", "verdict", "difference", "low", "high"],
+    )  # fmt: skip
+    (heat,) = order_matrix(pairs, titles=TITLES).data
+    assert [list(line) for line in heat.text] == [["", "◀", "?"], ["▶", "", "▶"], ["?", "◀", ""]]
+    assert "difference +1.00 layers<br>interval +0.50 to +1.50" in heat.hovertext[1][0]
+    assert heat.hovertext[0][2].startswith("part of speech and relations: order not resolved")
+
+
+def test_a_trace_shows_the_right_label_upwards_and_the_best_wrong_one_downwards():
+    rows = [
+        {"panel": panel, "title": "entities: Toronto", "gold": "ORG", "wrong": "GPE", "layer": layer, "p_gold": layer / 4,
+         "p_wrong": 1 - layer / 4, "sigmoid_gold": 0.5, "sigmoid_wrong": 0.4, "right": layer > 2, "settled": settled}
+        for panel, settled in (("a", 3), ("b", None)) for layer in range(4)
+    ]  # fmt: skip
+    figure = trace_bars(pd.DataFrame(rows))
+    right, wrong = named(figure, "right label")[0], named(figure, "best wrong label")[0]
+    assert list(right.y) == pytest.approx([0, 0.25, 0.5, 0.75]) and list(wrong.y) == pytest.approx([-1, -0.75, -0.5, -0.25])
+    settled = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    assert [shape.x0 for shape in settled] == [2.5], "only the first panel has a settled layer"
+    texts = [note.text for note in figure.layout.annotations]
+    assert len(texts) == 2 and all(text.startswith("entities: Toronto") and "ORG" in text and "GPE" in text for text in texts)
+
+
+def test_empty_tables_are_said_in_words():
+    empty = summary().iloc[:0]
+    for figure in (
+        score_rows(empty, colours={}), place_rows(empty, colours={}), order_matrix(pd.DataFrame()), trace_bars(pd.DataFrame()),
+        task_curves(points().iloc[:0], LEVELS, axis=Axis("micro F1"), colours={}), layer_bars(bars().iloc[:0], colour="#000000"),
+    ):  # fmt: skip
+        assert len(figure.layout.annotations[0].text) > 20

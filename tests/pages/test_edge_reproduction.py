@@ -1,0 +1,173 @@
+"""The Reproduction page for edge probing: published F1s as published, ours counted from the planted answers, claims judged on both."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from probing.core.edges.published import published_edges
+from probing.reports.reproduction.decisions import VERDICTS
+from probing.reports.reproduction.edges.claims import RULES
+from probing.ui.reproduction.selection import EDGE_FIGURES, EDGE_TABS
+from tests.edges_planted import POS, RUNS, PlantedEdgeRun, answers, plant_edge_runs, planted_part, planted_probabilities
+from tests.pages.conftest import opening, words
+
+PAPER = published_edges()
+LAST = 4
+
+
+@pytest.fixture(scope="module")
+def edge_snapshot(tmp_path_factory) -> Path:
+    """Probes and nothing else: no run on facts."""
+    return plant_edge_runs(tmp_path_factory.mktemp("edges"))
+
+
+@pytest.fixture(scope="module")
+def open_page(edge_snapshot, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        visit = opening(edge_snapshot, tmp_path_factory.mktemp("cache"), patch)
+        yield lambda **query: visit("reproduction", **{"paper": "edge-probing", **query})
+
+
+@pytest.fixture(scope="module")
+def as_it_opens(open_page) -> AppTest:
+    """The page as a link opens it; not to be changed."""
+    return open_page()
+
+
+def table(app: AppTest, *columns: str):
+    """The one table that has these columns."""
+    (found,) = [frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns)]
+    return found
+
+
+def text_of(app: AppTest) -> str:
+    return words(app).replace("\\", "")
+
+
+def test_every_published_f1_stands_as_published(as_it_opens):
+    assert not as_it_opens.exception
+    found = table(as_it_opens, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"])
+    for title, name in (("BERT-base (published)", "base"), ("BERT-large (published)", "large")):
+        for task, shown in (("pos", "part of speech"), ("srl", "semantic roles"), ("relations", "relations")):
+            f1 = PAPER.task(task).f1[name]
+            row = found.loc[(shown, title)]
+            assert [row[f"P({layer})"] for layer in range(len(f1))] == pytest.approx(list(f1))
+    assert np.isnan(found.loc[("part of speech", "BERT-base (published)"), "P(13)"])
+
+
+def test_our_f1s_are_counted_from_the_planted_answers(as_it_opens):
+    found = table(as_it_opens, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"])
+    row = found.loc[("part of speech", "nesia-mini")]
+    run = next(
+        one
+        for one in RUNS
+        if (one.task, one.kind, one.encoder, one.labels, one.model) == (POS, "cumulative", "trained", "task", "nesia-mini")
+    )
+    said, gold = answers(planted_probabilities(run, "dev")), planted_part(POS, "dev").gold
+    for layer in range(LAST + 1):
+        right = (said[layer] & gold).sum()
+        assert row[f"P({layer})"] == pytest.approx(100 * 2 * right / (said[layer].sum() + gold.sum()))
+    assert np.isnan(row["P(5)"])
+    assert ("relations", "nesia-mini") not in found.index
+
+
+def test_the_page_says_what_ours_is_and_what_may_be_compared(as_it_opens):
+    text = text_of(as_it_opens)
+    assert "BERT Rediscovers the Classical NLP Pipeline" in text and "https://aclanthology.org/P19-1452" in text
+    assert "Ours: **nesia-mini**, 4 layers" in text and "only as shares of the depth" in text
+
+
+def test_the_data_of_the_paper_stand_beside_ours(as_it_opens):
+    found = table(as_it_opens, "published_targets", "targets").set_index("task")
+    assert found.loc["part of speech", "published_targets"] == 2_070_382 and found.loc["part of speech", "targets"] > 0
+    assert found["published_data"].notna().all() and found.loc["relations", "published_targets"] == 6_851
+
+
+def test_every_claim_has_a_card_with_rule_verdict_and_the_published_verdicts(as_it_opens):
+    text = text_of(as_it_opens)
+    for claim in PAPER.claims:
+        assert claim.says in text and RULES[claim.name].words in text and claim.against in text, claim.name
+    verdicts = table(as_it_opens, "claim", "verdict", "BERT-large")
+    assert len(verdicts) == len(PAPER.claims)
+    assert set(verdicts["verdict"]) <= set(VERDICTS)
+    assert set(verdicts["BERT-large"]) == {"holds", "does not hold", "not published"}
+    assert text.count("BERT-base, published numbers: ") == len(PAPER.claims)
+    assert "The rule needs numbers that the paper does not print" in text
+
+
+def test_the_summary_counts_all_four_outcomes(as_it_opens):
+    counts = table(as_it_opens, "claim", "verdict", "BERT-large")["verdict"].value_counts()
+    hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
+    text = text_of(as_it_opens)
+    assert f"Of {len(PAPER.claims)} claims, **{hold}** hold for **nesia-mini** and **{fail}** do not" in text
+    assert f"For **{unsure}** our numbers cannot tell, and **{untested}** cannot be tested" in text
+
+
+@pytest.mark.parametrize("figure", EDGE_FIGURES)
+def test_every_figure_is_drawn_with_ours_and_the_published_numbers(open_page, figure):
+    app = open_page(pipeline_figure=figure)
+    assert not app.exception
+    plot = PAPER.figure(figure)
+    assert plot.shows in text_of(app)
+    # The curves of the first tab, and those of the figure.
+    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    assert len(specs) == 1 + (2 if plot.kind == "summary" else 1 + len(plot.models))
+    named = {trace.get("name") for spec in specs[1:] for trace in spec["data"]}
+    if plot.kind == "summary":
+        assert {PAPER.model(one).title + " (published)" for one in plot.models} | {"nesia-mini"} <= named
+        assert ("BERT-base (published)" in named) == ("base" in plot.models)
+
+
+def test_the_places_of_published_encoders_follow_from_their_f1s(as_it_opens):
+    summaries = [frame.value for frame in as_it_opens.dataframe if {"row", "model", "f1_first"} <= set(frame.value.columns)]
+    row = summaries[0].set_index(["row", "model"]).loc[("coreference", "BERT-large")]
+    assert row["expected_layer"] == pytest.approx(9.47, abs=0.005) and row["centre_of_gravity"] == 15.80
+    assert np.isnan(row["expected_layer_low"])
+
+
+@pytest.mark.parametrize("name", EDGE_TABS)
+def test_the_open_tab_is_in_the_link(open_page, name):
+    app = open_page(pipeline_tab=name)
+    assert not app.exception and app.session_state["reproduction.pipeline_tab"] == EDGE_TABS[name]
+
+
+def test_paper_encoder_and_figure_stay_in_the_link_and_an_unknown_encoder_is_a_note(open_page):
+    app = open_page(probed_encoder="other-bert", pipeline_figure="A.2")
+    assert app.query_params["paper"] in ("edge-probing", ["edge-probing"])
+    assert app.query_params["probed_encoder"] in ("other-bert", ["other-bert"]) and "Ours: **other-bert**, 6 layers" in text_of(app)
+    app.selectbox(key="reproduction.pipeline_figure").set_value("2").run()
+    assert not app.exception and app.query_params["pipeline_figure"] in ("2", ["2"])
+    gone = open_page(probed_encoder="gone")
+    assert any("gone" in note.value for note in gone.info) and "Ours: **nesia-mini**" in text_of(gone)
+
+
+def test_the_control_leads_from_one_paper_to_the_other(open_page):
+    app = open_page()
+    app.segmented_control(key="reproduction.paper").set_value("bertnesia").run()
+    assert not app.exception and "paper" not in app.query_params
+    # There are probes and no runs on facts.
+    assert any("No results are stored yet" in note.value for note in app.info)
+
+
+@pytest.mark.parametrize("store", ["empty", "one model"])
+def test_without_probes_the_published_numbers_stand_alone(visit, store):
+    app = visit("reproduction", store, query={"paper": "edge-probing"})
+    assert not app.exception
+    assert any("the published numbers stand alone" in note.value for note in app.info)
+    assert set(table(app, "encoder", "P(0)", "P(24)")["encoder"]) == {"BERT-base (published)", "BERT-large (published)"}
+    assert set(table(app, "claim", "verdict", "BERT-large")["verdict"]) == {"cannot be tested"}
+    assert "the rules judge the published numbers alone" in text_of(app)
+
+
+def test_probes_on_the_papers_own_data_stand_for_its_tasks(open_page, tmp_path, monkeypatch):
+    own = replace(POS, name="edges-pos-ontonotes", title="edges-pos-ontonotes")
+    snapshot = plant_edge_runs(tmp_path / "own", [PlantedEdgeRun(task=own), PlantedEdgeRun(task=POS)])
+    app = opening(snapshot, tmp_path / "cache", monkeypatch)("reproduction", paper="edge-probing")
+    assert not app.exception
+    found = table(app, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"]).loc[("part of speech", "nesia-mini")]
+    said, gold = answers(planted_probabilities(PlantedEdgeRun(task=own), "dev")), planted_part(own, "dev").gold
+    assert found["P(0)"] == pytest.approx(100 * 2 * (said[0] & gold).sum() / (said[0].sum() + gold.sum()))

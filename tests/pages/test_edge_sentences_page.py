@@ -1,0 +1,202 @@
+"""The page of single targets on planted stores: every bar and every count is recomputed from the planted probabilities."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from probing.core.edges.traces import AMBIGUOUS
+from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, planted_part, planted_probabilities
+from tests.pages.conftest import opening, words
+from tests.pages.planted_family import charts
+
+MINI = {task.name: PlantedEdgeRun(task=task) for task in (POS, SRL, ROLES)}
+COMMAND = "python -m probing edges train"
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    return plant_edge_runs(tmp_path_factory.mktemp("edges") / "runs")
+
+
+@pytest.fixture
+def look(edges, tmp_path, monkeypatch):
+    return opening(edges, tmp_path / "cache", monkeypatch)
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What the layers make of a target, the obvious way."""
+
+    task: str
+    target: int
+    text: str
+    spans: tuple
+    gold: frozenset
+    seen: bool
+    settled: int | None
+    revisions: int
+    ambiguous: bool
+    memory_right: bool
+
+
+def slow(task, part: str = "dev") -> list[Slow]:
+    run, data, found = MINI[task.name], planted_part(task, part), []
+    p = planted_probabilities(run, part)
+    shares = p / p.sum(axis=2, keepdims=True)
+    for number, target in enumerate(data.targets):
+        top = p[:, number].argmax(axis=1)
+        right = [bool(data.gold[number, label]) for label in top]
+        settled = None
+        for layer in reversed(range(len(right))):
+            if not right[layer]:
+                break
+            settled = layer
+        found.append(
+            Slow(
+                task.name, number, data.records[data.sentences[number]].text, (target.span1, target.span2),
+                frozenset(np.array(task.labels)[data.gold[number]]), bool(data.seen[number]), settled,
+                sum(one != other for one, other in zip(top[1:], top[:-1], strict=True)),
+                shares[:, number].mean(axis=0).max() <= AMBIGUOUS,
+                bool((data.memory[number] == data.gold[number]).all()) and not data.unknown[number],
+            )
+        )  # fmt: skip
+    return found
+
+
+def texts(targets) -> set[str]:
+    return {one.text for one in targets}
+
+
+EVERY = [one for task in (POS, SRL, ROLES) for one in slow(task)]
+AMBIGUOUS_OF = Counter(one.text for one in EVERY if one.ambiguous)
+CHOICES = [
+    ({}, EVERY),
+    ({"trace_kind": "ambiguous"}, [one for one in EVERY if one.ambiguous and AMBIGUOUS_OF[one.text] > 1]),
+    ({"trace_kind": "revised"}, [one for one in EVERY if one.revisions]),
+    ({"settled": "2"}, [one for one in EVERY if one.settled == 2]),
+    ({"trace_unseen": "1", "trace_task": "srl"}, [one for one in EVERY if not one.seen and one.task == "srl"]),
+    ({"trace_task": "srl", "trace_label": "R-ARG0"}, [one for one in EVERY if one.task == "srl" and "R-ARG0" in one.gold]),
+    ({"trace_task": "proto-roles", "trace_label": "volition"}, [one for one in slow(ROLES) if "volition" in one.gold]),
+]  # fmt: skip
+
+
+def number_of_sentences(app) -> int:
+    (line,) = [one.value for one in app.main.markdown if "sentence" in one.value and one.value.startswith("**")]
+    return int(line.strip("*").split()[0].replace(",", ""))
+
+
+def share(word: tuple | None, other: tuple | None) -> bool:
+    return word is not None and other is not None and word[0] < other[1] and other[0] < word[1]
+
+
+@pytest.mark.parametrize(("query", "wanted"), CHOICES, ids=[", ".join(query) or "all" for query, _ in CHOICES])
+def test_the_filters_find_the_sentences_that_the_obvious_way_finds(look, query, wanted):
+    app = look("edge_sentences", **query)
+    assert not app.exception and texts(wanted)
+    assert number_of_sentences(app) == len(texts(wanted))
+    assert dict(app.query_params) == {name: [value] for name, value in query.items()} or dict(app.query_params) == query
+
+
+def test_a_later_task_that_settles_before_an_earlier_one_is_found_where_both_share_a_word(look):
+    roles, tags = [one for one in EVERY if one.task == "srl"], [one for one in EVERY if one.task == "pos"]
+    pairs = [
+        (late, early) for late in roles for early in tags
+        if late.text == early.text and late.settled is not None and early.settled is not None and late.settled < early.settled
+        and any(share(one, early.spans[0]) for one in late.spans)
+    ]  # fmt: skip
+    app = look("edge_sentences", later_first="srl", earlier_last="pos")
+    assert number_of_sentences(app) == len({late.text for late, _ in pairs}) > 0
+    table = next(one.value for one in app.dataframe if "memory" in one.value)
+    here = [pair for pair in pairs if any(pair[0].text in one.value.replace("\\", "") for one in app.main.markdown)]
+    assert len(table) == len({one for pair in here for one in pair}), "only the targets out of order are listed"
+
+
+def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_one_wrong_label_for_all_layers(look):
+    record = planted_part(SRL, "dev").records[4]
+    app = look("edge_sentences", trace_task="srl", text_hash=record.sha256)
+    assert not app.exception and record.text.split()[1] in words(app)
+    (figure,) = charts(app)
+    targets = [one for one in slow(SRL) if one.text == record.text]
+    p = planted_probabilities(MINI["srl"], "dev")
+    shares = p / p.sum(axis=2, keepdims=True)
+    bars = {name: [trace for trace in figure["data"] if trace["name"] == name] for name in ("right label", "best wrong label")}
+    assert len(bars["right label"]) == len(targets) == 4
+    spans = sorted(targets, key=lambda one: one.target)
+    for panel, one in enumerate(spans):
+        gold = planted_part(SRL, "dev").gold[one.target]
+        wrong = np.where(gold, -1, shares[:, one.target].mean(axis=0)).argmax()
+        drawn = [numbers(bars[name][panel]["y"]) for name in bars]
+        assert drawn[0] == pytest.approx(shares[:, one.target, gold.argmax()])
+        assert drawn[1] == pytest.approx(-shares[:, one.target, wrong])
+    right = sum(one.settled is not None for one in targets)
+    assert f"right for **{right} of 4 targets**" in "\n".join(str(one.value) for one in app.main.markdown)
+    assert f"is right for {sum(one.memory_right for one in targets)}" in words(app)
+
+
+def numbers(values) -> list[float]:
+    """The numbers of a trace, which Plotly may have packed."""
+    if isinstance(values, dict):
+        import base64
+
+        return list(np.frombuffer(base64.b64decode(values["bdata"]), dtype=np.dtype(values["dtype"])))
+    return [float(one) for one in values]
+
+
+def test_tasks_that_were_asked_on_one_text_stand_together(look):
+    record = planted_part(POS, "dev").records[0]
+    table = next(one.value for one in look("edge_sentences", text_hash=record.sha256).dataframe if "memory" in one.value)
+    assert {one.split(":")[0] for one in table["target"]} == {"Part of speech", "Semantic roles"}
+    assert table["target"].iloc[0] == f"Part of speech: {record.words[0]}"
+
+
+def test_words_that_may_not_be_published_are_nowhere_and_the_page_says_so(look):
+    record = planted_part(ROLES, "dev").records[0]
+    app = look("edge_sentences", trace_task="proto-roles", text_hash=record.sha256)
+    assert not app.exception
+    text = words(app)
+    assert f"text {record.sha256[:12]}" in text.replace("\\", "") and "does not let its words be shown" in text
+    shown = text + str([one.value.to_csv() for one in app.dataframe]) + "".join(str(one.proto.spec) for one in app.get("plotly_chart"))
+    assert record.text not in shown and "words 1–3" in shown and "word 4" in shown
+
+
+def test_filters_that_keep_nothing_are_said_and_can_be_cleared(look):
+    app = look("edge_sentences", trace_task="proto-roles", later_first="proto-roles", earlier_last="pos")
+    assert "No sentence passes these filters" in words(app)
+    next(one for one in app.button if one.label == "Clear all filters").click().run()
+    assert not app.exception and number_of_sentences(app) == len(texts(EVERY))
+
+
+def test_another_model_has_its_own_answers_and_only_its_tasks(look):
+    app = look("edge_sentences", trace_model="other-bert")
+    assert not app.exception and app.selectbox(key="edge_sentences.trace_task").options == ["all tasks", "Part of speech", "Semantic roles"]
+    assert len(charts(app)[0]["data"][0]["x"]) == 7 or charts(app)[0]["layout"]["xaxis"]["tickvals"][-1] == 6
+
+
+def test_names_that_are_not_stored_are_left_aside(look):
+    app = look("edge_sentences", trace_model="nobody", trace_task="none", text_hash="0" * 64)
+    assert not app.exception
+    assert "left aside: nobody, none" in words(app).replace("\\", "") and "has no stored answers" in words(app)
+
+
+@pytest.mark.parametrize("store", ["empty", "one model"])
+def test_without_stored_answers_the_page_names_the_command(visit, store):
+    app = visit("edge_sentences", store)
+    assert not app.exception and COMMAND in words(app)
+
+
+def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
+    one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
+    app = opening(one, tmp_path / "cache", monkeypatch)("edge_sentences")
+    assert not app.exception and len(charts(app)) == 1
+
+
+def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
+    bare = plant_edge_runs(tmp_path / "bare", [PlantedEdgeRun(predictions=False)])
+    app = opening(bare, tmp_path / "cache", monkeypatch)("edge_sentences")
+    assert not app.exception and COMMAND in words(app)
+
+
+def test_the_planted_store_has_more_runs_than_the_page_reads():
+    assert len(RUNS) > len(MINI)

@@ -1,0 +1,323 @@
+"""Reports of edge probing: every number again in plain Python from the planted answers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from probing.core.edges import numbers
+from probing.reports.edges import layers
+from probing.reports.edges.curves import DRAWS, curves, sentence_draws
+from probing.reports.edges.labels import by_label
+from probing.reports.edges.order import models_in_order, tasks_in_order
+from probing.reports.edges.scores import of_trained, scores
+from probing.reports.edges.summary import summary
+from probing.store.database import Database, open_database
+from tests.edges_planted import (
+    PARTS,
+    POS,
+    RUNS,
+    SRL,
+    PlantedEdgeRun,
+    plant_edges,
+    planted_gold,
+    planted_part,
+    planted_probabilities,
+    run_rows,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(plant_edges(tmp_path_factory.mktemp("store"))) as database:
+        yield database
+
+
+def slow_counts(run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = False, label: int | None = None, weights=None):
+    """tp, fp, fn of one probe, target by target; each sentence as often as ``weights`` says."""
+    data, p, gold = planted_part(run.task, part), planted_probabilities(run, part)[place], planted_gold(run, part)
+    tp = fp = fn = 0
+    for target in range(len(gold)):
+        if unseen and data.seen[target]:
+            continue
+        times = 1 if weights is None else weights[data.records[data.sentences[target]].text]
+        for number in range(gold.shape[1]):
+            if (label is None and not run.task.counted[number]) or label not in (None, number):
+                continue
+            said, true = p[target, number] >= 127.5, gold[target, number]
+            tp, fp, fn = tp + times * (said and true), fp + times * (said and not true), fn + times * (true and not said)
+        if label is None and run.labels == "task":
+            fn += times * int(data.unknown[target])
+    return tp, fp, fn
+
+
+def slow_f1(*args, **kwargs) -> float:
+    tp, fp, fn = slow_counts(*args, **kwargs)
+    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else math.nan
+
+
+def curve_of(run: PlantedEdgeRun, part: str, **kwargs) -> list[float]:
+    return [slow_f1(run, part, place, **kwargs) for place in range(len(run.probes))]
+
+
+def runs_like(run: PlantedEdgeRun) -> list[PlantedEdgeRun]:
+    same = ("model", "task", "kind", "encoder", "labels")
+    return [one for one in RUNS if all(getattr(one, name) == getattr(run, name) for name in same)]
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", ["cumulative", "at", "full"])
+def test_f1_by_layer_is_the_mean_over_seeds_of_the_answers(db: Database, kind: str, part: str, unseen: bool):
+    found = layers.f1_by_layer(db, kind, part=part, unseen=unseen)
+    expected = {}
+    for run in RUNS:
+        if run.kind == kind and run.labels == "task":
+            each = [curve_of(one, part, unseen=unseen) for one in runs_like(run)]
+            for place, layer in enumerate(run.probes):
+                mean = sum(one[place] for one in each) / len(each)
+                expected[run.model, run.encoder, run.task.name, layer] = (mean, len(each), run.layers - 1)
+    got = {(row.model, row.encoder, row.task, row.layer): (row.value, row.seeds, row.last) for row in found.itertuples()}
+    assert got.keys() == expected.keys()
+    for key, numbers_of in expected.items():
+        assert got[key] == pytest.approx(numbers_of, nan_ok=True)
+    assert (found["low"] <= found["value"] + 1e-9).all() and (found["value"] <= found["high"] + 1e-9).all()
+
+
+def test_a_text_is_drawn_as_often_wherever_it_is_asked():
+    texts = np.random.default_rng(0).integers(0, 2**63, 500).astype(np.uint64)
+    draws = sentence_draws(texts)
+    assert draws.shape == (DRAWS, 500) and (draws == draws.astype(int)).all()
+    assert np.array_equal(draws[:, 100:200], sentence_draws(texts[100:200]))
+    assert draws.mean() == pytest.approx(1, abs=0.01) and draws.var() == pytest.approx(1, abs=0.02)
+    # How often a Poisson number with mean 1 is 0, 1, 2.
+    for number, share in enumerate((math.exp(-1), math.exp(-1), math.exp(-1) / 2)):
+        assert (draws == number).mean() == pytest.approx(share, abs=0.005)
+    between = np.corrcoef(draws[:, :40].T)[np.triu_indices(40, 1)]
+    assert abs(between.mean()) < 0.01 and abs(between).max() < 0.2
+
+
+def test_draws_are_answers_counted_again_on_drawn_sentences(db: Database):
+    run = PlantedEdgeRun(model="other-bert", task=SRL, layers=7)
+    (curve,) = (one for one in curves(db, "dev", models=[run.model], tasks=["srl"]) if one.encoder == "trained")
+    records = list({record.text: record for record in planted_part(SRL, "dev").records}.values())
+    draws = sentence_draws(np.array([int(record.sha256[:16], 16) for record in records], dtype=np.uint64))
+    for draw in (0, 1, 500, DRAWS - 1):
+        weights = {record.text: int(times) for record, times in zip(records, draws[draw], strict=True)}
+        assert curve.drawn[draw] == pytest.approx(curve_of(run, "dev", weights=weights))
+
+
+def test_seeds_are_drawn_with_the_sentences(db: Database):
+    (curve,) = (one for one in curves(db, "dev", models=["nesia-mini"], tasks=["srl"]) if one.encoder == "trained")
+    seeds = runs_like(PlantedEdgeRun(task=SRL))
+    assert curve.seeds == 3
+    records = list({record.text: record for record in planted_part(SRL, "dev").records}.values())
+    draws = sentence_draws(np.array([int(record.sha256[:16], 16) for record in records], dtype=np.uint64))
+    mixed = 0
+    for draw in range(5):
+        weights = {record.text: int(times) for record, times in zip(records, draws[draw], strict=True)}
+        each = np.array([curve_of(one, "dev", weights=weights) for one in seeds])
+        ways = [(a, b, 3 - a - b) for a in range(4) for b in range(4 - a)]
+        fits = [way for way in ways if np.allclose(np.array(way) @ each / 3, curve.drawn[draw])]
+        assert fits, "no choice of three seeds gives this draw"
+        mixed += fits[0] != (1, 1, 1)
+    assert mixed
+
+
+def test_where_no_answers_are_stored_the_counts_vary(db: Database):
+    (curve,) = (one for one in curves(db, "dev") if one.encoder == "random-body")
+    assert curve.drawn.std(axis=0) == pytest.approx(0.02, abs=0.01)
+    assert curve.drawn.mean(axis=0) == pytest.approx(curve.values, abs=0.01)
+
+
+def slow_expected(f1):
+    steps = [f1[layer] - f1[layer - 1] for layer in range(1, len(f1))]
+    return sum(layer * step for layer, step in enumerate(steps, 1)) / sum(steps)
+
+
+def slow_bits(amounts):
+    total = sum(amounts)
+    return sum(one / total * math.log2(one / total * len(amounts)) for one in amounts if one)
+
+
+def test_the_summary_is_made_of_the_answers_and_weights(db: Database):
+    found = summary(db)
+    assert set(zip(found["part"], found["encoder"], strict=True)) == {(p, e) for p in PARTS for e in ("trained", "random", "random-body")}
+    for row in found.to_dict("records"):
+        (run, *_), part = [
+            one for one in RUNS if (one.kind, one.labels) == ("cumulative", "task")
+            and (one.model, one.encoder, one.task.name) == (row["model"], row["encoder"], row["task"])
+        ], row["part"]  # fmt: skip
+        seeds = runs_like(run)
+        f1 = [sum(values) / len(seeds) for values in zip(*(curve_of(one, part) for one in seeds), strict=True)]
+        assert (row["seeds"], row["last"], row["targets"]) == (len(seeds), run.layers - 1, len(planted_part(run.task, part).targets))
+        assert (row["f1_first"], row["f1_last"], row["gain"]) == pytest.approx((f1[0], f1[-1], f1[-1] - f1[0]))
+        weights = np.mean([[w["weight"] for w in run_rows(one)["edge_mix"] if w["layer"] == run.layers - 1] for one in seeds], axis=0)
+        assert row["centre_of_gravity"] == pytest.approx(sum(layer * weight for layer, weight in enumerate(weights)))
+        assert row["k_weights"] == pytest.approx(slow_bits(list(weights)))
+        if row["gain"] >= 0.01 and row["gain_low"] > 0:
+            assert row["expected_layer"] == pytest.approx(slow_expected(f1))
+            assert row["k_gains"] == pytest.approx(slow_bits([max(b - a, 0) for a, b in itertools.pairwise(f1)]))
+            assert row["expected_layer_low"] <= row["expected_layer"] <= row["expected_layer_high"]
+        else:
+            assert np.isnan([row[name] for name in ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")]).all()
+        data = planted_part(run.task, part)
+        tp = fp = fn = 0
+        for target in range(len(data.gold)):
+            for label in np.flatnonzero(run.task.counted):
+                said, true = data.memory[target, label], data.gold[target, label]
+                tp, fp, fn = tp + (said and true), fp + (said and not true), fn + (true and not said)
+            fn += int(data.unknown[target])
+        assert row["memory"] == pytest.approx(2 * tp / (2 * tp + fp + fn)) and row["ceiling"] == 0.97
+
+
+def test_planted_tasks_are_resolved_where_they_gain(db: Database):
+    found = summary(db, parts=["dev"])
+    resolved = found.set_index(["model", "encoder", "task"])["expected_layer"].notna()
+    for (_, encoder, task), value in resolved.items():
+        assert value == (encoder == "trained" and task != "proto-roles")
+
+
+def test_an_interval_of_the_gain_that_holds_zero_is_not_resolved(db: Database):
+    for curve in curves(db, "dev", "at"):
+        gain = curve.values[-1] - curve.values[0]
+        low = np.quantile(curve.drawn[:, -1] - curve.drawn[:, 0], 0.025)
+        assert curve.number(lambda f1: f1[..., -1] - f1[..., 0]).low == pytest.approx(low)
+        assert numbers.resolved(gain, low) == (gain >= 0.01 and low > 0)
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_scores_stand_beside_what_they_have_to_beat(db: Database, unseen: bool):
+    found = scores(db, unseen=unseen)
+    assert len(found) == sum(len(run.probes) for run in RUNS) * len(PARTS)
+    by_key = {
+        (row["model"], row["encoder"], row["labels"], row["task"], row["kind"], row["seed"], row["layer"], row["part"]): row
+        for row in found.to_dict("records")
+    }
+    for run in RUNS:
+        for part in PARTS:
+            f1 = curve_of(run, part, unseen=unseen)
+            for place, layer in enumerate(run.probes):
+                row = by_key[run.model, run.encoder, run.labels, run.task.name, run.kind, run.seed, layer, part]
+                assert row["f1"] == pytest.approx(f1[place], nan_ok=True)
+                kept = ~planted_part(run.task, part).seen if unseen else np.ones(len(planted_part(run.task, part).seen), bool)
+                assert row["targets"] == kept.sum()
+                random = [one for one in RUNS if one.encoder == "random" and one.labels == "task"]
+                random = [one for one in random if (one.model, one.task, one.kind) == (run.model, run.task, run.kind)]
+                assert (not random and np.isnan(row["random"])) or row["random"] == pytest.approx(
+                    slow_f1(random[0], part, place, unseen=unseen)
+                )
+                control = [
+                    one for one in RUNS if one.labels == "control"
+                    and (one.model, one.encoder, one.task, one.kind) == (run.model, run.encoder, run.task, run.kind)
+                ]  # fmt: skip
+                if control and run.labels == "task":
+                    assert row["selectivity"] == pytest.approx(f1[place] - slow_f1(control[0], part, place, unseen=unseen))
+                else:
+                    assert np.isnan(row["selectivity"])
+    assert set(of_trained(found)["labels"]) == {"task"} and set(of_trained(found)["encoder"]) == {"trained"}
+
+
+def test_selectivity_compression_and_weights_by_layer(db: Database):
+    selective = layers.selectivity(db, part="test", unseen=True)
+    control = next(run for run in RUNS if run.labels == "control" and run.kind == "cumulative")
+    expected = [a - b for a, b in zip(curve_of(PlantedEdgeRun(), "test", unseen=True), curve_of(control, "test", unseen=True), strict=True)]
+    assert selective["value"].tolist() == pytest.approx(expected)
+    assert selective[["model", "task", "last"]].drop_duplicates().values.tolist() == [["nesia-mini", "pos", 4]]
+    coded = next(run for run in RUNS if run.codes)
+    found = layers.compression(db)
+    for layer in coded.probes:
+        rows = [row for row in run_rows(coded)["edge_codes"] if row["layer"] == layer]
+        ratio = sum(row["uniform"] for row in rows) / sum(row["bits"] for row in rows)
+        assert found["value"][layer] == pytest.approx(ratio)
+    table = layers.weights_by_layer(db)
+    mine = table[(table["model"] == "nesia-mini") & (table["task"] == "srl") & (table["encoder"] == "trained")]
+    for layer in range(5):
+        rows = [row for run in runs_like(PlantedEdgeRun(task=SRL)) for row in run_rows(run)["edge_mix"] if row["layer"] == 4]
+        weights = [np.mean([row["weight"] for row in rows if row["of_layer"] == of]) for of in range(5)]
+        normed = [weight * (12 + 0.5 * of) for of, weight in enumerate(weights)]
+        got = mine[mine["layer"] == layer].iloc[0]
+        assert (got["weight"], got["normed"], got["seeds"]) == pytest.approx((weights[layer], normed[layer] / sum(normed), 3))
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+@pytest.mark.parametrize("task", [POS, SRL], ids=lambda task: task.name)
+def test_labels_have_f1_and_expected_layer_of_their_own(db: Database, task, unseen: bool):
+    found = by_label(db, task.name, unseen=unseen)
+    assert len(found) == len(task.labels) * len({(run.model, run.encoder) for run in RUNS if run.task == task and run.labels == "task"})
+    for row in found.to_dict("records"):
+        label = task.labels.index(row["label"])
+        seeds = [
+            one for one in RUNS
+            if (one.model, one.encoder, one.task, one.kind, one.labels) == (row["model"], row["encoder"], task, "cumulative", "task")
+        ]  # fmt: skip
+        f1 = [sum(values) / len(seeds) for values in zip(*(curve_of(one, "dev", unseen=unseen, label=label) for one in seeds), strict=True)]
+        data = planted_part(task, "dev")
+        kept = ~data.seen if unseen else np.ones(len(data.seen), bool)
+        assert (row["n"], row["counts"], row["seeds"]) == (data.gold[kept, label].sum(), bool(task.counted[label]), len(seeds))
+        assert (row["f1_first"], row["f1_last"]) == pytest.approx((f1[0], f1[-1]), nan_ok=True)
+        if not np.isnan(row["expected_layer"]):
+            assert row["expected_layer"] == pytest.approx(slow_expected(f1))
+
+
+def test_a_labels_interval_is_that_of_its_own_counts_on_drawn_sentences(db: Database):
+    run = PlantedEdgeRun(model="other-bert", task=POS, layers=7)
+    label = POS.labels.index("NN")
+    records = list({record.text: record for record in planted_part(POS, "dev").records}.values())
+    draws = sentence_draws(np.array([int(record.sha256[:16], 16) for record in records], dtype=np.uint64))
+    data, p = planted_part(POS, "dev"), planted_probabilities(run, "dev")[-1][:, label] >= 127.5
+    times = draws[:, [next(n for n, record in enumerate(records) if record.text == data.records[s].text) for s in data.sentences]]
+    gold = data.gold[:, label]
+    tp, fp, fn = times @ (p & gold), times @ (p & ~gold), times @ (~p & gold)
+    low, high = np.quantile(2 * tp / (2 * tp + fp + fn), [0.025, 0.975])
+    found = by_label(db, "pos", models=["other-bert"]).set_index("label").loc["NN"]
+    assert (found["f1_last_low"], found["f1_last_high"]) == pytest.approx((low, high))
+
+
+def test_the_planted_order_is_found_and_what_does_not_gain_has_none(db: Database):
+    found = {(row.first, row.second): row for row in tasks_in_order(db, "nesia-mini").itertuples()}
+    assert {pair: row.verdict for pair, row in found.items()} == {
+        ("pos", "srl"): "earlier", ("pos", "proto-roles"): "order not resolved", ("srl", "proto-roles"): "order not resolved",
+    }  # fmt: skip
+    places = summary(db, parts=["dev"], models=["nesia-mini"]).query("encoder == 'trained'").set_index("task")["expected_layer"]
+    row = found["pos", "srl"]
+    assert row.difference == pytest.approx(places["pos"] - places["srl"]) and row.low < row.difference < row.high < 0 and row.pairs == 1
+    between = models_in_order(db)
+    assert between[["task", "first", "second"]].values.tolist() == [
+        ["pos", "nesia-mini", "other-bert"],
+        ["srl", "nesia-mini", "other-bert"],
+    ]
+    shares = summary(db, parts=["dev"]).query("encoder == 'trained'").set_index(["task", "model"])
+    share = shares["expected_layer"] / shares["last"]
+    for row in between.itertuples():
+        assert row.difference == pytest.approx(share[row.task, row.first] - share[row.task, row.second])
+        assert (row.low < 0 < row.high) == (row.verdict == "order not resolved")
+
+
+def test_without_a_test_part_only_dev_is_reported(tmp_path):
+    from probing.store.build import build_database
+    from tests.edges_planted import plant_edge_runs
+
+    def dev_only(table, rows):
+        return [row for row in rows if row.get("part", "dev") != "test"]
+
+    plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun()], dev_only)
+    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as database:
+        assert set(summary(database)["part"]) == set(scores(database)["part"]) == {"dev"}
+
+
+def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
+    from probing.store.build import build_database
+    from tests.edges_planted import plant_edge_runs
+
+    older, newer = PlantedEdgeRun(made=(("width", 1),)), PlantedEdgeRun(made=(("width", 2),))
+
+    def later(table, rows):
+        return [row | {"created": "2026-02-01T00:00:00Z"} for row in rows] if table == "edge_runs" else rows
+
+    plant_edge_runs(tmp_path / "runs", [older])
+    plant_edge_runs(tmp_path / "runs", [newer], later)
+    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as database:
+        (row,) = summary(database, parts=["dev"]).to_dict("records")
+        assert row["seeds"] == 1 and row["f1_last"] == pytest.approx(curve_of(newer, "dev")[-1])

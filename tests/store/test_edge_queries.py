@@ -1,0 +1,204 @@
+"""Queries on edge probing, against the planted rows counted by hand."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+
+from probing.core.edges.traces import AMBIGUOUS
+from probing.store.database import Database, open_database
+from probing.store.edges import queries
+from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, settled_order, traces
+from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, plant_edges, planted_part, run_rows
+
+#: The runs of one model that a page of sentences looks at.
+SHOWN = [PlantedEdgeRun(task=task) for task in TASKS]
+IDS = [run.run_id for run in SHOWN]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(plant_edges(tmp_path_factory.mktemp("store"))) as database:
+        yield database
+
+
+def slow_targets(part: str = "dev") -> list[dict]:
+    """Every target of the shown runs, with what its layers say; of sentences with one text the first."""
+    found = []
+    for run in SHOWN:
+        data = planted_part(run.task, part)
+        rows: dict[int, list[dict]] = {}
+        for row in run_rows(run)["edge_predictions"]:
+            if row["part"] == part:
+                rows.setdefault(row["target"], []).append(row)
+        first: dict[str, int] = {}
+        for number, record in enumerate(data.records):
+            first.setdefault(record.text, number)
+        for target, layers in rows.items():
+            sentence = int(data.sentences[target])
+            text = data.records[sentence].text
+            if first[text] != sentence:
+                continue
+            gold = set(data.gold[target].nonzero()[0].tolist())
+            right = [row["top"] in gold for row in layers]
+            means = [[row["p_gold"][k] / max(row["p_sum"], 1) for row in layers] for k in range(len(gold))]
+            means.append([row["p_wrong"] / max(row["p_sum"], 1) for row in layers])
+            found.append(
+                {
+                    "task": run.task.name, "target": target, "text": text, "sha256": hashlib.sha256(text.encode()).hexdigest(),
+                    "labels": {run.task.labels[label] for label in gold}, "seen": bool(data.seen[target]), "rows": layers,
+                    "settled": next((layer for layer in range(len(right)) if all(right[layer:])), -1),
+                    "revisions": sum(layers[n]["top"] != layers[n + 1]["top"] for n in range(len(layers) - 1)),
+                    "ambiguous": max(sum(one) / len(one) for one in means) <= AMBIGUOUS,
+                }
+            )  # fmt: skip
+    return found
+
+
+def passes(one: dict, filters: dict) -> bool:
+    return (
+        filters.get("task") in (None, one["task"])
+        and (filters.get("label") is None or filters["label"] in one["labels"])
+        and not (filters.get("unseen") and one["seen"])
+        and filters.get("settled") in (None, one["settled"])
+        and (filters.get("kind") != "ambiguous" or one["ambiguous"])
+        and (filters.get("kind") != "revised" or one["revisions"] > 0)
+    )
+
+
+def slow_sentences(filters: dict) -> dict[str, tuple[int, int, int]]:
+    every = slow_targets()
+    counts: dict[str, list[int]] = {}
+    for one in every:
+        if passes(one, filters):
+            row = counts.setdefault(one["sha256"], [0, 0, 0])
+            for place, n in enumerate((1, one["ambiguous"], one["revisions"])):
+                row[place] += n
+    if filters.get("kind") == "ambiguous":
+        counts = {text: row for text, row in counts.items() if row[1] > 1}
+    if filters.get("out_of_order"):
+        later, earlier = filters["out_of_order"]
+        kept = {
+            one["sha256"] for one in every for other in every
+            if one["text"] == other["text"] and one["task"] == later and other["task"] == earlier
+            and 0 <= one["settled"] < other["settled"]
+        }  # fmt: skip
+        counts = {text: row for text, row in counts.items() if text in kept}
+    return {text: tuple(row) for text, row in counts.items()}  # type: ignore[misc]
+
+
+FILTERS = [
+    {}, {"task": "srl"}, {"label": "ARG0"}, {"task": "proto-roles", "label": "volition"}, {"unseen": True}, {"settled": 0}, {"settled": 3},
+    {"kind": "ambiguous"}, {"kind": "ambiguous", "task": "srl"}, {"kind": "revised", "unseen": True}, {"out_of_order": ("srl", "pos")},
+    {"out_of_order": ("pos", "srl"), "kind": "revised", "task": "pos"}, {"out_of_order": ("proto-roles", "pos")}, {"label": "nothing"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+@pytest.mark.parametrize("order", ORDERS)
+def test_sentences_are_those_of_which_targets_pass(db: Database, filters: dict, order: str):
+    found = sentences(db, IDS, "dev", order=order, **filters)
+    expected = slow_sentences(filters)
+    got = {row.text_sha256: (row.targets, row.ambiguous, row.revisions) for row in found.itertuples()}
+    assert got == expected and len(found) == len(expected) == count_sentences(db, IDS, "dev", **filters)
+    if order == "ambiguous":
+        assert list(found["ambiguous"]) == sorted(found["ambiguous"], reverse=True)
+    if order == "revised":
+        assert list(found["revisions"]) == sorted(found["revisions"], reverse=True)
+
+
+def test_filters_that_the_planted_store_tells_apart_find_something():
+    assert all(
+        slow_sentences(filters) for filters in FILTERS if filters not in ({"label": "nothing"}, {"out_of_order": ("proto-roles", "pos")})
+    )
+
+
+def test_sheets_follow_each_other(db: Database):
+    whole = sentences(db, IDS, "dev", limit=60)
+    sheets = [sentences(db, IDS, "dev", offset=start, limit=7) for start in range(0, 63, 7)]
+    assert [text for sheet in sheets for text in sheet["text_sha256"]] == list(whole["text_sha256"])
+    for wrong in ({"order": "size"}, {"limit": -1}, {"offset": -1}, {"kind": "odd"}):
+        with pytest.raises(ValueError, match="expected"):
+            sentences(db, IDS, "dev", **wrong)
+
+
+def test_words_are_given_where_the_licence_allows_it(db: Database):
+    shown = sentences(db, IDS, "dev").set_index("text_sha256")["text"]
+    for task in TASKS:
+        for record in planted_part(task, "dev").records:
+            text = shown[record.sha256]
+            assert text == record.text if task.open else not isinstance(text, str)
+
+
+def test_traces_are_the_planted_answers_by_name(db: Database):
+    chosen = next(one for one in slow_targets() if one["task"] == "srl")
+    found = traces(db, IDS, "dev", chosen["sha256"], task="srl", label="ARG1")
+    expected = [one for one in slow_targets() if one["sha256"] == chosen["sha256"]]
+    assert list(dict.fromkeys(found["task"])) == ["pos", "srl"]
+    assert len(found) == sum(len(one["rows"]) for one in expected)
+    names = {run.task.name: run.task.labels for run in SHOWN}
+    rows = {(row["task"], row["target"], row["layer"]): row for row in found.to_dict("records")}
+    for one in expected:
+        labels = names[one["task"]]
+        for row in one["rows"]:
+            got = rows[one["task"], one["target"], row["layer"]]
+            assert set(got["gold"]) == one["labels"] and got["predicted"] == [labels[label] for label in row["predicted"]]
+            assert (got["top"], got["wrong"]) == (labels[row["top"]], labels[row["wrong"]])
+            assert (got["p_gold"], got["p_wrong"], got["p_top"], got["p_sum"]) == (
+                row["p_gold"],
+                row["p_wrong"],
+                row["p_top"],
+                row["p_sum"],
+            )
+            assert (got["settled"], got["revisions"], got["seen"]) == (one["settled"], one["revisions"], one["seen"])
+            assert got["right"] == (labels[row["top"]] in one["labels"])
+            assert got["passes"] == (one["task"] == "srl" and "ARG1" in one["labels"])
+    memory = planted_part(SRL, "dev").memory
+    for one in expected:
+        if one["task"] == "srl":
+            got = rows["srl", one["target"], 0]
+            assert set(got["memory"]) == {SRL.labels[label] for label in memory[one["target"]].nonzero()[0]}
+            assert got["memory_right"] == (set(got["memory"]) == one["labels"])
+
+
+def test_what_settles_first_is_counted_by_sentence(db: Database):
+    found = {(row.later, row.earlier): (row.sentences, row.before) for row in settled_order(db, IDS, "dev").itertuples()}
+    settled: dict[tuple[str, str], list[int]] = {}
+    for one in slow_targets():
+        if one["settled"] >= 0:
+            settled.setdefault((one["text"], one["task"]), []).append(one["settled"])
+    expected: dict = {}
+    for later, earlier in (("pos", "srl"), ("srl", "pos")):
+        texts = [text for text, task in settled if task == later and (text, earlier) in settled]
+        before = sum(any(a < b for a in settled[text, later] for b in settled[text, earlier]) for text in texts)
+        expected[later, earlier] = (len(texts), before)
+    assert found == expected
+
+
+def test_counts_of_scores_are_those_of_labels_that_count(db: Database):
+    ids = [run.run_id for run in RUNS]
+    for unseen in (False, True):
+        expected: Counter = Counter()
+        targets: Counter = Counter()
+        for run in RUNS:
+            for row in run_rows(run)["edge_scores"]:
+                if unseen and row["seen"]:
+                    continue
+                key = (run.run_id, row["part"], row["layer"])
+                if row["label"] == 0:
+                    targets[key] += row["tp"] + row["fp"] + row["fn"] + row["tn"]
+                if row["label"] == len(run.task.labels) or run.task.counted[row["label"]]:
+                    for name in ("tp", "fp", "fn"):
+                        expected[*key, name] += row[name]
+        found = queries.score_counts(db, ids, None, unseen)
+        assert len(found) == len(targets)
+        for row in found.itertuples():
+            key = (row.run_id, row.part, row.layer)
+            assert [row.tp, row.fp, row.fn, row.targets] == [*(expected[*key, name] for name in ("tp", "fp", "fn")), targets[key]]
+
+
+def test_tasks_are_in_the_papers_order(db: Database):
+    assert list(dict.fromkeys(queries.edge_tasks(db)["task"])) == [POS.name, SRL.name, ROLES.name]
+    assert list(dict.fromkeys(queries.edge_runs(db)["task"])) == [POS.name, SRL.name, ROLES.name]
+    labels = queries.edge_labels(db)
+    assert list(labels[(labels["task"] == "srl")]["name"]) == list(SRL.labels)
