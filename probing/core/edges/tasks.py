@@ -2,6 +2,7 @@
 
 import gc
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -118,10 +119,24 @@ SPANS_ARE: dict[str, tuple[str, ...]] = {
 #: Tasks whose spans are single words: their probes have never seen a longer one.
 SINGLE_WORDS = ("pos", "dependencies", "proto-roles")
 
+#: Tasks of which a target may have several labels, or none, so that labels are no rivals.
+SEVERAL_LABELS = ("proto-roles",)
+
 
 def fits(task: str, spans: Sequence[Span]) -> bool:
     """Whether spans are as long as a task's own: its probes cannot be asked of others."""
     return task not in SINGLE_WORDS or all(end - start == 1 for start, end in spans)
+
+
+#: Tasks whose data anybody may fetch and whose probes may be shared.
+OPEN_TASKS = ("pos", "dependencies", "srl", "proto-roles", "relations")
+
+
+def train_command(model: str) -> str:
+    """The commands that train the probes of a model, on tasks whose data anybody may fetch."""
+    data = dict.fromkeys(one for name in OPEN_TASKS for one in EDGE_TASKS[name].data_set)
+    fetch = f"python -m probing fetch {' '.join(data)}"
+    return f"{fetch} && python -m probing edges train --model {shlex.quote(model)} --tasks {','.join(OPEN_TASKS)}"
 
 
 def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:

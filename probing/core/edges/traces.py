@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probing.core.edges.target import Span
+from probing.core.edges.tasks import SEVERAL_LABELS
 
 #: A probe gives a label whose p is at least this.
 HALF = 0.5
@@ -97,19 +98,20 @@ class SpanTrace:
         return tuple(int(number) for number in self._by_p(layer)[:most])
 
     @property
+    def several(self) -> bool:
+        """Whether labels are no rivals: a target may have several, or none."""
+        return self.task in SEVERAL_LABELS or len(self.given(len(self.p) - 1)) > 1
+
+    @property
     def answer(self) -> tuple[str, ...]:
-        """What the last layer says: its labels with p of 0.5 or more, where there are several; else the most probable one."""
-        given = self.given(len(self.p) - 1)
-        return given if len(given) > 1 else (self.labels[int(self.top[-1])],)
+        """What the last layer says: the most probable label or, where there may be several, all with p of 0.5 or more."""
+        return self.given(len(self.p) - 1) if self.several else (self.labels[int(self.top[-1])],)
 
     @property
     def settled(self) -> int:
         """The first layer from which the answer stays the last layer's."""
-        if len(self.answer) > 1:
-            same = np.array([set(self.given(layer)) == set(self.answer) for layer in range(len(self.p))])
-        else:
-            same = self.top == self.top[-1]
-        return int(settled_layer(same[None])[0])
+        same = np.array([set(self.given(layer)) == set(self.answer) for layer in range(len(self.p))])
+        return int(settled_layer((same if self.several else self.top == self.top[-1])[None])[0])
 
     @property
     def before(self) -> tuple[str, ...]:
@@ -117,12 +119,12 @@ class SpanTrace:
         if not self.settled:
             return ()
         layer = self.settled - 1
-        return self.given(layer) if len(self.answer) > 1 else (self.labels[int(self.top[layer])],)
+        return self.given(layer) if self.several else (self.labels[int(self.top[layer])],)
 
     def told_apart(self, most: int = 3) -> tuple[int, ...]:
         """The labels that show how the answer came about: the last layer's, then those that other layers held best, then the strongest."""
         last = len(self.p) - 1
-        if len(self.answer) > 1:
+        if self.several:
             return self.best(last, most)
         means = self.shares.mean(axis=0)
         held = sorted(set(map(int, self.top)) - {int(self.top[-1])}, key=lambda label: -means[label])

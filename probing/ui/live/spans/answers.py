@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.tasks import ALL, EDGE_TASKS, SINGLE_WORDS
+from probing.core.edges.tasks import EDGE_TASKS, SINGLE_WORDS, train_command
 from probing.core.edges.traces import SpanTrace
 from probing.core.errors import ProbingError
 from probing.figures.edges.span_bars import span_bars
@@ -26,8 +26,9 @@ from probing.ui.widgets.markdown import filled, joined, listing
 MOST_LABELS = 3
 HOW_TO_READ = (
     "A row for each task, a column for each layer: the probe P(l) reads the layers 0 to l. Bars are shares of all labels' probabilities: "
-    "the last layer's label is blue, the two labels that tell most about the way to it are orange and grey. From the dotted line on the "
-    "answer stays. A probe labels any words that it is given; whether they are, say, an entity at all is not asked."
+    "the last layer's label is blue, the two labels that tell most about the way to it are orange and grey. Where a target may have "
+    "several labels, bars are p itself. From the dotted line on the answer stays. A probe labels any words that it is given; whether they are, "
+    "say, an entity at all is not asked."
 )
 
 
@@ -65,7 +66,7 @@ def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers 
         return None
     if not found.files:
         what = filled("No probes are trained on the layers of {name} yet.", name=view.called(found.of.name))
-        blocks.missing(what, train_command(found.of))
+        blocks.missing(what, train_command(found.of.location))
         if live_models.base_of(there) and not selection.of(LiveSelection).base_probes:
             st.button(
                 "Read it by its base's probes", key=f"live.base_probes.{choice.name}", on_click=selection.update,
@@ -73,14 +74,6 @@ def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers 
             )  # fmt: skip
         return None
     return found
-
-
-def train_command(choice: live_models.Choice) -> str:
-    """What trains the probes of a model, on the tasks whose data anybody may fetch; ``fetch`` brings these."""
-    names = [name for name in ALL if name not in ("constituents", "entities")]
-    data = dict.fromkeys(one for name in names for one in EDGE_TASKS[name].data_set)
-    fetch = f"python -m probing fetch {' '.join(data)}"
-    return f"{fetch}\npython -m probing edges train --model {choice.location} --tasks {','.join(names)}"
 
 
 def _of_each(reading: Sequence[Readers], question: SpanQuestion) -> dict[str, tuple[SpanTrace, ...]]:
@@ -113,7 +106,7 @@ def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mappi
     if lent := [one for one in reading if one.of != one.choice and one.choice.name in answers]:
         st.caption(
             filled(
-                "Read by the probes of another model, its base: {names}.",
+                "Read by the probes of its base, whose F1 is that on the base's layers: {names}.",
                 names=listing([f"{one.choice.name} by those of {one.of.name}" for one in lent]),
             )
         )
@@ -145,7 +138,7 @@ def bars(question: SpanQuestion, traces: Sequence[SpanTrace]) -> pd.DataFrame:
     rows = []
     for panel, trace in enumerate(traces):
         title = f"{trace.title}: {' / '.join(question.text(span) for span in trace.spans)}"
-        shares = trace.shares
+        shares, title = (trace.p, f"{title} (p of each label)") if trace.several else (trace.shares, title)
         best = [
             ", ".join(f"{headline.label(trace.task, trace.labels[number])} {shares[layer, number]:.2f}" for number in trace.best(layer))
             for layer in range(len(trace.p))

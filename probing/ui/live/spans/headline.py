@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from probing.core.edges.target import Span
 from probing.core.edges.tasks import SPANS_ARE
 from probing.core.edges.traces import HALF, SpanTrace
 from probing.reports.edges.yardsticks import TaskYardsticks
@@ -20,29 +21,38 @@ _IN_WORDS = dict.fromkeys(("coreference", "coreference-gum"), {"1": "the same", 
 
 def label(task: str, name: str) -> str:
     """A label as readers see it."""
-    return _IN_WORDS.get(task, {}).get(name, name)
+    return _IN_WORDS.get(task, {}).get(name, name.replace("_", " "))
 
 
 def lines(
     view: View, question: SpanQuestion, answers: Mapping[str, Sequence[SpanTrace]], measures: Mapping[str, TaskYardsticks]
 ) -> list[Markdown]:
-    """A line for each task and its spans, in the order of tasks; several models stand in one line."""
-    asked: dict[tuple, dict[str, SpanTrace]] = {}
+    """A line for each task, in the order of tasks: its spans, and of each what every model says."""
+    asked: dict[str, dict[tuple[Span, ...], dict[str, SpanTrace]]] = {}
     for model, traces in answers.items():
         for trace in traces:
-            asked.setdefault((trace.task, trace.spans), {})[model] = trace
-    return [_line(view, question, by_model, measures) for by_model in asked.values()]
+            asked.setdefault(trace.task, {}).setdefault(trace.spans, {})[model] = trace
+    return [_line(view, question, list(by_spans.values()), measures.get(task)) for task, by_spans in asked.items()]
 
 
-def _line(view: View, question: SpanQuestion, by_model: Mapping[str, SpanTrace], measures: Mapping[str, TaskYardsticks]) -> Markdown:
-    first, several = next(iter(by_model.values())), len(by_model) > 1
-    says = [
-        filled("{model} {says}", model=view.called(model), says=_says(trace)) if several else _says(trace)
-        for model, trace in by_model.items()
-    ]
+def _line(view: View, question: SpanQuestion, asked: Sequence[Mapping[str, SpanTrace]], measure: TaskYardsticks | None) -> Markdown:
+    """One task.
+
+    Args:
+        view, question: the page and what was asked.
+        asked: of each span, or pair of spans: model -> its answer.
+        measure: the yardsticks of the task.
+    """
+    says = []
+    for by_model in asked:
+        each = [
+            filled("{model} {says}", model=view.called(model), says=_says(trace)) if len(by_model) > 1 else _says(trace)
+            for model, trace in by_model.items()
+        ]
+        says.append(filled("{spans}: {says}", spans=_spans(question, next(iter(by_model.values()))), says=joined(", ", each)))
     return filled(
-        "- {task} of {spans}: {says}. :small[:gray[{yardsticks}]]", task=first.title, spans=_spans(question, first),
-        says=joined("; ", says), yardsticks=_yardsticks(view, by_model, measures.get(first.task)),
+        "- {task} of {says}. :small[:gray[{yardsticks}]]", task=next(iter(asked[0].values())).title, says=joined("; of ", says),
+        yardsticks=_yardsticks({model: trace for by_model in asked for model, trace in by_model.items()}, measure),
     )  # fmt: skip
 
 
@@ -60,18 +70,20 @@ def _spans(question: SpanQuestion, trace: SpanTrace) -> Markdown:
 def _says(trace: SpanTrace) -> Markdown:
     given = _named(trace, trace.answer)
     where = "at every layer" if not trace.settled else f"from layer {trace.settled} on"
-    before = filled(" ({names} before)", names=_named(trace, trace.before) or "no label") if trace.settled else Markdown("")
+    if trace.several:
+        return filled("**{given}** {where}", given=given or "no label", where=where)
+    before = filled(" ({names} before)", names=_named(trace, trace.before)) if trace.settled else Markdown("")
     weak = "" if trace.p[-1].max() >= HALF else ", though its p stays below 0.5"
     return filled("**{given}** {where}{before}{weak}", given=given, where=where, before=before, weak=weak)
 
 
 def _named(trace: SpanTrace, names: Sequence[str]) -> str:
-    return listing([label(trace.task, name) for name in names], 6)
+    return listing([label(trace.task, name) for name in names], 8)
 
 
-def _yardsticks(view: View, by_model: Mapping[str, SpanTrace], measure: TaskYardsticks | None) -> Markdown:
+def _yardsticks(by_model: Mapping[str, SpanTrace], measure: TaskYardsticks | None) -> Markdown:
     """F1 of the probes beside that of the memory baseline, and how common the commonest label is."""
-    scores = joined(", ", [filled("{f1:.1f} %", f1=100 * trace.f1[-1]) for trace in by_model.values()])
+    scores = joined(", ", dict.fromkeys(filled("{f1:.1f} %", f1=100 * trace.f1[-1]) for trace in by_model.values()))
     if measure is None:
         return filled("F1 on dev {scores}; the memory baseline of this task is not stored here.", scores=scores)
     task = next(iter(by_model.values())).task
