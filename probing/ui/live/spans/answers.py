@@ -98,9 +98,8 @@ def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mappi
     single = [titles[task] for task in trained if task not in asked and task in SINGLE_WORDS]
     pairs = [titles[task] for task in trained if task not in asked and task not in SINGLE_WORDS]
     if single:
-        words = "Not asked: {names}, whose spans are single words{two}."
-        two = " (of two spans, both)" if len(question.spans) == 2 else ""
-        st.caption(filled(words, names=listing(single, 8), two=two))
+        words = "Not asked: {names}, as a chosen span has several words and the spans of the task are single ones."
+        st.caption(filled(words, names=listing(single, 8)))
     if pairs and len(question.spans) == 1:
         st.caption(filled("Choose a second span to ask {names}, too.", names=listing(pairs, 8)))
     if lent := [one for one in reading if one.of != one.choice and one.choice.name in answers]:
