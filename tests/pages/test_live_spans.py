@@ -60,7 +60,7 @@ def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
     assert "“Paris” (predicate) and “capital of Italy” (argument)" in headline(app)
     assert "Not asked: Proto\\-roles, as a chosen span has several words" in words(app)
     (figure,) = charts(app)
-    assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["x"]) for trace in figure["data"]} == {LAYERS + 1}
+    assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["customdata"]) for trace in figure["data"]} == {LAYERS + 1}
 
 
 def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
