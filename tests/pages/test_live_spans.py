@@ -66,7 +66,10 @@ def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
 def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
     app = ask(span1="0-1")
     assert len(headline(app).split("\n")) == 2
-    assert "Choose a second span to ask Semantic roles, Coreference, too." in words(app)
+    assert "Choose a second span to ask Semantic roles, Coreference, Proto\\-roles, too." in words(app)
+    assert "Not asked" not in words(app)
+    longer = ask(span1="3-6")
+    assert "Not asked: Part of speech, as a chosen span has several words" in words(longer)
 
 
 def test_every_task_says_its_label_its_layer_and_its_yardsticks(ask, visit, tmp_path, monkeypatch):
