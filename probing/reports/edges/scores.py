@@ -9,7 +9,7 @@ import pandas as pd
 from probing.core.edges import numbers
 from probing.core.edges.encoders import CONTROL, RANDOM, RANDOM_BODY, TASK, TRAINED
 from probing.reports.edges.curves import newest
-from probing.reports.edges.summary import PARTS, baselines
+from probing.reports.edges.summary import BASELINES, PARTS, baselines
 from probing.store.database import Database
 from probing.store.edges import queries
 
@@ -48,7 +48,7 @@ def scores(
     coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
     found = found.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
     beside: dict[Any, float] = {(*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()}
-    for name in ("memory", "majority", "ceiling"):
+    for name in (*BASELINES, "ceiling"):
         found[name] = [beside.get((task, name, part), np.nan) for task, part in zip(found["task"], found["part"], strict=True)]
     found = found[found["part"].isin(list(parts))]
     for column, wanted in (("model", models), ("kind", kinds)):

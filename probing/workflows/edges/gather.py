@@ -1,4 +1,8 @@
-"""Puts the many small files of edge probing runs together: one file for each table and model, as the shipped snapshot has them."""
+"""Puts the many small files of edge probing runs together: one file for each table and model, as the shipped snapshot has them.
+
+No sentence of a data set ships: a sentence is named by the sha256 of its text, whatever its licence. Pages find the words where the data
+set has been fetched.
+"""
 
 import shutil
 from collections import defaultdict
@@ -42,6 +46,9 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         keys = list(zip(*(rows.column(name).to_pylist() for name in EDGE_KEYS[table]), strict=True))
         if len(set(keys)) < len(keys):
             raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} are there twice; delete one of the files with them")
+        if table == "edge_sentences":
+            place = rows.column_names.index("text")
+            rows = rows.set_column(place, rows.schema.field(place), pa.nulls(len(rows), pa.string()))
         if "run_id" not in rows.column_names:
             files.append(write_table(table, rows, target / f"{table}.parquet"))
             continue
