@@ -60,7 +60,7 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
         for name in ("p_top", "p_wrong"):
             steps.add(row[name])
             assert abs(row[name] - was[name]) <= 128 and (row[name] > 127) == (was[name] > 127)
-        assert len(row["p_gold"]) == len(was["p_gold"])
+        assert len(row["p_gold"]) == len(was["p_gold"]) and row["p_sum"] >= max(row["p_top"], sum(row["p_gold"]) + row["p_wrong"])
     assert steps <= {round(255 * level / 7) for level in range(8)} and len(steps) > 2
 
 

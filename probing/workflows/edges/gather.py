@@ -93,17 +93,30 @@ def _is_shown(run: Mapping, closed: set[str]) -> bool:
 
 
 def _rounded(rows: pa.Table, levels: int) -> pa.Table:
-    """Probabilities to the nearest of some levels above 0."""
+    """Probabilities to the nearest of some levels above 0; their sum is at least that of the ones that are stored."""
     for name in ("p_top", "p_gold", "p_wrong", "p_sum"):
-        place, column = rows.column_names.index(name), rows.column(name).combine_chunks()
-        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
-        values = column.values if pa.types.is_list(column.type) else column
-        steps = np.rint(np.rint(values.to_numpy().astype(np.float64) * levels / 255) * 255 / levels)
-        made = pa.array(steps.astype(np.int64)).cast(kind)
+        column = rows.column(name).combine_chunks()
         if pa.types.is_list(column.type):
-            made = pa.ListArray.from_arrays(column.offsets, made)
-        rows = rows.set_column(place, rows.schema.field(place), made)
-    return rows
+            made = pa.ListArray.from_arrays(column.offsets, _to_levels(column.values, levels))
+        else:
+            made = _to_levels(column, levels)
+        rows = _with(rows, name, made)
+    gold = rows.column("p_gold").combine_chunks()
+    starts = gold.offsets.to_numpy().astype(np.int64)
+    upto = np.concatenate([[0], np.cumsum(gold.values.to_numpy(), dtype=np.int64)])
+    stored = upto[starts[1:]] - upto[starts[:-1]] + rows.column("p_wrong").to_numpy()
+    total = np.maximum.reduce([rows.column("p_sum").to_numpy(), rows.column("p_top").to_numpy(), stored])
+    return _with(rows, "p_sum", pa.array(total.astype(np.uint32)))
+
+
+def _to_levels(values: pa.Array, levels: int) -> pa.Array:
+    steps = np.rint(values.to_numpy().astype(np.float64) * levels / 255)
+    return pa.array(np.rint(steps * 255 / levels).astype(np.int64)).cast(values.type)
+
+
+def _with(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    place = rows.column_names.index(name)
+    return rows.set_column(place, rows.schema.field(place), column)
 
 
 def gather_probes(source: Path, tasks: tuple[str, ...], target: Path, say: Say = print) -> list[Path]:
