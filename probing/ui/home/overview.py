@@ -87,12 +87,14 @@ def ways(view: View) -> None:
         navigation.link("relations", "**Relations**: what comes early, late, and is forgotten?")
         navigation.link("compare", "**Compare models**: what was kept, gained and lost?")
         navigation.link("facts", "**Facts**: one fact through all layers and models")
+        navigation.link("pipeline", "**Pipeline**: where do syntax and meaning appear?")
+        navigation.link("edge_sentences", "**Edge sentences**: one sentence, understood layer by layer")
     with second:
-        navigation.link("live", "**Live**: type a sentence with a gap")
+        navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
         navigation.link("heads", "**Decoding heads**: what does the read-out change?")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers beside ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(
         "The explorer rebuilds and extends the experiments of *BERTnesia: Investigating the capture and forgetting of knowledge in BERT* "
-        "(Wallat, Singh and Anand 2020)."
+        "(Wallat, Singh and Anand 2020), and those of *BERT Rediscovers the Classical NLP Pipeline* (Tenney, Das and Pavlick 2019)."
     )
