@@ -6,6 +6,7 @@ from probing.commands.main import CommandsOnCall
 
 #: Command -> its module and its line, as in ``probing.commands.main.COMMANDS``.
 EDGE_COMMANDS = {
+    "tasks": ("probing.commands.edges.tasks", "List the tasks: spans, data sets, licences and, with --counts, how much data they have."),
     "train": (
         "probing.commands.edges.train",
         "Train probes of every layer for edge probing tasks and store their answers; resumable, does nothing the second time.",
@@ -14,6 +15,7 @@ EDGE_COMMANDS = {
         "probing.commands.nesia.edges",
         "Train what ships of edge probing on nesia-mini, its random twin and its relatives, and put it into data; resumable.",
     ),
+    "trace": ("probing.commands.edges.trace", "Ask the probes of every layer what one span of a sentence is, or a pair of spans."),
     "report": (
         "probing.commands.edges.report",
         "Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the pages.",

@@ -2,7 +2,8 @@
 
 import gc
 import re
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from probing.core.edges.readers.propbank import read_constituents, read_merged_c
 from probing.core.edges.readers.proto_roles import read_proto_roles
 from probing.core.edges.readers.semeval import read_semeval
 from probing.core.edges.readers.universal_dependencies import dependencies, part_of_speech, read_ewt
-from probing.core.edges.target import TaskData
+from probing.core.edges.target import Span, TaskData
 from probing.core.errors import EdgeDataError, OptionError
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -100,6 +101,42 @@ AUTHORS_COUNTS: dict[str, Callable[[str], bool]] = {
     "edges-coref-ontonotes-conll": same_entity,
     "edges-rel-semeval": relation,
 }
+
+#: Task -> what its spans are, where "first span" and "second span" would not say it.
+SPANS_ARE: dict[str, tuple[str, ...]] = {
+    "pos": ("word",),
+    "constituents": ("phrase",),
+    "constituents-merged": ("phrase",),
+    "dependencies": ("word", "its head"),
+    "entities": ("mention",),
+    "entities-gum": ("mention",),
+    "srl": ("predicate", "argument"),
+    "coreference": ("mention", "mention"),
+    "coreference-gum": ("mention", "mention"),
+    "proto-roles": ("predicate", "argument"),
+    "relations": ("first entity", "second entity"),
+}
+#: Tasks whose spans are single words: their probes have never seen a longer one.
+SINGLE_WORDS = ("pos", "dependencies", "proto-roles")
+
+#: Tasks of which a target may have several labels, or none, so that labels are no rivals.
+SEVERAL_LABELS = ("proto-roles",)
+
+
+def fits(task: str, spans: Sequence[Span]) -> bool:
+    """Whether spans are as long as a task's own: its probes cannot be asked of others."""
+    return task not in SINGLE_WORDS or all(end - start == 1 for start, end in spans)
+
+
+#: Tasks whose data anybody may fetch and whose probes may be shared.
+OPEN_TASKS = ("pos", "dependencies", "srl", "proto-roles", "relations")
+
+
+def train_command(model: str) -> str:
+    """The commands that train the probes of a model, on tasks whose data anybody may fetch."""
+    data = dict.fromkeys(one for name in OPEN_TASKS for one in EDGE_TASKS[name].data_set)
+    fetch = f"python -m probing fetch {' '.join(data)}"
+    return f"{fetch} && python -m probing edges train --model {shlex.quote(model)} --tasks {','.join(OPEN_TASKS)}"
 
 
 def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:

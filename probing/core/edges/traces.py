@@ -5,6 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from probing.core.edges.target import Span
+from probing.core.edges.tasks import SEVERAL_LABELS
+
+#: A probe gives a label whose p is at least this.
+HALF = 0.5
 #: A target is ambiguous where no label has a mean normalised p above this (the caption of Figure 3 of Tenney et al. 2019).
 AMBIGUOUS = 0.7
 
@@ -50,6 +55,81 @@ def strongest_mean(traces: Traces) -> NDArray[np.float64]:
     return np.maximum(traces.best_gold, traces.wrong.mean(axis=1))
 
 
-def normalised(p: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
+def normalised(p: NDArray, total: NDArray) -> NDArray[np.float64]:
     """p over the sum of p over all labels, as the paper's Figure 3 shows it; 0 where all of them are 0."""
     return np.divide(p, total, out=np.zeros(np.broadcast(p, total).shape), where=total > 0)
+
+
+@dataclass(frozen=True)
+class SpanTrace:
+    """What one task's probes P(0)..P(L) say of a span, or of a pair of spans, of one sentence.
+
+    Attributes:
+        task, title: of the task.
+        spans: half-open, in words; one or two.
+        labels: names, in the order of the columns of ``p``.
+        p: (layers, labels) the sigmoid of each label.
+        f1: (layers,) of these probes on the development part.
+    """
+
+    task: str
+    title: str
+    spans: tuple[Span, ...]
+    labels: tuple[str, ...]
+    p: NDArray[np.float64]
+    f1: tuple[float, ...]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(layers, labels) each layer's p over their sum."""
+        return normalised(self.p, self.p.sum(axis=1, keepdims=True))
+
+    @property
+    def top(self) -> NDArray[np.int64]:
+        """(layers,) the most probable label."""
+        return self.p.argmax(axis=1)
+
+    def given(self, layer: int) -> tuple[str, ...]:
+        """The labels that a layer answers: those with p of 0.5 or more, the most probable first; it may be none, or several."""
+        return tuple(self.labels[number] for number in self._by_p(layer) if self.p[layer, number] >= HALF)
+
+    def best(self, layer: int, most: int = 3) -> tuple[int, ...]:
+        """The most probable labels of a layer."""
+        return tuple(int(number) for number in self._by_p(layer)[:most])
+
+    @property
+    def several(self) -> bool:
+        """Whether labels are no rivals: a target may have several, or none."""
+        return self.task in SEVERAL_LABELS or len(self.given(len(self.p) - 1)) > 1
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """What the last layer says: the most probable label or, where there may be several, all with p of 0.5 or more."""
+        return self.given(len(self.p) - 1) if self.several else (self.labels[int(self.top[-1])],)
+
+    @property
+    def settled(self) -> int:
+        """The first layer from which the answer stays the last layer's."""
+        same = np.array([set(self.given(layer)) == set(self.answer) for layer in range(len(self.p))])
+        return int(settled_layer((same if self.several else self.top == self.top[-1])[None])[0])
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """What the layer before the settled one says; nothing where the answer is the same at every layer."""
+        if not self.settled:
+            return ()
+        layer = self.settled - 1
+        return self.given(layer) if self.several else (self.labels[int(self.top[layer])],)
+
+    def told_apart(self, most: int = 3) -> tuple[int, ...]:
+        """The labels that show how the answer came about: the last layer's, then those that other layers held best, then the strongest."""
+        last = len(self.p) - 1
+        if self.several:
+            return self.best(last, most)
+        means = self.shares.mean(axis=0)
+        held = sorted(set(map(int, self.top)) - {int(self.top[-1])}, key=lambda label: -means[label])
+        rest = [int(label) for label in np.argsort(-means, kind="stable")]
+        return tuple(dict.fromkeys([int(self.top[-1]), *held, *rest]))[:most]
+
+    def _by_p(self, layer: int) -> NDArray[np.int64]:
+        return np.argsort(-self.p[layer], kind="stable")

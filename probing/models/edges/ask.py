@@ -1,14 +1,16 @@
 """Asks the probes of every layer about spans of one sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from probing.core.edges.target import Part, Record, Span, Target
+from probing.core.edges.tasks import fits
+from probing.core.edges.traces import SpanTrace
 from probing.core.errors import EdgeDataError, ModelError
-from probing.models.edges.arrays import ArrayStates, batch_of, part_arrays
+from probing.models.edges.arrays import ArrayStates, Batch, batch_of, part_arrays
 from probing.models.edges.files import TaskProbes
 from probing.models.edges.lexical import lexical_states
 from probing.models.edges.probes import logits_of
@@ -72,27 +74,77 @@ def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[st
         EdgeDataError: if a span is outside the sentence, or has no word pieces within the model's longest input.
         ModelError: if probes were trained on another encoder.
     """
-    spans = [span for span in (span1, span2) if span is not None]
-    for span in spans:
+    number = 1 if span2 is None else 2
+    fitting = [one for one in probes if one.shape.spans == number]
+    return [answers[0] for answers in _answers(encoder, fitting, words, {number: [Target(span1, span2, ())]}, encoder.identity)]
+
+
+def ask_sentence(
+    encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None = None, weights: str = ""
+) -> list[SpanTrace]:
+    """What all tasks say: those of one span of each chosen span, those of two of the pair; the sentence is encoded once.
+
+    Tasks whose spans are single words are left out where a chosen span is longer.
+
+    Args:
+        encoder: the encoder that is asked.
+        probes: of some tasks.
+        words: the sentence.
+        span1, span2: half-open spans of words; None where one span is chosen.
+        weights: identity of the encoder that the probes were trained on, where that is another one, such as its base.
+
+    Raises:
+        As ``ask_spans`` does.
+    """
+    targets = {1: [Target(span1, None, ())]}
+    if span2 is not None:
+        targets = {1: [*targets[1], Target(span2, None, ())] if span2 != span1 else targets[1], 2: [Target(span1, span2, ())]}
+    fitting = [one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))]
+    answers = _answers(encoder, fitting, words, targets, weights or encoder.identity)
+    return [
+        SpanTrace(one.task, one.title, _spans(target), one.labels, answer.p.astype(np.float64), one.f1)
+        for one, of_targets in zip(fitting, answers, strict=True)
+        for target, answer in zip(targets[one.shape.spans], of_targets, strict=True)
+        if fits(one.task, _spans(target))
+    ]
+
+
+def _spans(target: Target) -> tuple[Span, ...]:
+    return (target.span1,) if target.span2 is None else (target.span1, target.span2)
+
+
+def _answers(
+    encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], targets: Mapping[int, Sequence[Target]], weights: str
+) -> list[list[SpanAnswer]]:
+    """Of each task's probes the answers to the targets with as many spans as the task has.
+
+    Args:
+        encoder, probes, words: as ``ask_spans`` has them.
+        targets: number of spans -> what is asked.
+        weights: identity of the encoder that the probes were trained on.
+    """
+    for span in dict.fromkeys(span for of_number in targets.values() for target in of_number for span in _spans(target)):
         if not 0 <= span[0] < span[1] <= len(words):
             raise EdgeDataError(
                 f"got the span {span[0]}-{span[1]} in a sentence of {len(words)} words; expected 0 <= start < end <= {len(words)}"
             )
-    fitting = [one for one in probes if one.shape.spans == len(spans)]
-    if strange := [one for one in fitting if one.weights != encoder.identity]:
+    if strange := [one for one in probes if one.weights != weights]:
         raise ModelError(f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again")
-    if not fitting:
+    if not probes:
         return []
     states, cut = sentence_states(words, encoder)
     sentence = _Sentence(states, cut)
-    part = Part((Record(tuple(words), (Target(span1, span2, ()),)),))
-    arrays = part_arrays(part, sentence, ())
-    if not len(arrays):
-        raise EdgeDataError(f"a chosen span has {next(iter(arrays.left_out))}; choose other words or a shorter sentence")
-    batch = batch_of(arrays, sentence.states, np.array([0]), torch.device("cpu"))
+    batches = {number: _batch(words, of_number, sentence) for number, of_number in targets.items()}
     found = []
     with torch.inference_mode():
-        for one in fitting:
-            logits = logits_of(one.flat, one.shape, one.mask, batch)
-            found.append(SpanAnswer(one, torch.sigmoid(logits)[:, 0].numpy()))
+        for one in probes:
+            p = torch.sigmoid(logits_of(one.flat, one.shape, one.mask, batches[one.shape.spans])).numpy()
+            found.append([SpanAnswer(one, p[:, place]) for place in range(p.shape[1])])
     return found
+
+
+def _batch(words: Sequence[str], targets: Sequence[Target], sentence: _Sentence) -> Batch:
+    arrays = part_arrays(Part((Record(tuple(words), tuple(targets)),)), sentence, ())
+    if len(arrays) < len(targets):
+        raise EdgeDataError(f"a chosen span has {next(iter(arrays.left_out))}; choose other words or a shorter sentence")
+    return batch_of(arrays, sentence.states, np.arange(len(targets)), torch.device("cpu"))

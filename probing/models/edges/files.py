@@ -10,13 +10,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from probing.core.edges.encoders import CUMULATIVE, TASK
+from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.errors import HeadError
 from probing.core.files.atomic import whole_file
+from probing.core.registry import REPOSITORY
 from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
 from probing.models.edges.training import Trained
 from probing.models.runtime.checked_arrays import sum_of
 
 FILE = "probes.safetensors"
+#: The probes that ship: of each model a folder by its name.
+SHIPPED = REPOSITORY / "data" / "edges"
 _VERSION = 1
 #: Bits of a stored weight: 16 are float16; 8 are integers with a scale for each row.
 BITS = (16, 8)
@@ -57,6 +61,32 @@ class TaskProbes:
 def probes_folder(cache: Path, weights: str, task: str) -> Path:
     """Where the probes of a task lie that were trained on an encoder with these weights."""
     return cache / "edges" / weights[:16] / task
+
+
+def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
+    """The files of all probes of an encoder: those that were trained here, then those that ship, by task in the paper's order.
+
+    Args:
+        model: its name.
+        weights: its identity; files that were made with other weights are left out.
+        cache: the cache folder.
+    """
+    found: dict[str, Path] = {}
+    for folder in (probes_folder(cache, weights, "any").parent, SHIPPED / model):
+        for path in sorted(folder.glob(f"*/{FILE}")):
+            if path.parent.name not in found and _weights_of(path) in (weights, ""):
+                found[path.parent.name] = path
+    places = {name: task.place for name, task in EDGE_TASKS.items()}
+    return dict(sorted(found.items(), key=lambda one: (places.get(one[0], len(places)), one[0])))
+
+
+def _weights_of(path: Path) -> str:
+    """Identity of the encoder of a file's probes; empty where the file cannot be read, which reading it says."""
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            return str(json.loads((stream.metadata() or {})["probes"])["weights"])
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def of_run(trained: Trained, chosen: list[int]) -> torch.Tensor:

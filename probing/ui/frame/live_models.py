@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer, LiveModel
     from probing.models.knowledge.ask_swapped import ReplacedAnswer
     from probing.models.runtime.request_queue import Turns
+
+T = TypeVar("T")
 
 #: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
 KEPT_BYTES = 2 << 30
@@ -319,6 +321,18 @@ def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "
     side: Literal["last", "first"] = "first" if where == "first" else "last"
     with _turn(live) as check:
         return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, check)
+
+
+def in_turn(choice: Choice, ask: "Callable[[LiveModel], T]") -> T:
+    """What ``ask`` gives for a model that is kept ready, in this visitor's turn; ends this drawing where something newer was asked.
+
+    Raises:
+        ModelError: if the model is not there.
+    """
+    with _newest_only():
+        live = load(choice, "lens")
+        with _turn(live):
+            return ask(live)
 
 
 def gaps(choice: Choice, question: Question) -> int:

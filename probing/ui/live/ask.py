@@ -31,15 +31,15 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     if len(words) > MOST_WATCHED:
         st.caption(filled("At most {most} tokens are tracked.", most=MOST_WATCHED))
     question = Question(prompt, head, max(selection.of(LiveSelection).top, 1), words[:MOST_WATCHED])
-    ready = [found for number, choice in enumerate(choices) if (found := _ready(view, choice, head, first=number == 0))]
-    gaps = _of_each([Asked(choice, question) for choice in ready], live_models.gaps)
-    ready = [choice for choice in ready if choice.name in gaps]
-    if not ready:
+    there = [found for number, choice in enumerate(choices) if (found := ready(view, choice, head, first=number == 0))]
+    gaps = _of_each([Asked(choice, question) for choice in there], live_models.gaps)
+    there = [choice for choice in there if choice.name in gaps]
+    if not there:
         return
     if max(gaps.values()) > 1:
-        _ask_gaps(view, ready, question, gaps)
+        _ask_gaps(view, there, question, gaps)
         return
-    asked = _followed(view, ready, question)
+    asked = _followed(view, there, question)
     if not (answers := _of_each(asked, live_models.ask)):
         return
     answer_view.draw(view, answers)
@@ -62,7 +62,7 @@ def _of_each(asked: Sequence[Asked], ask: Callable[[live_models.Choice, Question
     return found
 
 
-def _ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> live_models.Choice | None:
+def ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> live_models.Choice | None:
     """Loads a model, with the base that the visitor names where it needs one; says what is missing if that fails."""
     if live_models.missing_shipped(choice.location):
         blocks.missing(

@@ -52,7 +52,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
             _options(view, kind, {one: words for one, words in named.items() if one != name}, others)
     if words := _set(view, others, len(offered)):
         st.caption(filled("Set under More options: {words}.", words="; ".join(words)))
-    _left_aside(offered, name)
+    left_aside(offered, name)
     return [offered[one] for one in (name, *others)], kind
 
 
@@ -114,7 +114,7 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
     return words
 
 
-def _left_aside(offered: Mapping[str, live_models.Choice], name: str) -> None:
+def left_aside(offered: Mapping[str, live_models.Choice], name: str) -> None:
     """Says what a link names that cannot be asked here, or not beside the others."""
     own = selection.of(LiveSelection)
     models = [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one and one not in offered]

@@ -20,6 +20,15 @@ EXAMPLES = (
     ("A robin is not a [MASK].", "bird"),
     ("[MASK] is the capital of [MASK].", "paris, france"),
 )
+#: What is asked: a fact that fills a gap, or what spans of words are.
+VIEWS = ("fact", "spans")
+#: The sentences of Figure 3 of Tenney et al. (2019), as it writes them -> the spans that its text follows.
+SPAN_EXAMPLES = {
+    "he smoked toronto in the playoffs with six hits, seven walks and eight stolen bases ...": ("1-2", "2-3"),
+    "china today blacked out a cnn interview that was ...": ("2-3", "0-2"),
+}
+#: Stands for no second span, where the example would have one.
+NO_SPAN = "-"
 #: Stands for the words of the example, and for none with another sentence; a field that was emptied says otherwise.
 OF_EXAMPLE = ","
 
@@ -34,6 +43,9 @@ class LiveSelection:
         live_models: models asked beside ``live_model``.
         behaviour, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
         replaced, live_base: which layers of ``live_model`` are put back, and to whose where its base is not known.
+        live_view: what is asked.
+        words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the example.
+        base_probes: whether fine-tuned models are read by the probes of their bases.
     """
 
     live_head: str = ""
@@ -50,3 +62,8 @@ class LiveSelection:
     other_name: str = ""
     replaced: str = one_of(REPLACED)
     live_base: str = ""
+    live_view: str = one_of(VIEWS)
+    words: str = next(iter(SPAN_EXAMPLES))
+    span1: str = ""
+    span2: str = ""
+    base_probes: bool = False

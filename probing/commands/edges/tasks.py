@@ -1,0 +1,36 @@
+"""``probing edges tasks``: what edge probing can ask, and the data that it needs."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from probing.commands.options import options_refused
+from probing.core.paths import cache_folder
+from probing.reports.table_text import as_json, objects, text_table
+from probing.workflows.edges.task_list import task_list
+
+
+class Shape(StrEnum):
+    """How it is written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def tasks(
+    names: Annotated[list[str] | None, typer.Argument(help="Tasks, or folders in jiant's format; none: all built-in tasks.")] = None,
+    counts: Annotated[bool, typer.Option("--counts", help="Read the data that are fetched, and count each part of them.")] = False,
+    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
+) -> None:
+    """List the tasks: spans, data sets, licences and, with --counts, how much data they have."""
+    with options_refused():
+        table = task_list(cache_folder() / "downloads", names or (), counts)
+    if shape is Shape.json:
+        typer.echo(as_json(objects(table)), nl=False)
+    elif shape is Shape.csv:
+        typer.echo(table.to_csv(index=False), nl=False)
+    else:
+        # Title and licence are long and say nothing of the counts.
+        typer.echo(text_table(table.drop(columns=["title", "asks", "licence"]) if counts else table), nl=False)

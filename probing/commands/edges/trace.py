@@ -1,0 +1,100 @@
+"""``probing edges trace``: one sentence, what the probes of every layer say of its words."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import pandas as pd
+import typer
+
+from probing.commands.options import options_refused
+from probing.core.edges.traces import SpanTrace
+from probing.reports.table_text import as_json
+
+if TYPE_CHECKING:
+    from probing.workflows.edges.trace import SentenceTraces
+
+
+class Shape(StrEnum):
+    """How it is written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def trace(
+    sentence: Annotated[str, typer.Option(help="It is cut into words as treebanks do; words separated by blanks stay as they are.")],
+    span1: Annotated[
+        str | None, typer.Option(help="First word, from 0, and the one after the last: 3:5. Without it the words are shown with numbers.")
+    ] = None,
+    span2: Annotated[str | None, typer.Option(help="The same of a second span, for tasks of two.")] = None,
+    model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
+    tasks: Annotated[str, typer.Option(help="Names separated by commas; none: all that have probes.")] = "",
+    top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
+    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")] = Shape.table,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Ask the probes of every layer what one span of a sentence is, or a pair of spans."""
+    from probing.workflows.edges import trace as workflow
+
+    names = tuple(part.strip() for part in tasks.split(",") if part.strip())
+    with options_refused():
+        found = workflow.trace_sentence(workflow.TraceRequest(model, sentence, span1, span2, names, base, device))
+    if shape is Shape.json:
+        typer.echo(_as_json(found), nl=False)
+    elif shape is Shape.csv:
+        typer.echo(_as_csv(found), nl=False)
+    else:
+        typer.echo(_as_text(found, top))
+
+
+def _as_text(found: "SentenceTraces", top: int) -> str:
+    lines = [" ".join(found.words), found.model]
+    for one in found.traces:
+        where = f"from layer {one.settled} on" if one.settled else "at every layer"
+        spans = " and ".join(f"'{found.text(span)}' ({span[0]}:{span[1]})" for span in one.spans)
+        answer = ", ".join(one.answer) or "no label"
+        lines += ["", f"{one.title} of {spans}: {answer} {where}; F1 on dev {100 * one.f1[-1]:.1f} %"]
+        # Labels that are no rivals have no shares.
+        values = one.p if one.several else one.shares
+        for layer, row in enumerate(values):
+            labels = "  ".join(f"{one.labels[number]} {100 * row[number]:.1f}%" for number in one.best(layer, top))
+            lines.append(f"{'embeddings' if layer == 0 else f'layer {layer}':>10}  {labels}")
+    return "\n".join(lines if found.traces else [*lines, "no task that has probes fits these spans"])
+
+
+def _as_csv(found: "SentenceTraces") -> str:
+    rows = [
+        (found.model, one.task, *_written(one), layer, label, float(p), float(share))
+        for one in found.traces
+        for layer, (ps, shares) in enumerate(zip(one.p, one.shares, strict=True))
+        for label, p, share in zip(one.labels, ps, shares, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["model", "task", "span1", "span2", "layer", "label", "p", "share"]).to_csv(index=False)
+
+
+def _written(one: SpanTrace) -> tuple[str, str]:
+    first, second = [*(f"{start}:{end}" for start, end in one.spans), ""][:2]
+    return first, second
+
+
+def _as_json(found: "SentenceTraces") -> str:
+    traces = [
+        {
+            "task": one.task, "title": one.title, "span1": list(one.spans[0]), "span2": list(one.spans[1]) if len(one.spans) > 1 else None,
+            "answer": list(one.answer), "settled": one.settled, "f1": list(one.f1),
+            "layers": [
+                {
+                    "layer": layer, "given": list(one.given(layer)),
+                    "labels": [
+                        {"label": label, "p": float(p), "share": float(share)}
+                        for label, p, share in zip(one.labels, one.p[layer], one.shares[layer], strict=True)
+                    ],
+                }
+                for layer in range(len(one.p))
+            ],
+        }
+        for one in found.traces
+    ]  # fmt: skip
+    return as_json({"model": found.model, "words": list(found.words), "traces": traces})

@@ -1,0 +1,36 @@
+"""What a task's answers are held against: the memory baseline, and how common the commonest label is."""
+
+from dataclasses import dataclass
+
+from probing.reports.edges.summary import baselines
+from probing.store.database import Database
+from probing.store.edges import queries
+
+#: The part whose numbers stand beside an answer.
+PART = "dev"
+
+
+@dataclass(frozen=True)
+class TaskYardsticks:
+    """Attributes:
+    memory: F1 on dev of who answers the commonest training label of the same span text.
+    label: the commonest training label.
+    share: of the training targets that have it.
+    """
+
+    memory: float
+    label: str
+    share: float
+
+
+def yardsticks(db: Database) -> dict[str, TaskYardsticks]:
+    """Task -> its yardsticks, for every task whose data are described in the store."""
+    tasks, labels, scores = queries.edge_tasks(db), queries.edge_labels(db), baselines(db, PART)
+    trained = tasks[tasks["part"] == "train"].set_index("task")["targets"]
+    found = {}
+    for task, rows in labels.groupby("task", sort=False):
+        name = str(task)
+        if (name, "memory") in scores and int(trained.get(name, 0)):
+            most = rows.sort_values(["n", "name"], ascending=[False, True]).iloc[0]
+            found[name] = TaskYardsticks(scores[name, "memory"], str(most["name"]), int(most["n"]) / int(trained[name]))
+    return found

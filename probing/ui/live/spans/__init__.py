@@ -1,0 +1,1 @@
+"""What do all layers make of a span of words, or of two?"""

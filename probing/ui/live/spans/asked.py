@@ -1,0 +1,81 @@
+"""Probes kept ready, and what they say of spans. Torch is loaded only when a model is asked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from probing.core.edges.traces import SpanTrace
+from probing.core.paths import cache_folder
+from probing.ui.frame import live_models
+from probing.ui.frame.live_models import Choice
+from probing.ui.live.spans.controls import SpanQuestion
+
+if TYPE_CHECKING:
+    from probing.models.edges.files import TaskProbes
+    from probing.models.knowledge.ask import LiveModel
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The probes that read a model.
+
+    Attributes:
+        choice: the model that is read.
+        of: the model that they were trained on: the same, or its base.
+        weights: identity of that model.
+        files: of the probes, by task.
+    """
+
+    choice: Choice
+    of: Choice
+    weights: str
+    files: dict[str, Path]
+
+
+def readers(choice: Choice, *, of_base: bool) -> Readers:
+    """The probes of a model, or of its base where that is wanted and there is one here.
+
+    Raises:
+        ModelError: if a model is not there.
+    """
+    base = live_models.choices().get(live_models.base_of(choice)) if of_base else None
+    of = base if base is not None and base.here else choice
+
+    def found(live: "LiveModel") -> Readers:
+        from probing.models.edges.files import found_probes
+
+        encoder = live.encoder
+        return Readers(choice, of, encoder.identity, found_probes(encoder.name, encoder.identity, cache_folder()))
+
+    return live_models.in_turn(of, found)
+
+
+def ask(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, ...]:
+    """What all fitting tasks say of the chosen spans.
+
+    Raises:
+        ProbingError: if probes cannot be read, or the spans not asked.
+    """
+    stamps = tuple((str(path), path.stat().st_mtime_ns) for path in reading.files.values())
+    return _ask(reading.choice, reading.weights, stamps, question)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _ask(choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], question: SpanQuestion) -> tuple[SpanTrace, ...]:
+    probes = [_probes(path, changed) for path, changed in stamps]
+
+    def answered(live: "LiveModel") -> tuple[SpanTrace, ...]:
+        from probing.models.edges.ask import ask_sentence
+
+        return tuple(ask_sentence(live.encoder, probes, question.words, *question.spans, weights=weights))
+
+    return live_models.in_turn(choice, answered)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _probes(path: str, changed: int) -> "TaskProbes":
+    from probing.models.edges.files import read_probes
+
+    return read_probes(Path(path))

@@ -1,0 +1,103 @@
+"""One or two spans chosen by words: by clicks and keys in a component of ours, or from lists."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from probing.core.edges.target import Span
+from probing.core.edges.words import written_span
+from probing.ui.frame import selection
+from probing.ui.live.selection import NO_SPAN
+from probing.ui.widgets.markdown import escape
+
+_KEY = "live.picker"
+_HERE = Path(__file__)
+#: Words reach it as data and become text of buttons; none of them is ever part of its HTML.
+_COMPONENT = st.components.v2.component(
+    "bertnesia_words",
+    html='<div class="picker"></div>',
+    css=_HERE.with_name("picker.css").read_text(encoding="utf-8"),
+    js=_HERE.with_name("picker.js").read_text(encoding="utf-8"),
+)
+
+
+def draw(words: Sequence[str], spans: Sequence[Span]) -> None:
+    """Draws the words to be chosen; a choice changes the page's selection."""
+
+    def clicked() -> None:
+        state: Any = st.session_state.get(_KEY) or {}
+        if (changed := changed_spans(state.get("chosen"), len(words), spans)) is not None:
+            choose(changed)
+
+    _COMPONENT(key=_KEY, data={"words": list(words), "spans": [list(span) for span in spans]}, on_chosen_change=clicked)
+    with st.popover("Choose from lists instead", icon=":material/checklist:", type="tertiary"):
+        for number in range(min(len(spans) + 1, 2)):
+            _list(number, words, spans)
+
+
+def _list(number: int, words: Sequence[str], spans: Sequence[Span]) -> None:
+    key = f"{_KEY}.list{number + 1}"
+    before = spans[number] if number < len(spans) else None
+    # Equal words are told apart by their numbers.
+    st.session_state[key] = list(range(*before)) if before else []
+
+    def picked() -> None:
+        choose(replaced(spans, number, hull(st.session_state[key], before)))
+
+    st.pills(
+        f"Span {number + 1}", list(range(len(words))), selection_mode="multi", key=key, on_change=picked,
+        format_func=lambda at: escape(words[at]), help="The words between the first and the last one belong to it.",
+    )  # fmt: skip
+
+
+def choose(spans: Sequence[Span]) -> None:
+    """Makes these the chosen spans, in callbacks of widgets."""
+    first, second = [*map(written_span, spans), NO_SPAN, NO_SPAN][:2]
+    selection.update(span1=first, span2=second)
+
+
+def replaced(spans: Sequence[Span], number: int, span: Span | None) -> list[Span]:
+    """The spans with another one at that place; without it, a second span becomes the first."""
+    given: list[Span | None] = [*spans[:number], span, *spans[number + 1 :]]
+    return [one for one in given if one is not None]
+
+
+def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
+    """The span from the first to the last of the chosen words; where a word inside of it was taken away, the longer part that is left."""
+    words = sorted(set(chosen))
+    if not words:
+        return None
+    if before and set(words) < set(range(*before)):
+        runs: list[list[int]] = [[words[0]]]
+        for word in words[1:]:
+            if word == runs[-1][-1] + 1:
+                runs[-1].append(word)
+            else:
+                runs.append([word])
+        words = max(runs, key=len)
+    return words[0], words[-1] + 1
+
+
+def changed_spans(event: Any, words: int, spans: Sequence[Span]) -> list[Span] | None:
+    """The spans after what the component sent; None where that makes no sense for this sentence, as any browser can send anything.
+
+    Args:
+        event: ``{"words", "span", "start", "end"}``, the third and fourth missing where the span is taken away; or ``{"words", "swap"}``.
+        words: number of words of the sentence.
+        spans: the chosen spans.
+    """
+    if not isinstance(event, Mapping) or event.get("words") != words:
+        return None
+    if event.get("swap") is True:
+        return list(reversed(spans)) if len(spans) == 2 else None
+    number = event.get("span")
+    if number not in (1, 2) or isinstance(number, bool) or number > len(spans) + 1:
+        return None
+    if "start" not in event and "end" not in event:
+        return replaced(spans, number - 1, None)
+    start, end = event.get("start"), event.get("end")
+    if type(start) is not int or type(end) is not int or not 0 <= start < end <= words:
+        return None
+    return replaced(spans, number - 1, (start, end))

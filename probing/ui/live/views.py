@@ -1,0 +1,18 @@
+"""What the page asks: a fact that fills a gap, or what spans of words are."""
+
+import streamlit as st
+
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.live.selection import VIEWS, LiveSelection
+
+WORDS = {"fact": "Fill a gap", "spans": "Choose spans"}
+
+
+def chosen(view: View) -> str:
+    """Draws the choice; returns one of ``VIEWS``."""
+    selection.bound(
+        st.segmented_control, "What is asked", "live_view", view.page, options=list(VIEWS), required=True,
+        format_func=WORDS.__getitem__, label_visibility="collapsed",
+    )  # fmt: skip
+    return selection.of(LiveSelection).live_view

@@ -1,0 +1,78 @@
+"""The tasks of edge probing as a table: what they ask, where their data come from, and how much there is of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from probing.core.edges.baselines import ceiling, memory_answers, targets_of
+from probing.core.edges.numbers import f1
+from probing.core.edges.target import Part, TaskData
+from probing.core.edges.tasks import EDGE_TASKS, SPANS_ARE, EdgeTask, read_task
+
+COUNTS = ("part", "sentences", "records", "targets", "labels", "unseen_labels", "dropped", "ceiling", "memory_f1")
+
+
+def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False) -> pd.DataFrame:
+    """A row a task or, with counts, a row for each part of its data; of tasks whose data are not fetched the counts are empty.
+
+    Args:
+        downloads: the folder of the fetched data sets.
+        names: of tasks, or folders in jiant's format; none lists all built-in tasks.
+        counts: whether data are read and counted.
+
+    Returns:
+        task, title, spans, asks, data_set, licence, fetched and, with counts, those of ``COUNTS``: ``labels`` of the training part,
+        ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left out (sentences, where the
+        reason says so), ``ceiling`` and ``memory_f1`` as F1 in [0, 1].
+
+    Raises:
+        OptionError: for a task that there is not.
+        EdgeDataError: if data are malformed.
+    """
+    rows: list[dict] = []
+    for name in names or EDGE_TASKS:
+        task = EDGE_TASKS.get(name)
+        data = None
+        if task is None:
+            task, data = read_task(name, downloads)
+        there = all((downloads / one).is_dir() for one in task.data_set)
+        if counts and there and data is None:
+            _, data = read_task(name, downloads)
+        about = {
+            "task": task.name, "title": task.title, "spans": task.spans,
+            "asks": ", ".join(SPANS_ARE.get(task.name, ("first span", "second span")[: task.spans])),
+            "data_set": ", ".join(task.data_set) or "own", "licence": task.licence, "fetched": "yes" if there else "no",
+        }  # fmt: skip
+        rows += [about | one for one in _counted(task, data)] if counts else [about]
+    return pd.DataFrame(rows, columns=[*rows[0], *(one for one in COUNTS if counts and one not in rows[0])])
+
+
+def _counted(task: EdgeTask, data: TaskData | None) -> list[dict]:
+    if data is None:
+        return [{}]
+    known = set(data.labels)
+    return [
+        {
+            "part": name,
+            "sentences": part.sentences,
+            "records": len(part.records),
+            "targets": part.targets,
+            "labels": len(known),
+            "unseen_labels": sum(label not in known for _, target in targets_of(part) for label in target.labels),
+            "dropped": sum(part.dropped.values()),
+            "ceiling": ceiling(part, task.counts),
+            "memory_f1": np.nan if name == "train" else memory_f1(task, data.train, part),
+        }
+        for name, part in data.parts().items()
+    ]
+
+
+def memory_f1(task: EdgeTask, train: Part, part: Part) -> float:
+    """Micro F1 of the memory baseline over the labels that count."""
+    tp = fp = fn = 0
+    for (_, target), answer in zip(targets_of(part), memory_answers(train, part), strict=True):
+        gold, given = ({label for label in labels if task.counts(label)} for labels in (target.labels, answer))
+        tp, fp, fn = tp + len(gold & given), fp + len(given - gold), fn + len(gold - given)
+    return float(f1(tp, fp, fn))

@@ -1,0 +1,78 @@
+"""Asks the probes of every layer about spans of one sentence."""
+
+from dataclasses import dataclass
+
+from probing.core.edges.target import Span
+from probing.core.edges.tasks import train_command
+from probing.core.edges.traces import SpanTrace
+from probing.core.edges.words import numbered, read_span, split_words
+from probing.core.errors import HeadError, OptionError
+from probing.core.paths import cache_folder
+from probing.models.edges.ask import ask_sentence
+from probing.models.edges.files import found_probes, read_probes
+from probing.models.encoders.catalogue import open_encoder
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """A sentence, spans of its words, and whom they are put to.
+
+    Attributes:
+        model: registry name, hub id or folder.
+        sentence: as typed; it is cut into words as ``split_words`` does.
+        span1, span2: half-open, as ``3:5``; without the second one, tasks of two spans are not asked.
+        tasks: names of tasks; none asks all that have probes.
+        base: base model whose head a headless model takes.
+        device: auto, cpu, cuda or mps.
+    """
+
+    model: str
+    sentence: str
+    span1: str | None
+    span2: str | None = None
+    tasks: tuple[str, ...] = ()
+    base: str | None = None
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class SentenceTraces:
+    """Attributes:
+    model: its name.
+    words: of the sentence.
+    traces: what each task says, of one span or of both.
+    """
+
+    model: str
+    words: tuple[str, ...]
+    traces: tuple[SpanTrace, ...]
+
+    def text(self, span: Span) -> str:
+        """The words of a span."""
+        return " ".join(self.words[span[0] : span[1]])
+
+
+def trace_sentence(request: TraceRequest) -> SentenceTraces:
+    """What every task that fits the spans says at every layer.
+
+    Raises:
+        OptionError: if the sentence is empty, no span is given, or a task has no probes.
+        EdgeDataError: if a span is not inside the sentence, or cannot be asked.
+        HeadError: if no probes are trained on this model, or their files are damaged.
+        ModelError: if the model cannot be loaded.
+    """
+    words = split_words(request.sentence)
+    if not words:
+        raise OptionError("the sentence is empty; expected words, as in --sentence 'he smoked toronto'")
+    if request.span1 is None:
+        raise OptionError(f"no span is given; name its first word and the one after its last, as in --span1 1:2: {numbered(words)}")
+    span1 = read_span(request.span1, len(words), "--span1")
+    span2 = None if request.span2 is None else read_span(request.span2, len(words), "--span2")
+    encoder = open_encoder(request.model, request.base, request.device)
+    files = found_probes(encoder.name, encoder.identity, cache_folder())
+    if not files:
+        raise HeadError(f"no probes are trained on {encoder.name}; train some: {train_command(request.model)}")
+    if unknown := [task for task in request.tasks if task not in files]:
+        raise OptionError(f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}")
+    probes = [read_probes(path) for task, path in files.items() if not request.tasks or task in request.tasks]
+    return SentenceTraces(encoder.name, words, tuple(ask_sentence(encoder, probes, words, span1, span2)))

@@ -1,0 +1,182 @@
+"""The page Live where spans are chosen, on a tiny model with planted probes: lists stand in for the component."""
+
+import json
+import shutil
+
+import pytest
+
+from probing.models.edges.files import FILE
+from probing.ui.live.selection import NO_SPAN, SPAN_EXAMPLES
+from tests.edges_planted import plant_edge_runs
+from tests.models.edges.planted_probes import plant_probes
+from tests.models.tiny_models import LAYERS, save
+from tests.pages.conftest import words
+from tests.pages.test_headlines import without_yardstick
+
+TEXT = "Paris is the capital of Italy."
+LISTS = ("live.picker.list1", "live.picker.list2")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A cache with a tiny model that has probes, its copy under another name, and another model without probes."""
+    root = tmp_path_factory.mktemp("spans")
+    plant_probes(save("bert", root / "models" / "tiny"), root)
+    shutil.copytree(root / "models" / "tiny", root / "models" / "twin")
+    save("distilbert", root / "models" / "other")
+    return root
+
+
+@pytest.fixture
+def ask(visit, cache, tmp_path, monkeypatch):
+    """Opens the page with a sentence for the tiny model."""
+    shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
+
+    def asked(text: str = TEXT, store: str = "empty", **query):
+        return visit("live", store, {"live_view": "spans", "live_model": "tiny", "words": text, **query})
+
+    return asked
+
+
+def headline(app) -> str:
+    """The list of what each task says."""
+    return next((text.value for text in app.markdown if text.value.startswith("- ") and "F1 on dev" in text.value), "")
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def link(app, name: str):
+    value = app.query_params.get(name)
+    return value[0] if isinstance(value, list) else value
+
+
+def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
+    app = ask(span1="0-1", span2="3-6")
+    assert not app.exception and not app.warning
+    lines = headline(app).split("\n")
+    assert [line.split(" of “")[0] for line in lines] == ["- Part of speech", "- Entities", "- Semantic roles", "- Coreference"]
+    assert "“Paris” (predicate) and “capital of Italy” (argument)" in headline(app)
+    assert "Not asked: Proto\\-roles, as a chosen span has several words" in words(app)
+    (figure,) = charts(app)
+    assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["x"]) for trace in figure["data"]} == {LAYERS + 1}
+
+
+def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
+    app = ask(span1="0-1")
+    assert len(headline(app).split("\n")) == 2
+    assert "Choose a second span to ask Semantic roles, Coreference, too." in words(app)
+
+
+def test_every_task_says_its_label_its_layer_and_its_yardsticks(ask, visit, tmp_path, monkeypatch):
+    app = ask(span1="0-1", span2="5-6")
+    for line in headline(app).split("\n"):
+        assert "**" in line and (" from layer " in line or " at every layer" in line) and "F1 on dev 53.0 %" in line
+    assert "the memory baseline of this task is not stored here" in headline(app)
+    assert not without_yardstick(headline(app))
+    plant_edge_runs(tmp_path / "cache" / "runs")
+    app = ask(span1="0-1", span2="5-6")
+    stored = [line for line in headline(app).split("\n") if "memory baseline" in line and "commonest label" in line]
+    assert len(stored) == 3, "part of speech, semantic roles and proto-roles are planted"
+    assert not without_yardstick(headline(app))
+
+
+def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask):
+    app = ask()
+    assert any("Choose the first and the last word" in note.value for note in app.info) and not charts(app)
+    assert [pills.key for pills in app.pills if pills.key in LISTS] == [LISTS[0]]
+    app.pills(key=LISTS[0]).set_value([3, 5]).run()
+    assert link(app, "span1") == "3-6" and app.pills(key=LISTS[0]).value == [3, 4, 5]
+    app.pills(key=LISTS[1]).set_value([0]).run()
+    assert (link(app, "span1"), link(app, "span2")) == ("3-6", "0-1") and charts(app)
+    app.pills(key=LISTS[0]).set_value([]).run()
+    assert link(app, "span1") == "0-1" and link(app, "span2") == NO_SPAN
+    assert not app.exception
+
+
+def test_equal_words_are_told_apart(ask):
+    app = ask("the city of the sun")
+    app.pills(key=LISTS[0]).set_value([3]).run()
+    assert link(app, "span1") == "3-4" and not app.exception
+
+
+def test_another_sentence_forgets_the_spans_of_the_one_before(ask):
+    app = ask(span1="0-1", span2="5-6")
+    app.text_area(key="live.words").set_value("Rome is a city").run()
+    assert not charts(app) and not app.warning and not link(app, "span1")
+
+
+def test_the_papers_sentences_bring_their_spans(ask):
+    app = ask()
+    for name, (text, spans) in zip(("(a) smoked toronto", "(b) china today"), SPAN_EXAMPLES.items(), strict=True):
+        app.pills(key="live.figure3").set_value(name).run()
+        assert not app.exception and app.text_area(key="live.words").value == text and len(charts(app)) == 1
+        assert [len(app.pills(key=key).value) for key in LISTS] == [int(one[2]) - int(one[0]) for one in spans]
+        assert "Figure 3 of Tenney et al" in words(app) and app.pills(key="live.figure3").value is None
+
+
+def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit, cache, tmp_path):
+    shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
+    app = visit("live", "empty", {"live_view": "spans", "live_model": "tiny"})
+    assert "“smoked” (predicate) and “toronto” (argument)" in headline(app)
+    app.pills(key=LISTS[1]).set_value([]).run()
+    assert link(app, "span2") == NO_SPAN and "predicate" not in headline(app)
+
+
+@pytest.mark.parametrize(
+    ("spans", "says"),
+    [
+        ({"span1": "5-9"}, "got span1 5:9 in a sentence of 7 words"),
+        ({"span1": "0-1", "span2": "<b>"}, "got span2 '<b>'; expected two numbers"),
+    ],
+)
+def test_a_span_of_a_link_that_is_not_in_the_sentence_is_left_aside_in_words(ask, spans, says):
+    app = ask(**spans)
+    assert not app.exception and says in app.warning[0].value.replace("\\", "")
+
+
+def test_a_sentence_longer_than_the_model_takes_is_answered_in_words(ask):
+    app = ask("paris " * 600, span1="598-599")
+    assert not app.exception and "longest input" in app.warning[0].value and not charts(app)
+
+
+def test_an_emptied_sentence_asks_for_one(ask):
+    app = ask("   ")
+    assert not app.exception and "Type a sentence" in app.info[0].value and not charts(app)
+
+
+def test_a_model_without_probes_says_the_command_that_trains_them(ask):
+    app = ask(live_model="other", span1="0-1")
+    assert not app.exception and "No probes are trained on the layers of other yet" in words(app)
+    assert any("python -m probing edges train --model" in code.value and "pos,dependencies" in code.value for code in app.code)
+
+
+def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(ask):
+    app = ask(live_models=["twin", "other"], span1="0-1", span2="5-6")
+    assert not app.exception and len(charts(app)) == 2
+    assert "tiny **" in headline(app) and "twin **" in headline(app) and "other **" not in headline(app)
+    assert "Compared with twin, other" in words(app)
+
+
+def test_damaged_probes_are_answered_in_words(ask, tmp_path):
+    for path in (tmp_path / "cache" / "edges").glob(f"*/pos/{FILE}"):
+        path.write_bytes(b"no probes")
+    app = ask(span1="0-1")
+    assert not app.exception and "train them again" in app.warning[0].value
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script> **Rome** $x$ :red[y]", "🙂 Zoë’s\n\n# city"])
+def test_markup_of_strangers_is_text(ask, text):
+    app = ask(text, span1="0-2", span2="2-3")
+    assert not app.exception and charts(app)
+    assert "<script>" not in "".join(text.value for kind in ("markdown", "caption") for text in getattr(app, kind))
+
+
+def test_both_views_share_the_model_and_keep_what_was_typed(ask):
+    app = ask(span1="0-1")
+    app.segmented_control(key="live.live_view").set_value("fact").run()
+    assert not app.exception and app.text_area(key="live.prompt").value
+    app.segmented_control(key="live.live_view").set_value("spans").run()
+    assert app.text_area(key="live.words").value == TEXT and app.selectbox(key="live.live_model").value == "tiny"
+    assert link(app, "span1") == "0-1"
