@@ -157,7 +157,7 @@ SORT: dict[str, tuple[str, ...]] = (
 )
 
 #: Table name -> column -> the least and the greatest value that it can have; in these columns only finite numbers are possible.
-BOUNDS: dict[str, dict[str, tuple[float, float]]] = {"tasks": {"value": (0, 1), "chance": (0, 1)}} | EDGE_BOUNDS
+BOUNDS: dict[str, dict[str, tuple[float, float]]] = {"tasks": {"value": (0.0, 1.0), "chance": (0.0, 1.0)}} | EDGE_BOUNDS
 
 _SQL_TYPES = {
     pa.string(): "VARCHAR",

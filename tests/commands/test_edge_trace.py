@@ -74,7 +74,10 @@ def test_csv_and_json_hold_every_label_and_the_same_numbers(trace):
         (("--span1", "0:9"), "got --span1 0:9 in a sentence of 8 words"),
         (("--span1", "two"), "got --span1 'two'; expected two numbers"),
         (("--span1", "0:1", "--span2", "4:4"), "got --span2 4:4"),
-        (("--span1", "0:1", "--tasks", "constituents"), "no probes of 'constituents'.*those of pos, entities, srl, coreference, proto-roles"),
+        (
+            ("--span1", "0:1", "--tasks", "constituents"),
+            "no probes of 'constituents'.*those of pos, entities, srl, coreference, proto-roles",
+        ),
     ],
 )
 def test_bad_input_is_answered_in_words(trace, words, says):

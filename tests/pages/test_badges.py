@@ -27,6 +27,8 @@ LINKS: dict[str, list[dict]] = {
     "facts": [{}, {"model": TUNED, "versus": "nesia-mini", "part": "lost"}, {"model": "nesia-mini-rank-msmarco"}],
     "live": [{}, {"live_model": TUNED}],
     "heads": [{}, {"model": TUNED}],
+    "pipeline": [{}],
+    "edge_sentences": [{}],
     "reproduction": [{}],
     "methods": [{}],
 }

@@ -132,7 +132,7 @@ def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_on
         assert drawn[1] == pytest.approx(-shares[:, one.target, wrong])
     right = sum(one.settled is not None for one in targets)
     assert f"right for **{right} of 4 targets**" in "\n".join(str(one.value) for one in app.main.markdown)
-    assert f"is right for {sum(one.memory_right for one in targets)}" in words(app)
+    assert f"gives exactly the right labels for {sum(one.memory_right for one in targets)}" in words(app)
 
 
 def numbers(values) -> list[float]:

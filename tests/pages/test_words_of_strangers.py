@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 
 from probing.core.facts.fact import Fact
 from probing.store.parquet import write_table
+from tests.edges_planted import plant_edge_runs
 from tests.models.tiny_models import save
 from tests.store import planted
 from tests.store.planted import PlantedRun, prediction_rows, run_row
@@ -145,6 +146,39 @@ def test_no_page_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile, 
     assert not app.exception
     shown = [one for part in app._tree.children.values() for one in walk(part)]
     assert page in ("layer_curves", "methods") or any("evil" in text for _, text in shown)
+    assert {(where, text, tuple(acts)) for where, text in shown if (acts := markup_of(text))} == set()
+
+
+@pytest.fixture(scope="module")
+def hostile_edges(tmp_path_factory) -> Path:
+    """Edge probing in which models, titles, labels, sentences and documents are attacks."""
+    fields = {
+        "edge_runs": ("model", "base", "objective"), "edge_tasks": ("title", "source", "licence"), "edge_labels": ("name",),
+        "edge_sentences": ("text", "document"),
+    }  # fmt: skip
+
+    def attacked(table: str, rows: list[dict]) -> list[dict]:
+        return [row | {name: named(f"{row[name]} {name}") for name in fields.get(table, ()) if row[name]} for row in rows]
+
+    return plant_edge_runs(tmp_path_factory.mktemp("hostile-edges"), change=attacked)
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("pipeline", {}), ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}),
+        ("pipeline", {"layerwise": "compression", "edge_tasks": "srl"}),
+        ("edge_sentences", {}), ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
+        ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
+    ],
+)  # fmt: skip
+def test_no_page_of_edge_probing_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile_edges, page, query):
+    app = visit(page, query=query, run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(hostile_edges))
+    app.run()
+    assert not app.exception
+    shown = [one for part in app._tree.children.values() for one in walk(part)]
+    assert any("evil" in text for _, text in shown)
     assert {(where, text, tuple(acts)) for where, text in shown if (acts := markup_of(text))} == set()
 
 

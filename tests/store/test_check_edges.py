@@ -39,20 +39,25 @@ def without(rows, where):
 
 ANY = lambda row: True  # noqa: E731
 DAMAGE = {
-    "fingerprint": ("edge_runs", lambda rows: first(rows, ANY, config=rows[0]["config"].replace('"seed":0', '"seed":7')), "the fingerprint of"),
+    "fingerprint": (
+        "edge_runs", lambda rows: first(rows, ANY, config=rows[0]["config"].replace('"seed":0', '"seed":7')), "the fingerprint of",
+    ),
     "other task than configured": ("edge_runs", lambda rows: first(rows, ANY, width=3, seed=4), "its configuration 0"),
     "kind": ("edge_runs", lambda rows: first(rows, ANY, kind="upwards"), "expected one of cumulative, at, full"),
     "encoder": ("edge_runs", lambda rows: first(rows, ANY, encoder="frozen"), "expected one of trained, random"),
     "left out": ("edge_runs", lambda rows: first(rows, ANY, left_out="[3]"), "left_out is not JSON"),
     "more layers": ("edge_runs", lambda rows: first(rows, ANY, layers=6), "expected [0, 1, 2, 3, 4, 5]"),
     "codes": ("edge_runs", lambda rows: first(rows, ANY, codes=True), "edge_codes has the layers []"),
-    "scores of a layer": ("edge_scores", lambda rows: without(rows, lambda row: row["layer"] == 2), "edge_scores has the layers [0, 1, 3, 4]"),
+    "scores of a layer": (
+        "edge_scores", lambda rows: without(rows, lambda row: row["layer"] == 2), "edge_scores has the layers [0, 1, 3, 4]",
+    ),
     "number of targets": ("edge_scores", lambda rows: first(rows, ANY, tn=rows[0]["tn"] + 1), "expected one number"),
     "gold at one layer": (
         "edge_scores", lambda rows: first(rows, lambda row: row["fn"] and row["tn"], fn=0, tn=999), "expected one number",
     ),
     "moved counts": (
-        "edge_scores", lambda rows: [row | {"fp": row["fp"] - 1, "tn": row["tn"] + 1} if row["fp"] else row for row in rows], "its answers give",
+        "edge_scores", lambda rows: [row | {"fp": row["fp"] - 1, "tn": row["tn"] + 1} if row["fp"] else row for row in rows],
+        "its answers give",
     ),
     "other gold": (
         "edge_scores", lambda rows: [row | {"fn": row["fn"] + 1, "tn": row["tn"] - 1} if row["label"] == 1 else row for row in rows],
@@ -70,7 +75,9 @@ DAMAGE = {
     "training of a layer": ("edge_training", lambda rows: rows[1:], "edge_training has the layers [1, 2, 3, 4]"),
     "answers missing": ("edge_predictions", lambda rows: rows[1:], "targets x 5 layers"),
     "answer twice": ("edge_predictions", lambda rows: [*rows, rows[0]], "repeat the key"),
-    "answers of a target": ("edge_predictions", lambda rows: [*rows, *({**row, "target": 900} for row in rows[:5])], "the target 900 of dev"),
+    "answers of a target": (
+        "edge_predictions", lambda rows: [*rows, *({**row, "target": 900} for row in rows[:5])], "the target 900 of dev",
+    ),
     "other wrong label": ("edge_predictions", lambda rows: first(rows, ANY, wrong=(rows[0]["wrong"] + 1) % 4), "several best wrong labels"),
     "number of a label": ("edge_predictions", lambda rows: first(rows, ANY, top=77), "the label number 77, the probes have 4"),
     "gold of an answer": ("edge_predictions", lambda rows: first(rows, ANY, p_gold=[]), "other gold labels than their targets"),

@@ -23,7 +23,7 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 
 
 def slow_targets(part: str = "dev") -> list[dict]:
-    """Every target of the shown runs, with what its layers say; of sentences with one text the first."""
+    """Every target of the shown runs, with what its layers say; of equal questions on one text the first."""
     found = []
     for run in SHOWN:
         data = planted_part(run.task, part)
@@ -31,14 +31,12 @@ def slow_targets(part: str = "dev") -> list[dict]:
         for row in run_rows(run)["edge_predictions"]:
             if row["part"] == part:
                 rows.setdefault(row["target"], []).append(row)
-        first: dict[str, int] = {}
-        for number, record in enumerate(data.records):
-            first.setdefault(record.text, number)
+        asked = set()
         for target, layers in rows.items():
-            sentence = int(data.sentences[target])
-            text = data.records[sentence].text
-            if first[text] != sentence:
+            text, question = data.records[data.sentences[target]].text, data.targets[target]
+            if (text, question) in asked:
                 continue
+            asked.add((text, question))
             gold = set(data.gold[target].nonzero()[0].tolist())
             right = [row["top"] in gold for row in layers]
             means = [[row["p_gold"][k] / max(row["p_sum"], 1) for row in layers] for k in range(len(gold))]
@@ -46,6 +44,7 @@ def slow_targets(part: str = "dev") -> list[dict]:
             found.append(
                 {
                     "task": run.task.name, "target": target, "text": text, "sha256": hashlib.sha256(text.encode()).hexdigest(),
+                    "spans": [span for span in (question.span1, question.span2) if span],
                     "labels": {run.task.labels[label] for label in gold}, "seen": bool(data.seen[target]), "rows": layers,
                     "settled": next((layer for layer in range(len(right)) if all(right[layer:])), -1),
                     "revisions": sum(layers[n]["top"] != layers[n + 1]["top"] for n in range(len(layers) - 1)),
@@ -55,9 +54,18 @@ def slow_targets(part: str = "dev") -> list[dict]:
     return found
 
 
-def passes(one: dict, filters: dict) -> bool:
+def passes(one: dict, filters: dict, every: list[dict]) -> bool:
+    later, earlier = filters.get("out_of_order") or (None, None)
+    pairs = [(one, other) for other in every if other["task"] == earlier and one["task"] == later]
+    pairs += [(other, one) for other in every if other["task"] == later and one["task"] == earlier]
+    swapped = any(
+        first["text"] == last["text"] and 0 <= first["settled"] < last["settled"]
+        and any(a < d and c < b for a, b in first["spans"] for c, d in last["spans"])
+        for first, last in pairs
+    )  # fmt: skip
     return (
-        filters.get("task") in (None, one["task"])
+        (later is None or swapped)
+        and filters.get("task") in (None, one["task"])
         and (filters.get("label") is None or filters["label"] in one["labels"])
         and not (filters.get("unseen") and one["seen"])
         and filters.get("settled") in (None, one["settled"])
@@ -70,27 +78,19 @@ def slow_sentences(filters: dict) -> dict[str, tuple[int, int, int]]:
     every = slow_targets()
     counts: dict[str, list[int]] = {}
     for one in every:
-        if passes(one, filters):
+        if passes(one, filters, every):
             row = counts.setdefault(one["sha256"], [0, 0, 0])
             for place, n in enumerate((1, one["ambiguous"], one["revisions"])):
                 row[place] += n
     if filters.get("kind") == "ambiguous":
         counts = {text: row for text, row in counts.items() if row[1] > 1}
-    if filters.get("out_of_order"):
-        later, earlier = filters["out_of_order"]
-        kept = {
-            one["sha256"] for one in every for other in every
-            if one["text"] == other["text"] and one["task"] == later and other["task"] == earlier
-            and 0 <= one["settled"] < other["settled"]
-        }  # fmt: skip
-        counts = {text: row for text, row in counts.items() if text in kept}
     return {text: tuple(row) for text, row in counts.items()}  # type: ignore[misc]
 
 
 FILTERS = [
     {}, {"task": "srl"}, {"label": "ARG0"}, {"task": "proto-roles", "label": "volition"}, {"unseen": True}, {"settled": 0}, {"settled": 3},
     {"kind": "ambiguous"}, {"kind": "ambiguous", "task": "srl"}, {"kind": "revised", "unseen": True}, {"out_of_order": ("srl", "pos")},
-    {"out_of_order": ("pos", "srl"), "kind": "revised", "task": "pos"}, {"out_of_order": ("proto-roles", "pos")}, {"label": "nothing"},
+    {"out_of_order": ("pos", "srl"), "kind": "revised", "task": "srl"}, {"out_of_order": ("proto-roles", "pos")}, {"label": "nothing"},
 ]  # fmt: skip
 
 

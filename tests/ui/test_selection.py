@@ -6,12 +6,14 @@ import pytest
 
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
+from probing.ui.edge_sentences.selection import EdgeSentencesSelection
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query
 from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
 from probing.ui.live.selection import LiveSelection
 from probing.ui.methods.selection import MethodsSelection
+from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.reproduction.selection import ReproductionSelection
 
@@ -35,7 +37,18 @@ CHOSEN = {
         behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
     ),
     "heads": HeadsSelection(heads_minus="swapped"),
-    "reproduction": ReproductionSelection(family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4),
+    "pipeline": PipelineSelection(
+        edge_models=("a", "b"), edge_tasks=("pos", "srl"), edge_part="test", unseen=True, published=False, layerwise="compression",
+        bars_of="a", normed=True, ordered="b", labels_of="srl",
+    ),
+    "edge_sentences": EdgeSentencesSelection(
+        trace_model="a", trace_task="srl", trace_part="test", trace_label="ARG0", trace_unseen=True, trace_kind="revised", settled=0,
+        trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, trace_sheet=2,
+    ),
+    "reproduction": ReproductionSelection(
+        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
+        pipeline_tab="claims", pipeline_figure="A.3",
+    ),
     "methods": MethodsSelection(),
 }  # fmt: skip
 #: The fields in links: those of version 0.2, and after them what came later.
@@ -48,8 +61,11 @@ LINKED = {
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
     "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
     "other_name replaced live_base",
+    "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",
+    "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
+    "text_hash every_target trace_sheet",
     "heads": "model probe_set k exposures in_subject heads_minus",
-    "reproduction": "family family_head paper_tab figure",
+    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure",
     "methods": "",
 }
 

@@ -27,8 +27,9 @@ def test_what_the_component_sends_changes_the_spans(event, spans):
         None, "span", [], {}, {"words": 5, "span": 1, "start": 0, "end": 1}, *(
             {"words": 6, **event}
             for event in (
-                {}, {"span": 0}, {"span": 4, "start": 0, "end": 1}, {"span": True, "start": 0, "end": 1}, {"span": "1", "start": 0, "end": 1},
-                {"span": [1]}, {"span": 1, "start": 0}, {"span": 1, "start": 3, "end": 3}, {"span": 1, "start": -1, "end": 2},
+                {}, {"span": 0}, {"span": 4, "start": 0, "end": 1}, {"span": True, "start": 0, "end": 1}, {"span": [1]},
+                {"span": "1", "start": 0, "end": 1}, {"span": 1, "start": 0}, {"span": 1, "start": 3, "end": 3},
+                {"span": 1, "start": -1, "end": 2},
                 {"span": 1, "start": 0, "end": 7}, {"span": 1, "start": 0.0, "end": 1.0}, {"span": 1, "start": True, "end": 2},
                 {"span": 1, "start": "<b>", "end": None}, {"swap": "yes"},
             )

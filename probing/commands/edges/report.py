@@ -12,6 +12,7 @@ from probing.core.errors import StoreError
 from probing.core.paths import database_folder, result_folders
 from probing.reports.edges.summary import PARTS
 from probing.reports.edges.written import EdgeChoice, What, refuse_unknown, written
+from probing.reports.table_text import Form
 from probing.store.build import built_database
 
 
@@ -22,6 +23,9 @@ class Shape(StrEnum):
     csv = "csv"
     latex = "latex"
     json = "json"
+
+
+FORMS: dict[Shape, Form] = {Shape.table: "text", Shape.csv: "csv", Shape.latex: "latex", Shape.json: "json"}
 
 
 def report(
@@ -55,7 +59,7 @@ def report(
     with built_database(result_folders(), database_folder()) as db:
         with options_refused():
             refuse_unknown(db, choice)
-        text = written(db, choice, "text" if form is Shape.table else form.value)
+        text = written(db, choice, FORMS[form])
     if out is None:
         typer.echo(text, nl=False)
         return

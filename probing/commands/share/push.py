@@ -1,4 +1,4 @@
-"""``probing push``: share trained heads, or the predictions of every layer."""
+"""``probing push``: share trained heads, the predictions of every layer, or runs of edge probing."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -10,10 +10,13 @@ import typer
 class Shared(StrEnum):
     heads = "heads"
     predictions = "predictions"
+    edges = "edges"
 
 
 def push(
-    what: Annotated[Shared, typer.Argument(help="heads go to a model repository, predictions to a data set repository.")],
+    what: Annotated[
+        Shared, typer.Argument(help="heads go to a model repository, predictions and edges (edge probing) to a data set repository.")
+    ],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions as `runs` lists it.")],
     to: Annotated[str | None, typer.Option(help="Repository on the Hugging Face Hub: OWNER/NAME.")] = None,
     to_folder: Annotated[Path | None, typer.Option(help="Folder instead of the hub.")] = None,
@@ -24,7 +27,7 @@ def push(
     language: Annotated[str, typer.Option(help="Language of text or facts, as the hub writes it.")] = "en",
     private: Annotated[bool, typer.Option("--private", help="A new repository is seen by its owner only.")] = False,
 ) -> None:
-    """Share heads or predictions with a card and the sha256 of every file; pushing the same again changes nothing."""
+    """Share heads, predictions or edge probing with a card and the sha256 of every file; pushing the same again changes nothing."""
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
     from probing.workflows.share import push as workflow

@@ -13,11 +13,12 @@ from probing.core.head_kinds import STORED
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-What = Literal["heads", "predictions"]
+What = Literal["heads", "predictions", "edges"]
 #: What is shared -> the form of its files' paths. A path leads nowhere but below these folders.
 PATHS: dict[What, re.Pattern[str]] = {
     "heads": re.compile(rf"heads/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"),
     "predictions": re.compile(r"data/[a-z][^/\\\0]*\.parquet"),
+    "edges": re.compile(r"data/edge_[a-z]+-[A-Za-z0-9._-]+\.parquet"),
 }
 
 
@@ -43,9 +44,9 @@ class SharedManifest(BaseModel):
 
     Attributes:
         format: of this file.
-        what: ``heads`` or ``predictions``.
+        what: ``heads``, ``predictions`` or ``edges`` (runs of edge probing).
         model: name of the model.
-        weights: identity of the encoder's weights for heads, empty for predictions.
+        weights: identity of the encoder's weights for heads, else empty.
         code_version: of the program that pushed.
         files: all files but the manifest, by path.
     """

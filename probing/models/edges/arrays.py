@@ -1,7 +1,7 @@
 """A part of a task as arrays: which pieces each span has, and which labels each target."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -184,9 +184,3 @@ def batch_of(arrays: PartArrays, states: States, targets: np.ndarray, device: to
         owners.append(torch.from_numpy(owner).to(device))
     gold = torch.from_numpy(arrays.gold[:, targets]).to(device).float()
     return Batch(targets, tuple(read), tuple(pieces), tuple(owners), gold)
-
-
-def batches(arrays: PartArrays, targets_a_batch: int) -> Iterator[np.ndarray]:
-    """Places of all targets in order, so many at a time."""
-    for start in range(0, len(arrays), targets_a_batch):
-        yield np.arange(start, min(start + targets_a_batch, len(arrays)))

@@ -15,7 +15,6 @@ from probing.core.errors import HeadError
 from probing.core.files.atomic import whole_file
 from probing.core.registry import REPOSITORY
 from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
-from probing.models.edges.training import Trained
 from probing.models.runtime.checked_arrays import sum_of
 
 FILE = "probes.safetensors"
@@ -89,11 +88,6 @@ def _weights_of(path: Path) -> str:
         return ""
 
 
-def of_run(trained: Trained, chosen: list[int]) -> torch.Tensor:
-    """The parameters of one run's probes, (layers, size)."""
-    return trained.flat[chosen]
-
-
 def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
     """Writes probes whole or not at all; equal probes are equal bytes.
 
@@ -106,9 +100,10 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
     for name, tensor in unpacked(probes.flat, probes.shape).items():
         values = tensor.numpy()
         if bits == 8 and values.shape[-1] > 1:
-            scale = np.maximum(np.abs(values).max(-1, keepdims=True), 1e-12) / 127
-            arrays[f"{name}.scale"] = scale.astype(np.float16)
-            values = np.rint(values / arrays[f"{name}.scale"].astype(np.float32)).clip(-127, 127).astype(np.int8)
+            scale = (np.abs(values).max(-1, keepdims=True) / 127).astype(np.float16)
+            arrays[f"{name}.scale"] = scale
+            # A row whose scale is 0 in float16 is one of zeros.
+            values = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-127, 127).astype(np.int8)
         else:
             values = values.astype(np.float16)
         arrays[name] = np.ascontiguousarray(values)

@@ -5,6 +5,9 @@ from pydantic import BaseModel, ConfigDict
 from probing.core.errors import OptionError
 from probing.core.provenance import canonical_json
 
+#: Number formats in which hidden states are kept.
+DTYPES = ("float16", "float32")
+
 
 class EdgeRecipe(BaseModel):
     """How probes are trained. The form of the probe, dropout, clipping and the loss are those of the authors' code (jiant).
@@ -15,12 +18,12 @@ class EdgeRecipe(BaseModel):
         learning_rate: at the start, of Adam with amsgrad; the authors' is 0.0001.
         batch: sentences a step.
         clip: greatest norm of a probe's gradient.
-        check_every: steps from one look at the development part to the next; 0 is half a pass over the training part.
+        check_every: steps from one look at the development part to the next; 0 is half a pass over the training part, but at least 50.
         most_checks: looks after which a probe ends at the latest.
         halve_after: looks in a row without a better F1 after which a probe's learning rate is halved.
         patience: looks in a row without a better F1 after which a probe ends.
         check_records: sentences of the development part that a look is at; the first ones.
-        states_dtype: how hidden states are kept on disk.
+        states_dtype: how hidden states are kept on disk, one of ``DTYPES``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,6 +50,9 @@ class EdgeRecipe(BaseModel):
             raise OptionError(f"got dropout {self.dropout}, expected at least 0 and less than 1")
         if not 0 < self.learning_rate < 1 or not self.clip > 0:
             raise OptionError(f"got learning rate {self.learning_rate} and clip {self.clip}, expected both above 0 and a rate below 1")
+
+        if self.states_dtype not in DTYPES:
+            raise OptionError(f"got states as {self.states_dtype!r}, expected {' or '.join(DTYPES)}")
 
     def canonical(self) -> str:
         """Canonical JSON."""

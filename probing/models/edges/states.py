@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from probing.core.edges.target import Record
-from probing.core.errors import CacheError
+from probing.core.errors import CacheError, ModelError
 from probing.core.files.atomic import whole_file, write_whole
 from probing.core.files.locks import one_at_a_time
 from probing.models.edges.lexical import lexical_states
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 
 #: Raised when the files get another layout; older ones are then made again.
 VERSION = 1
-DTYPES = ("float16", "float32")
 TOKENS_A_BATCH = 4096
 ENOUGH_TOKENS = 1024
 #: Kept pieces of one file: what is lost at most when a run is killed.
@@ -50,11 +49,12 @@ class Cut:
 
 
 def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]:
-    """Cuts sentences of words into the model's word pieces."""
+    """Cuts sentences of words into the model's word pieces: those of the words with a blank between any two."""
     if not sentences:
         return []
-    tokenizer = encoder.tokenizer
-    coded = tokenizer([list(words) for words in sentences], is_split_into_words=True, truncation=False, verbose=False)
+    # A word has its blank with it: byte-level pieces such as RoBERTa's are others at the start of a text than behind a blank.
+    texts = [[*words[:1], *(f" {word}" for word in words[1:])] for words in sentences]
+    coded = encoder.tokenizer(texts, is_split_into_words=True, truncation=False, verbose=False)
     found = []
     for number, words in enumerate(sentences):
         ids, of_word = coded["input_ids"][number], coded.word_ids(number)
@@ -66,7 +66,7 @@ def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]
         first, last = [0] * len(words), [0] * len(words)
         for place, word in enumerate(of_word):
             if word is not None:
-                first[word] = first[word] or place
+                first[word] = first[word] if last[word] else place
                 last[word] = place + 1
         beyond = len(words)
         if spare > 0:
@@ -85,10 +85,9 @@ class WordStates:
         norms: (layers,), the mean norm of each layer's states over all kept pieces.
     """
 
-    def __init__(self, files: Sequence[np.ndarray], places: Mapping[str, tuple[int, np.ndarray, Cut]], fingerprint: str):
+    def __init__(self, files: Sequence[np.ndarray], places: Mapping[str, tuple[int, np.ndarray, Cut]]):
         self.files = list(files)
         self.starts = np.cumsum([0, *(len(file) for file in self.files)])
-        self.fingerprint = fingerprint
         self._places = places
         self._held = 0
         sums = sum(np.linalg.norm(block.astype(np.float32), axis=2).sum(0, dtype=np.float64) for block in self._blocks())
@@ -172,6 +171,7 @@ def word_states(
 
     Raises:
         CacheError: if the cache cannot be written.
+        ModelError: if a state is too large for ``dtype``.
     """
     asked = words_asked(records)
     order = sorted(asked)
@@ -201,11 +201,11 @@ def word_states(
         places[name] = (start, kept[name], cuts[name])
         start += len(kept[name])
     empty = {name: (0, kept[name], cuts[name]) for name in asked if name not in places}
-    return WordStates(files or [np.empty((0, *shape), dtype)], places | empty, fingerprint)
+    return WordStates(files or [np.empty((0, *shape), dtype)], places | empty)
 
 
 def _pieces_of_words(cut: Cut, words: set[int]) -> np.ndarray:
-    """Positions of all pieces from a word's first to its last; of a span's inner gaps, too, for a span is one run of pieces."""
+    """Positions of all pieces of some words, rising."""
     return np.array(sorted({piece for word in words for piece in range(cut.first[word], cut.last[word])}), dtype=np.int64)
 
 
@@ -235,7 +235,10 @@ def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np
                 here = torch.stack([state[place, at] for state in states], 1)
                 tokens = torch.tensor(ids[place], device=encoder.device)[None]
                 here[:, 0] = lexical_states(encoder.body, tokens)[0, at]
-                found[starts[number] : starts[number + 1]] = here.float().cpu().numpy().astype(dtype)
+                with np.errstate(over="ignore"):
+                    found[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
+    if not np.isfinite(found).all():
+        raise ModelError(f"hidden states of {encoder.name} are too large for {dtype}, or no numbers; keep them as float32 (--states-dtype)")
     return found
 
 
@@ -252,9 +255,9 @@ def _is_whole(path: Path, shape: tuple[int, ...], dtype: str) -> bool:
     try:
         found = np.load(path, mmap_mode="r")
         whole = found.shape == shape and found.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum(found)
-    except (OSError, ValueError):
-        return False
-    if not whole:
+    except (OSError, ValueError, EOFError):  # numpy calls an empty file the end of one.
+        whole = False
+    if not whole and path.exists():
         log.warning("%s is damaged and is made again", path)
     return whole
 

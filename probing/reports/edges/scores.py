@@ -15,7 +15,7 @@ from probing.store.edges import queries
 
 NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
 #: F1, its yardsticks on the same targets (the ceiling: on all targets), and what lies above the control labels.
-NUMBERS = ("f1", "memory", "memory_each", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
+NUMBERS = ("f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
 
 
 def scores(
@@ -25,8 +25,7 @@ def scores(
     """Every probe with its own seed.
 
     Returns:
-        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; beside it memory, memory_each (of
-        tasks whose targets have several labels), majority, ceiling,
+        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; beside it memory, majority, ceiling,
         random and random_body (F1 of the same probe on encoders with random weights, mean over seeds), control (F1 on control labels, mean
         over seeds), selectivity (f1 minus control), compression (of the run's own online code). What is not stored is empty.
     """

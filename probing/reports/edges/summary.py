@@ -15,13 +15,14 @@ from probing.store.edges import queries
 
 #: Parts of the data that have scores; dev, which also stopped the training, comes first, as in the paper.
 PARTS = ("dev", "test")
-#: Column -> what it is called in ``edge_baselines``.
-BASELINES = {"memory": "memory", "memory_each": "memory-each", "majority": "majority"}
+BASELINES = ("memory", "majority")
+#: What ``memory`` is where it is stored: of tasks whose targets have several labels, for which one label is too low a floor.
+MEMORY_EACH = "memory-each"
 NAMES = ("model", "encoder", "task", "part", "seeds")
 #: What is made of gains, empty where they are not resolved.
 PLACES = ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")
 NUMBERS = (
-    "f1_first", "f1_last", "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high", "memory", "memory_each", "majority", "ceiling",
+    "f1_first", "f1_last", "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high", "memory", "majority", "ceiling",
     "random", "selectivity", "compression", "centre_of_gravity", *PLACES[:3], "k_weights", "k_gains",
 )  # fmt: skip
 
@@ -38,7 +39,7 @@ def summary(
 
     Returns:
         model, encoder, task, part, seeds, last (L), targets, f1_first, f1_last, f1_last_low, f1_last_high, gain, gain_low, gain_high,
-        memory, memory_each (of tasks whose targets have several labels), majority, ceiling, random, selectivity, compression,
+        memory (label by label where targets have several), majority, ceiling, random, selectivity, compression,
         centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains: F1 in [0, 1], places in layers,
         K in bits.
     """
@@ -105,13 +106,12 @@ def at_the_last(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
 
 
 def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, str], float]:
-    """(Task, column of a baseline) -> F1 on a part of the data; ``ceiling`` is that of all targets."""
+    """(Task, baseline) -> F1 on a part of the data; ``ceiling`` is that of all targets."""
     counts = queries.baseline_counts(db, unseen)
     mine = counts[counts["part"] == part]
     scores = numbers.f1(mine["tp"], mine["fp"], mine["fn"])
-    column = {name: column for column, name in BASELINES.items()}
-    names = [(task, column[name]) for task, name in zip(mine["task"], mine["baseline"], strict=True) if name in column]
-    found = dict(zip(names, map(float, scores), strict=True))
+    found = dict(zip(zip(mine["task"], mine["baseline"], strict=True), map(float, scores), strict=True))
+    found |= {(task, "memory"): value for (task, name), value in found.items() if name == MEMORY_EACH}
     tasks = queries.edge_tasks(db)
     tasks = tasks[tasks["part"] == part]
     return found | {(task, "ceiling"): float(value) for task, value in zip(tasks["task"], tasks["ceiling"], strict=True)}

@@ -48,22 +48,15 @@ def _impossible(part: str, answers: pd.DataFrame, targets: pd.DataFrame) -> str 
     if (sizes[0] != sizes[1]).any():
         return f"answers on {part} have other gold labels than their targets"
     top, wrong, total = (answers[name].to_numpy(dtype=np.int64) for name in ("p_top", "p_wrong", "p_sum"))
-    row, label, p = _flat(gold), np.concatenate([[], *gold]).astype(np.int64), np.concatenate([[], *answers["p_gold"]]).astype(np.int64)
-    given = set(
-        zip(_flat(answers["predicted"]).tolist(), np.concatenate([[], *answers["predicted"]]).astype(np.int64).tolist(), strict=True)
-    )
+    row, label, p = _flat(gold), _members(gold), _members(answers["p_gold"])
+    every, best = np.arange(len(answers)), answers["wrong"].to_numpy(dtype=np.int64)
     sums = np.bincount(row, weights=p, minlength=len(answers))
-    is_gold = np.isin(np.arange(len(answers)), row[label == answers["wrong"].to_numpy()[row]]) if len(row) else np.zeros(len(answers), bool)
+    is_gold = np.isin(every, row[label == best[row]])
     if (p > 255).any() or (p > top[row]).any() or (wrong > top).any() or (sums + np.where(is_gold, 0, wrong) > total).any():
         return f"a probability on {part} is above that of the most probable label, or above the sum of all"
-    pairs = [
-        (row, label, p),
-        (np.arange(len(answers)), answers["wrong"].to_numpy(), wrong),
-        (np.arange(len(answers)), answers["top"].to_numpy(), top),
-    ]
-    for rows, numbers, values in pairs:
-        said = np.fromiter(((one, number) in given for one, number in zip(rows.tolist(), numbers.tolist(), strict=True)), bool, len(rows))
-        if (said != (values >= _GIVEN)).any():
+    given = _pairs(_flat(answers["predicted"]), _members(answers["predicted"]))
+    for rows, numbers, values in ((row, label, p), (every, best, wrong), (every, answers["top"].to_numpy(dtype=np.int64), top)):
+        if (np.isin(_pairs(rows, numbers), given) != (values >= _GIVEN)).any():
             return f"an answer on {part} gives a label with a probability below one half, or does not give one above"
     return None
 
@@ -71,6 +64,16 @@ def _impossible(part: str, answers: pd.DataFrame, targets: pd.DataFrame) -> str 
 def _flat(lists: pd.Series) -> NDArray[np.int64]:
     """Of every member of the lists, the number of its list."""
     return np.repeat(np.arange(len(lists)), lists.str.len().to_numpy(dtype=np.int64))
+
+
+def _members(lists: pd.Series) -> NDArray[np.int64]:
+    """The members of all lists, one after the other."""
+    return np.concatenate([np.empty(0), *lists]).astype(np.int64)
+
+
+def _pairs(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One number for each row and label; labels are below 2^32."""
+    return (rows << 32) | numbers
 
 
 def _other_scores(part: str, answers: pd.DataFrame, targets: pd.DataFrame, scores: pd.DataFrame, labels: pd.DataFrame) -> str | None:
@@ -92,11 +95,12 @@ def _other_scores(part: str, answers: pd.DataFrame, targets: pd.DataFrame, score
         wrong = trained[name].to_numpy(dtype=np.int64) != expected
         if wrong.any():
             row = trained[wrong].iloc[0]
-            return f"{name} of label {row['label']} at layer {row['layer']} on {part} is {row[name]:,}, its answers give {expected[wrong][0]:,}"
+            about = f"{name} of label {row['label']} at layer {row['layer']} on {part}"
+            return f"{about} is {row[name]:,}, its answers give {expected[wrong][0]:,}"
     return None
 
 
 def _k_hot(lists: pd.Series, labels: int) -> NDArray[np.bool_]:
     found = np.zeros((len(lists), labels), bool)
-    found[_flat(lists), np.concatenate([[], *lists]).astype(np.int64)] = True
+    found[_flat(lists), _members(lists)] = True
     return found

@@ -145,9 +145,9 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
 
     Returns:
         run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of
-        labels), top and wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline gives just the gold
-        labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions,
-        strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
+        labels), top and wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline
+        gives just the gold labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is
+        wrong), revisions, strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
     """
     found = db.query(
         f"""

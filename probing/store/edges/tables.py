@@ -106,7 +106,7 @@ EDGE_SORT: dict[str, tuple[str, ...]] = {"edge_runs": ("model", "task", "encoder
 #: Table -> column -> the least and the greatest value that it can have.
 EDGE_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "edge_tasks": {"ceiling": (0, 1)},
-    "edge_runs": {"layers": (1, 255), "width": (0, 2**32)},
+    "edge_runs": {"layers": (1, 255), "width": (0, math.inf)},
     "edge_mix": {"weight": (0, 1), "gamma": (-math.inf, math.inf), "norm": (0, math.inf)},
     "edge_codes": {"bits": (0, math.inf), "uniform": (0, math.inf)},
     "edge_training": {"best": (0, 1), "rate": (0, math.inf)},

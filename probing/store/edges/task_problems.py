@@ -1,5 +1,6 @@
 """What is wrong with the stored data of tasks of edge probing."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -80,6 +81,9 @@ def _sentences(mine: Mapping[str, pd.DataFrame]) -> str | None:
     if wrong.any():
         return f"{sentences.loc[wrong, 'text_sha256'].iloc[0]!r} is no sha256 of a sentence"
     open_ones = sentences.dropna(subset=["text"])
+    renamed = open_ones["text"].map(lambda text: hashlib.sha256(text.encode()).hexdigest()) != open_ones["text_sha256"]
+    if renamed.any():
+        return f"sentence {open_ones.loc[renamed, 'sentence'].iloc[0]} has another text than its sha256 says"
     lengths = open_ones.assign(words=open_ones["text"].str.split(" ").str.len())[["part", "sentence", "words"]]
     spans = mine["edge_targets"].merge(lengths, on=["part", "sentence"])
     beyond = spans[(spans["end1"] > spans["words"]) | (spans["end2"] > spans["words"])]
@@ -87,9 +91,9 @@ def _sentences(mine: Mapping[str, pd.DataFrame]) -> str | None:
 
 
 def _baselines(mine: Mapping[str, pd.DataFrame]) -> str | None:
-    """Both baselines are of the same gold labels."""
+    """All baselines are of the same gold labels."""
     found = mine["edge_baselines"]
     if strange := sorted(set(found["label"]) - set(mine["edge_labels"]["label"])):
         return f"a baseline has the label number {strange[0]}, which is not stored"
     gold = found.assign(gold=found["tp"].astype("int64") + found["fn"]).groupby(["part", "seen", "label"])["gold"].nunique()
-    return "the baselines memory and majority are of different gold labels" if (gold > 1).any() else None
+    return "its baselines are of different gold labels" if (gold > 1).any() else None

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from probing.core.edges.traces import AMBIGUOUS
 from probing.store.edges.sentence_queries import count_sentences, sentences
 from probing.ui.edge_sentences.selection import KINDS, ORDERS
 from probing.ui.edge_sentences.shown import Shown
@@ -20,7 +19,7 @@ _HEADINGS = {
     "sentence": st.column_config.TextColumn(width="large"),
     "targets": st.column_config.NumberColumn(help="Targets of the sentence that pass the filters."),
     "ambiguous": st.column_config.NumberColumn(
-        help=f"Those of which no label has a mean share above {AMBIGUOUS} over the layers (the paper's rule)."
+        help="Those of which no label has a mean share above 0.7 over the layers (the paper's rule)."
     ),
     "revisions": st.column_config.NumberColumn(
         help="How often the most probable label changes from one layer to the next, in all of them."
@@ -55,8 +54,8 @@ def filters(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         selection.bound(
             st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
-            resets=anew, help=f"Ambiguous: no label has a mean share above {AMBIGUOUS} over the layers. Revised: the most probable label "
-            "changes at some layer.",
+            resets=anew, help="Ambiguous: no label has a mean share above 0.7 over the layers, for more than one target of the sentence "
+            "(the paper's rule). Revised: the most probable label changes at some layer.",
         )  # fmt: skip
         selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=anew)
     if len(titles) > 1:
@@ -65,19 +64,24 @@ def filters(shown: Shown) -> None:
 
 def _out_of_order(shown: Shown, anew: dict) -> None:
     """Two tasks, of which the one that is later on the whole settles first in a sentence."""
-    titles, page, own = shown.tasks, shown.view.page, shown.own
     on = shown.filters()["out_of_order"] is not None
     with st.expander("Sentences where a later task settles before an earlier one" + (" (on)" if on else ""), icon=":material/swap_vert:"):
         left, right = st.columns(2)
-        for place, field, label in ((left, "later_first", "A target of this task settles"), (right, "earlier_last", "before a target of")):
-            with place:
-                selection.bound(
-                    st.selectbox, label, field, page, value=getattr(own, field) if getattr(own, field) in titles else "",
-                    options=["", *titles], resets=anew, format_func=lambda task: titles.get(task, "any"),
-                )  # fmt: skip
+        with left:
+            _one_task(shown, Markdown("A target of this task settles"), "later_first", anew)
+        with right:
+            _one_task(shown, Markdown("before a target of"), "earlier_last", anew)
         st.caption(
             "Only targets that share a word are compared, and only those that end right: the two tasks must have been asked on one text."
         )
+
+
+def _one_task(shown: Shown, label: Markdown, field: str, anew: dict) -> None:
+    value = getattr(shown.own, field)
+    selection.bound(
+        st.selectbox, label, field, shown.view.page, value=value if value in shown.tasks else "", options=["", *shown.tasks], resets=anew,
+        format_func=lambda task: shown.tasks.get(task, "any"),
+    )  # fmt: skip
 
 
 def listing(shown: Shown) -> str:
@@ -128,11 +132,14 @@ def _head(total: int, sheet: int, sheets: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(filled("**{sentences}**", sentences=count(total, "sentence")))
         if sheets > 1:
-            for label, icon, step, end in (("Back", ":material/chevron_left:", -1, 1), ("More", ":material/chevron_right:", 1, sheets)):
-                st.button(
-                    label, key=f"edge_sentences.{label.lower()}", icon=icon, disabled=sheet == end, on_click=selection.update,
-                    kwargs={"trace_sheet": sheet + step, "text_hash": ""},
-                )  # fmt: skip
+            st.button(
+                "Back", key="edge_sentences.back", icon=":material/chevron_left:", disabled=sheet == 1, on_click=selection.update,
+                kwargs={"trace_sheet": sheet - 1, "text_hash": ""},
+            )  # fmt: skip
+            st.button(
+                "More", key="edge_sentences.more", icon=":material/chevron_right:", disabled=sheet == sheets, on_click=selection.update,
+                kwargs={"trace_sheet": sheet + 1, "text_hash": ""},
+            )  # fmt: skip
             st.caption(filled("page {sheet:,} of {sheets:,}", sheet=sheet, sheets=sheets), width="content")
 
 

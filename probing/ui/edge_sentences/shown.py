@@ -13,7 +13,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import filled, listing
+from probing.ui.widgets.markdown import Markdown, filled, listing
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 
@@ -87,7 +87,7 @@ class Shown:
 def open_results(view: View) -> Shown:
     """The controls of the sidebar, and the stored traces; stops with the command that makes some where there are none."""
     runs = traced_runs(view.read(edge_runs)) if view.database is not None else pd.DataFrame()
-    require(view, len(runs) > 0, "No answers to single targets are stored yet.", TRAIN_COMMAND)
+    require(view, len(runs) > 0, Markdown("No answers to single targets are stored yet."), TRAIN_COMMAND)
     own = selection.of(EdgeSentencesSelection)
     models = [model for model in view.all_colours if model in set(runs["model"])]
     model = own.trace_model if own.trace_model in models else models[0]

@@ -35,7 +35,7 @@ def draw(shown: Shown, sentence: str) -> None:
     passing = int(targets["passes"].sum())
     if passing < len(targets):
         selection.bound(
-            st.toggle, f"All {len(targets)} targets of the sentence", "every_target", shown.view.page,
+            st.toggle, filled("All {n} targets of the sentence", n=len(targets)), "every_target", shown.view.page,
             help="Off: only those that pass the filters.",
         )  # fmt: skip
     kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
@@ -90,7 +90,7 @@ def _said(shown: Shown, rows: pd.DataFrame) -> Markdown:
     at_end = rows[rows["layer"] == rows.groupby("task")["layer"].transform("max")]
     said = filled(
         "At the last layer the most probable label is right for **{right} of {all}**; the memory baseline, which knows span texts only, "
-        "is right for {memory}.",
+        "gives exactly the right labels for {memory}.",
         right=int(at_end["right"].sum()), all=count(len(targets), "target"), memory=int(targets["memory_right"].sum()),
     )  # fmt: skip
     settled = targets[targets["settled"] > 0].sort_values("settled", kind="stable")

@@ -208,7 +208,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     return view
 
 
-def require(view: View, there: bool, what: str, command: str) -> None:
+def require(view: View, there: bool, what: Markdown, command: str) -> None:
     """Stops where results of the page's kind are missing: with the command that makes them, or with what is wrong with the stored ones.
 
     Args:

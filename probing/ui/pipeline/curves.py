@@ -26,7 +26,7 @@ _WORDS = {
     "code grows with every label that is hard to learn, so it also says how easily a layer's answer is read.",
 }  # fmt: skip
 _COMMANDS = {
-    "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --control", "compression": " --codes",
+    "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --labels task,control", "compression": " --codes",
 }  # fmt: skip
 _RANDOM = {
     "random": " Dotted: the same model with all weights random.",

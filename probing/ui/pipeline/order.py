@@ -10,7 +10,7 @@ from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import count, filled
+from probing.ui.widgets.markdown import Markdown, count, filled
 
 
 def pairs_of(shown: Shown, model: str) -> pd.DataFrame:
@@ -50,7 +50,7 @@ def draw(shown: Shown) -> None:
     _models(shown)
 
 
-def sentence(shown: Shown, model: str, pairs: pd.DataFrame):
+def sentence(shown: Shown, model: str, pairs: pd.DataFrame) -> Markdown:
     """How many pairs have an order."""
     resolved = pairs[pairs["verdict"] != UNRESOLVED]
     called = shown.view.called(model)

@@ -115,7 +115,7 @@ class Shown:
 def open_results(view: View) -> Shown:
     """The controls of the sidebar, and the stored probes; stops with the command that makes some where there are none."""
     runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
-    require(view, len(runs) > 0, "No probes of edge probing are stored yet.", TRAIN_COMMAND)
+    require(view, len(runs) > 0, Markdown("No probes of edge probing are stored yet."), TRAIN_COMMAND)
     own = selection.of(PipelineSelection)
     titles = dict(view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
     titles = {task: title for task, title in titles.items() if task in set(runs["task"])}
@@ -125,7 +125,11 @@ def open_results(view: View) -> Shown:
     unknown = [name for name in (*own.edge_models, *own.edge_tasks) if name not in (*models, *titles)]
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
-    wanted = [model for model in own.edge_models if model in models][:MOST_MODELS] or models[:MOST_MODELS]
+    stored = [model for model in own.edge_models if model in models]
+    if too_many := stored[MOST_MODELS:]:
+        names = listing([view.label(model) for model in too_many])
+        st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
+    wanted = stored[:MOST_MODELS] or models[:MOST_MODELS]
     tasks = {task: title for task, title in titles.items() if task in own.edge_tasks} or titles
     return Shown(view, runs, tasks, tuple(wanted))
 

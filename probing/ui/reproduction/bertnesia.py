@@ -6,11 +6,12 @@ from probing.ui.reproduction import claim_cards, paper_figures, paper_tables
 from probing.ui.reproduction.papers import tabs
 from probing.ui.reproduction.selection import TABS
 from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import Markdown
 
 
 def draw(view: View) -> None:
     """Everything that the page says of this paper; stops with the command that helps where nothing was probed."""
-    page.require(view, len(view.runs) > 0, "No results are stored yet.", blocks.PROBE_COMMAND)
+    page.require(view, len(view.runs) > 0, Markdown("No results are stored yet."), blocks.PROBE_COMMAND)
     ours = paper_tables.choose_family(view)
     tables, figures, claims = tabs("paper_tab", TABS)
     with tables:

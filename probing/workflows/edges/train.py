@@ -9,13 +9,14 @@ from pathlib import Path
 from probing import __version__
 from probing.core.edges.encoders import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED
 from probing.core.edges.run import data_sha256
-from probing.core.edges.tasks import ALL
+from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError, ProbingError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.jobs.coordinator import run_job
 from probing.jobs.job import Job, Shard
 from probing.jobs.lock import claimed
+from probing.jobs.manifest import NAME as MANIFEST
 from probing.models.edges.files import BITS
 from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.recipe import EdgeRecipe
@@ -78,6 +79,8 @@ class EdgesRequest:
         for what, given, known in (("kind", self.kinds, KINDS), ("labels", self.labels, LABELS), ("encoder", (self.encoder,), ENCODERS)):
             if strange := [one for one in given if one not in known] or (["none"] if not given else []):
                 raise OptionError(f"got the {what} {strange[0]!r}, expected {' or '.join(known)}")
+        if not self.tasks:
+            raise OptionError("got no task, expected 'all', names of tasks, or folders")
         if self.seeds < 1:
             raise OptionError(f"got {self.seeds} seeds, expected 1 or more")
         if self.probe_bits not in BITS:
@@ -88,9 +91,10 @@ class EdgesRequest:
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """The tasks, each once; folders as absolute paths."""
+        """The tasks, each once; folders as absolute paths without links, as a task is called by its folder's own name."""
         given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
-        return tuple(dict.fromkeys(same_path(name) for name in given))
+        # A built-in task is meant also where a folder of its name lies here.
+        return tuple(dict.fromkeys(name if name in EDGE_TASKS else _resolved(name) for name in given))
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
@@ -110,6 +114,7 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         ProbingError: if data or model are not there or not usable, or a name is taken.
     """
     request.check()
+    read_cached.cache_clear()  # Files may be others than at an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
     entry = find_entry(request.model, request.base, request.name)
@@ -120,9 +125,8 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     folders = [target] if request.out else result_folders()
     refuse_taken_name(opened, folders)
     _refuse_taken_tasks(stamps, folders)
-    wanted = Wanted(
-        request.kinds, request.labels, tuple(range(request.seeds)), request.encoder, request.codes, request.predictions, request.probe_bits
-    )
+    kinds, labels = tuple(dict.fromkeys(request.kinds)), tuple(dict.fromkeys(request.labels))
+    wanted = Wanted(kinds, labels, tuple(range(request.seeds)), request.encoder, request.codes, request.predictions, request.probe_bits)
     work = EdgeWork(
         opened=opened,
         encoder=encoder_of_kind(opened, request.encoder),
@@ -137,6 +141,9 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     )
     job = _job(work, request, used, stamps)
     with claimed(job.folder, say):
+        if not all(work.has_probes(Path(name).name) for name in request.task_names):
+            # The manifest does not name them: workers look at every task again, and train those whose probes are lost.
+            (job.folder / MANIFEST).unlink(missing_ok=True)
         outcome = run_job(job, executor(request.executor, used, opened.device.type))
     if request.executor.who != Who.local:
         say(outcome.told())
@@ -144,6 +151,12 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         build_database(result_folders(), database_folder())
     say(f"probes of {', '.join(Path(name).name for name in request.task_names)} on {opened.name} ({request.encoder}): {target}")
     return target
+
+
+def _resolved(name: str) -> str:
+    """A folder as workers must call it, which start elsewhere; anything else as it is."""
+    folder = Path(name).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else name
 
 
 def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """What workers of ``edges train`` do, in whatever process: open the encoder once, then train one task's probes after the other's."""
 
+import contextlib
 import hashlib
 import json
-import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +21,11 @@ from probing.core.edges.run import EdgeRunConfig, data_sha256
 from probing.core.edges.target import TaskData
 from probing.core.edges.tasks import EdgeTask, read_task
 from probing.core.errors import EdgeDataError, JobError, ProbingError
+from probing.core.files.atomic import write_whole
 from probing.core.paths import cache_folder
 from probing.models.edges.arrays import PartArrays, part_arrays
 from probing.models.edges.codes import online_codes
-from probing.models.edges.files import TaskProbes, probes_folder, write_probes
+from probing.models.edges.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
 from probing.models.edges.probes import ProbeKey, keys_of
 from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.recipe import EdgeRecipe
@@ -37,9 +38,10 @@ from probing.store.parquet import read_table, write_table
 from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables
 from probing.workflows.edges.task_rows import counted_mask, label_names, write_task
 
-log = logging.getLogger(__name__)
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.edges.work:open_edges"
+#: The file of a training's folder that lists its runs.
+_RUNS = "runs.json"
 #: The control labels are drawn once: another draw is another control task.
 CONTROL_SEED = 0
 
@@ -69,7 +71,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class EdgeWork:
-    """Trains the probes of tasks; a ``Worker`` of the job that ``edge_job`` makes.
+    """Trains the probes of tasks; a ``Worker`` of the job that ``train_edges`` makes.
 
     Attributes:
         opened: the model as it was opened; runs name its weights also where ``encoder`` is a random one.
@@ -78,6 +80,8 @@ class EdgeWork:
         groups: task -> tasks on the same sentences, whose states are encoded together.
         target: folder of the Parquet files.
         downloads: folder of the fetched data sets.
+        folder: of the trainings that are not done yet.
+        threads: that the probes are computed with.
     """
 
     opened: Encoder
@@ -113,7 +117,7 @@ class EdgeWork:
             code_version=__version__,
             configuration=self.opened.configuration,
             casing=self.opened.casing,
-            task=Path(task).name,
+            task=task,
             data=data,
             kind=key.kind,
             labels=key.labels,
@@ -125,7 +129,7 @@ class EdgeWork:
         """Makes the runs of one task that are not there.
 
         Returns:
-            Every file of the task and its runs.
+            Every file of the task and its runs; without the probes, which another recipe's training may replace.
         """
         task, data = read_cached(name, self.downloads)
         stamp = data_sha256(data)
@@ -134,24 +138,43 @@ class EdgeWork:
         keys = keys_of(self.wanted.kinds, self.wanted.labels, self.wanted.seeds, last)
         of_run: dict[str, tuple[EdgeRunConfig, list[ProbeKey]]] = {}
         for key in keys:
-            config = self.config(stamp, name, key)
+            config = self.config(stamp, data.task, key)
             of_run.setdefault(config.fingerprint, (config, []))[1].append(key)
-        missing = {run: found for run, found in of_run.items() if not self._stored(run)}
-        if missing:
-            self._make(name, task, data, list(missing.values()))
+        if missing := {run for run, (config, _) in of_run.items() if not self._stored(config)}:
+            chosen = _begun_together(self.folder, data.task, missing, set(of_run))
+            self._make(name, task, data, [of_run[run] for run in of_run if run in chosen])
         for run, (config, _) in of_run.items():
-            files += [path for table in run_tables(config, self.wanted) if (path := self._path(table, run)).is_file()]
+            files += [self._path(table, run) for table in run_tables(config, self.wanted)]
         return files
 
     def _path(self, table: str, run: str) -> Path:
         return self.target / f"{table}-{run}.parquet"
 
-    def _stored(self, run: str) -> bool:
-        """Whether a run's row is there, which is written last."""
+    def _stored(self, config: EdgeRunConfig) -> bool:
+        """Whether all that is wanted of a run is there and can be read."""
         try:
-            return read_table(self._path("edge_runs", run), "edge_runs").num_rows == 1
+            for table in run_tables(config, self.wanted):
+                read_table(self._path(table, config.fingerprint), table)
         except ProbingError:
             return False
+        return not self._keeps_probes(config) or self.has_probes(config.task)
+
+    def has_probes(self, task: str) -> bool:
+        """Whether typed sentences can be asked through a task's probes, if there are to be such probes at all."""
+        if self.wanted.encoder != TRAINED or CUMULATIVE not in self.wanted.kinds or TASK not in self.wanted.labels:
+            return True
+        try:
+            read_probes(self._probes(task) / FILE)
+        except ProbingError:
+            return False
+        return True
+
+    def _keeps_probes(self, config: EdgeRunConfig) -> bool:
+        """Whether typed sentences are asked through the probes of a run."""
+        return (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, self.wanted.seeds[0])
+
+    def _probes(self, task: str) -> Path:
+        return probes_folder(cache_folder(), self.opened.identity, task)
 
     def _make(self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]) -> None:
         states = self._states(name)
@@ -160,10 +183,11 @@ class EdgeWork:
         counted = np.array([task.counts(label) for label in data.labels], bool)
         for part in ("train", "dev"):
             if not len(arrays[part]):
-                raise EdgeDataError(f"{name}: no target of its {part} part can be asked of {self.encoder.name} ({arrays[part].left_out})")
+                left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items())
+                raise EdgeDataError(f"{name}: got no target in its {part} part that {self.encoder.name} can be asked about ({left_out})")
         training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
         keys = [key for _, found in runs for key in found]
-        work = self.folder / _work_name(name, [config.fingerprint for config, _ in runs])
+        work = _begin(self.folder, data.task, [config.fingerprint for config, _ in runs])
         with _Bar(f"{task.name}: {len(keys)} probes") as bar:
             trained = train_probes(training, keys, self.recipe, self.encoder.device, work / "training.safetensors", passed=bar.moved)
         coded = None
@@ -179,11 +203,11 @@ class EdgeWork:
             rows = rows_of_run(config, places, given, tables)
             now = {"device": str(self.encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
             rows["edge_runs"] = [rows["edge_runs"][0] | now]
+            if self._keeps_probes(config):
+                self._keep_probes(task, data, trained, places)
             # The row comes last: a run exists once its row does.
             for table in tables:
                 write_table(table, rows[table], self._path(table, config.fingerprint))
-            if (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, self.wanted.seeds[0]):
-                self._keep_probes(task, data, trained, places)
         shutil.rmtree(work, ignore_errors=True)
 
     def _keep_probes(self, task: EdgeTask, data: TaskData, trained: Trained, places: list[int]) -> None:
@@ -193,7 +217,7 @@ class EdgeWork:
             data.task, task.title, data.labels, counts, self.opened.identity, self.recipe.canonical(),
             tuple(float(one) for one in trained.best[places]), trained.shape, trained.flat[places],
         )  # fmt: skip
-        write_probes(probes, probes_folder(cache_folder(), self.opened.identity, data.task), self.wanted.probe_bits)
+        write_probes(probes, self._probes(data.task), self.wanted.probe_bits)
 
     def _states(self, name: str) -> WordStates:
         """States of the sentences of a task and of all that share them."""
@@ -220,8 +244,25 @@ def read_cached(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
     return read_task(name, downloads)
 
 
-def _work_name(task: str, runs: Sequence[str]) -> str:
-    return f"{Path(task).name}-{hashlib.sha256(json.dumps(sorted(runs)).encode()).hexdigest()[:16]}"
+def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
+    """The folder of a training, which names the runs that are trained side by side."""
+    told = json.dumps(sorted(runs))
+    work = folder / f"{task}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    write_whole(work / _RUNS, told)
+    return work
+
+
+def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]) -> set[str]:
+    """The runs to train side by side: those that are missing, with all that a killed call had begun them with.
+
+    Rounding depends on how many probes are trained at a time, so a call that was killed between two runs' rows must go on with both.
+    """
+    for path in sorted(folder.glob(f"{task}-*/{_RUNS}")):
+        with contextlib.suppress(OSError, ValueError):
+            begun = set(json.loads(path.read_text(encoding="utf-8")))
+            if missing <= begun <= wanted:
+                return begun
+    return missing
 
 
 class _Bar:
@@ -249,6 +290,7 @@ def open_edges(setup: Mapping[str, Any]) -> EdgeWork:
         JobError: if model or program are others here.
     """
     set_threads(setup["threads"])
+    read_cached.cache_clear()  # Files may be others than at an earlier job of this process.
     opened = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
     here = {
         "version": (__version__, setup["version"]),

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.core.paths import cache_folder, snapshot_folder
-from probing.core.registry import REPOSITORY
-from probing.models.edges.files import probes_folder
+from probing.models.edges.files import SHIPPED, probes_folder
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
@@ -29,7 +28,9 @@ def plan() -> list[EdgesRequest]:
     base = EdgesRequest(MODEL, recipe=RECIPE, probe_bits=8, threads=1, kinds=(CUMULATIVE, AT))
     found = [
         replace(base, tasks=("pos",), labels=(TASK, CONTROL), codes=True),
-        replace(base, tasks=_ON_EWT[1:]),
+        replace(base, tasks=("dependencies",)),
+        # The largest tasks, at their layers alone left out: they would take as long as all others together.
+        replace(base, tasks=("constituents", "srl"), kinds=(CUMULATIVE,)),
     ]
     for task in _SMALL:
         first = replace(base, tasks=(task,))
@@ -55,4 +56,4 @@ def ship_edges(say: Say = print) -> list[Path]:
         train_edges(replace(request, out=out), say)
     weights = open_encoder(MODEL, device="cpu").identity
     files = gather_results(out, snapshot_folder(), say)
-    return files + gather_probes(probes_folder(cache_folder(), weights, "pos").parent, LIVE, REPOSITORY / "data" / "edges" / MODEL, say)
+    return files + gather_probes(probes_folder(cache_folder(), weights, "pos").parent, LIVE, SHIPPED / MODEL, say)

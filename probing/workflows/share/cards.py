@@ -1,7 +1,7 @@
-"""The cards that go with shared heads and predictions: whose, how made, how good, how to take them."""
+"""The cards that go with shared heads, predictions and edge probing: whose, how made, how good, how to take them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from probing import __version__
 from probing.core.facts.fact import PROBE_SETS
@@ -129,6 +129,54 @@ def predictions_card(entry: ModelEntry, runs: Sequence[dict], tables: Sequence[s
     lines += [f"| `{name}` | {COLUMNS[name]} |" for name in SCHEMAS["predictions"].names]
     lines += ["", "## Other tables", "", "| table | columns |", "|---|---|"]
     lines += [f"| `{table}` | {', '.join(f'`{name}`' for name in SCHEMAS[table].names)} |" for table in tables if table != "predictions"]
+    return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"
+
+
+def edges_card(
+    entry: ModelEntry, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
+) -> str:
+    """The card of a data set repository with runs of edge probing.
+
+    Args:
+        entry: the model.
+        runs: rows of ``edge_runs``.
+        tables: the tables that are there.
+        licences: task -> licence of its data.
+        language: of the tasks' text.
+        licence: of the data set.
+        where: what ``pull`` takes.
+    """
+    from huggingface_hub import DatasetCardData
+
+    configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == "edge_scores" else {})
+               for table in tables]  # fmt: skip
+    data = DatasetCardData(
+        language=language,
+        license=hub_licence(licence),
+        pretty_name=f"Edge probing of every layer of {entry.name}",
+        tags=["probing", "edge-probing", "interpretability"],
+        configs=configs,
+    )
+    lines = [
+        f"# Edge probing of every layer of {entry.name}", "",
+        "Probes read labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives and negatives by layer and "
+        "label, mixing weights, code lengths, and the answers to single targets where they are stored.", "",
+        f"| Licence | {licence} |", "|---|---|",
+        f"| Model | {entry.name}{f', {entry.source}, revision `{entry.revision}`' if entry.revision else ''} |",
+        f"| Made by | BERTnesia Explorer {__version__}, `python -m probing edges train` |", "",
+        "Take them, checked file by file against `manifest.json`:", "", "```", f"python -m probing pull {where}", "```", "",
+        "## Data of the tasks", "",
+        "Sentences whose licence does not let their words be published are named by the sha256 of their text.", "",
+        "| task | licence |", "|---|---|",
+        *(f"| {task} | {said} |" for task, said in licences.items()), "",
+        "## Runs", "",
+        "A run's name is the first 16 hex digits of sha256 over its configuration, the column `config` of `edge_runs`.", "",
+        "| run | task | probes | encoder | labels | seed | layers | width |", "|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    names = ("task", "kind", "encoder", "labels", "seed", "layers", "width")
+    lines += [f"| `{run['run_id']}` | {' | '.join(str(run[name]) for name in names)} |" for run in runs]
+    lines += ["", "## Tables", "", "| table | columns |", "|---|---|"]
+    lines += [f"| `{table}` | {', '.join(f'`{name}`' for name in SCHEMAS[table].names)} |" for table in tables]
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"
 
 

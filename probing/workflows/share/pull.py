@@ -10,14 +10,14 @@ from typing import Any
 from probing.core.errors import HubError
 from probing.core.files.atomic import write_whole
 from probing.core.files.locks import one_at_a_time
-from probing.core.files.share_manifest import MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
+from probing.core.files.share_manifest import MANIFEST, SharedManifest, What, read_manifest, refuse_damage, refuse_strangers
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database
 from probing.workflows.say import Say
+from probing.workflows.share.edge_runs import check_edge_runs
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.pull_refusals import check_runs
-from probing.workflows.share.push import KINDS, What
 from probing.workflows.share.runs import place_runs
 
 
@@ -29,7 +29,7 @@ class PullRequest:
         name: repository on the hub, OWNER/NAME; or None with
         folder: a folder instead of the hub.
         revision: commit to take; None takes the one that was taken before, else the newest.
-        what: which, where a name stands for both kinds of repository.
+        what: which, where a name stands for both kinds of repository; a data set holds predictions or edges.
         out: folder of the runs; None: ``cache/runs``.
     """
 
@@ -72,7 +72,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
     for path in placed:
         say(f"  {path}")
     say(f"{manifest.what} of {manifest.model}: {len(manifest.content)} files checked; pinned in {note}")
-    if manifest.what == "predictions" and request.out is None:
+    if manifest.what != "heads" and request.out is None:
         build_database(result_folders(), database_folder())
 
 
@@ -97,7 +97,7 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
     if manifest.what == "heads":
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
-    check_runs(incoming, manifest, title)
+    (check_edge_runs if manifest.what == "edges" else check_runs)(incoming, manifest, title)
     target = out or runs_folder()
     place_runs(incoming, manifest, target)
     return [target]
@@ -121,10 +121,15 @@ def repository(name: str, what: What | None) -> HubRepository:
     """
     if what is not None:
         return HubRepository(name, what)
-    both = [HubRepository(name, kind) for kind in KINDS]
+    # What a data set repository holds its manifest says.
+    both = [HubRepository(name, kind) for kind in ("heads", "predictions")]
     found = [repository for repository in both if repository.exists()]
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
-        advice = "say which with --what heads or --what predictions" if found else "check the name; a private one needs `hf auth login`"
+        advice = (
+            "say which with --what heads, --what predictions or --what edges"
+            if found
+            else "check the name; a private one needs `hf auth login`"
+        )
         raise HubError(f"the hub has {got} called {name}; {advice}")
     return found[0]

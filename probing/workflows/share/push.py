@@ -4,13 +4,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from probing import __version__
 from probing.core.errors import HubError
 from probing.core.files.atomic import write_whole
 from probing.core.files.locks import one_at_a_time
-from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, describe
+from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, What, describe
 from probing.core.head_kinds import HEADS, STORED
 from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
@@ -18,14 +17,14 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.store.schema import SCHEMAS
 from probing.store.sources import table_of
 from probing.workflows.say import Say
-from probing.workflows.share.cards import heads_card, predictions_card
+from probing.workflows.share.cards import edges_card, heads_card, predictions_card
+from probing.workflows.share.edge_runs import foreign_tasks, gather_edge_runs, task_licences
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.runs import counted_alone, gather_runs
 
-What = Literal["heads", "predictions"]
 #: Kinds of heads that each can be of.
-KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS}
+KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": ()}
 #: Template sets of our own writing; prompts of any other may be somebody's.
 OWN_TEMPLATES = {"default", "paraphrase"}
 
@@ -35,8 +34,8 @@ class PushRequest:
     """What is shared.
 
     Attributes:
-        what: ``heads`` go to a model repository, ``predictions`` to a data set repository.
-        model: registry name, hub id or folder; for predictions as ``runs`` lists it.
+        what: ``heads`` go to a model repository, ``predictions`` and ``edges`` to a data set repository.
+        model: registry name, hub id or folder; for predictions as ``runs`` lists it, for edges as ``edges report`` does.
         heads: kinds of heads; none are all that are there.
         runs: folders of runs; none are the snapshot and ``cache/runs``.
         base: model whose head a headless model takes.
@@ -79,7 +78,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         # What a killed push left behind.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
-        gather = _heads if request.what == "heads" else _predictions
+        gather = {"heads": _heads, "predictions": _predictions, "edges": _edges}[request.what]
         name, weights, card = gather(request, outgoing, where, say)
         write_whole(outgoing / CARD, card)
         manifest = describe(outgoing, request.what, name, weights, __version__)
@@ -114,6 +113,26 @@ def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> 
         say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
     if left := counted_alone(entry.name, list(request.runs) or result_folders()):
         say(f"  left out, as they have no predictions but counts alone: {', '.join(left)}")
+    return entry.name, "", predictions_card(entry, rows, _tables(outgoing), request.language, request.licence or entry.licence, where)
+
+
+def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
+    """Copies the runs of edge probing; gives the model's name, no weights, and the card."""
+    entry = find_entry(request.model)
+    rows = gather_edge_runs(entry.name, list(request.runs) or result_folders(), outgoing)
+    if (others := foreign_tasks(rows)) and request.licence is None:
+        raise HubError(
+            f"the runs of {entry.name} are on the task {', '.join(others)}, whose data are not this project's: "
+            "name the licence that their owners allow with --licence"
+        )
+    for row in rows:
+        said = f"{row['task']}, {row['kind']} probes, {row['encoder']} encoder, {row['labels']} labels, seed {row['seed']}"
+        say(f"  {row['run_id']}: {said}")
+    card = edges_card(entry, rows, _tables(outgoing), task_licences(outgoing), request.language, request.licence or entry.licence, where)
+    return entry.name, "", card
+
+
+def _tables(outgoing: Path) -> list[str]:
+    """The tables that have a file."""
     there = {table_of(path) for path in outgoing.rglob("*.parquet")}
-    tables = [table for table in SCHEMAS if table in there]
-    return entry.name, "", predictions_card(entry, rows, tables, request.language, request.licence or entry.licence, where)
+    return [table for table in SCHEMAS if table in there]

@@ -19,6 +19,8 @@ from probing.store.sources import files_of, table_of
 from probing.workflows.share.heads import link_or_copy
 
 DATA = "data"
+#: Tables with a row a run.
+_RUNS = ("runs", "edge_runs")
 #: What may differ between two makings of the same run.
 OF_THE_MAKING = ("device", "created")
 
@@ -125,14 +127,14 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
                 )
         elif not path.is_file():
             wanted.append((folder / file.path, path))
-    for source, path in sorted(wanted, key=lambda pair: (table_of(pair[1]) == "runs", pair[1].name)):
+    for source, path in sorted(wanted, key=lambda pair: (table_of(pair[1]) in _RUNS, pair[1].name)):
         copy_whole(source, path)
     return [path for _, path in wanted]
 
 
 def _same_run(ours: Path, theirs: Path) -> bool:
-    """Whether two files of ``runs`` differ in device and time of making only: the same run, made twice."""
-    if table_of(ours) != "runs":
+    """Whether two files of runs differ in device and time of making only: the same run, made twice."""
+    if (table := table_of(ours)) not in _RUNS or table is None:
         return False
-    rows = [read_table(path, "runs").drop_columns(list(OF_THE_MAKING)).to_pylist() for path in (ours, theirs)]
+    rows = [read_table(path, table).drop_columns(list(OF_THE_MAKING)).to_pylist() for path in (ours, theirs)]
     return rows[0] == rows[1]

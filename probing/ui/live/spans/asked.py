@@ -69,7 +69,9 @@ def _ask(choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], ques
     def answered(live: "LiveModel") -> tuple[SpanTrace, ...]:
         from probing.models.edges.ask import ask_sentence
 
-        return tuple(ask_sentence(live.encoder, probes, question.words, *question.spans, weights=weights))
+        span1, span2 = (*question.spans, None)[:2]
+        assert span1 is not None
+        return tuple(ask_sentence(live.encoder, probes, question.words, span1, span2, weights))
 
     return live_models.in_turn(choice, answered)
 

@@ -16,7 +16,7 @@ HELP = (
     "of the same words."
 )
 #: Task -> labels in words, where they are numbers.
-_IN_WORDS = dict.fromkeys(("coreference", "coreference-gum"), {"1": "the same", "0": "not the same"})
+_IN_WORDS = {task: {"1": "the same", "0": "not the same"} for task in ("coreference", "coreference-gum")}
 
 
 def label(task: str, name: str) -> str:

@@ -1,0 +1,58 @@
+"""``edges train`` handed out: the tables of one process, also with a worker that dies."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from probing.jobs.on_ray import stop_ray
+from probing.workflows.edges.train import EdgesRequest, train_edges
+from probing.workflows.executors import ExecutorChoice, Who
+from tests.commands.conftest import cache, tiny_model  # noqa: F401
+from tests.commands.edge_tasks import QUICK, bytes_of, task_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """A shard takes one processor; workers find the tests' own modules."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    yield
+    torch.set_num_threads(before)
+    stop_ray()
+
+
+def request(model: Path, tasks, out: Path, **changed) -> EdgesRequest:
+    return EdgesRequest(
+        str(model), tuple(map(str, tasks)), kinds=("cumulative", "at"), labels=("task", "control"), codes=True, recipe=QUICK, out=out,
+        device="cpu", threads=1, **changed,
+    )  # fmt: skip
+
+
+@pytest.mark.scale
+def test_tasks_handed_to_ray_have_the_tables_and_probes_of_one_process(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
+    tasks = [task_folder(tmp_path / "words"), task_folder(tmp_path / "pairs", spans=2, several=True)]
+    kept = {}
+    for name, choice in {"here": ExecutorChoice(), "there": ExecutorChoice(Who.ray, workers=2)}.items():
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / f"cache-{name}"))
+        said = []
+        out = train_edges(request(tiny_model, tasks, tmp_path / name, executor=choice), said.append)
+        probes = {path.parent.name: path.read_bytes() for path in (tmp_path / f"cache-{name}").rglob("probes.safetensors")}
+        kept[name] = bytes_of(out), probes
+    assert kept["there"] == kept["here"] and set(kept["here"][1]) == {"words", "pairs"}
+    assert any("2 shards done on" in line for line in said)
+
+
+@pytest.mark.scale
+def test_with_a_worker_killed_while_it_trains_the_tables_are_those_of_one_process(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
+    tasks = [task_folder(tmp_path / "words")]
+    here = bytes_of(train_edges(request(tiny_model, tasks, tmp_path / "here")))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache-there"))
+    monkeypatch.setattr("probing.workflows.edges.train.OPENER", "tests.jobs.planted:mortal_edges")
+    # Workers inherit it; it says where the death is noted.
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
+    (tmp_path / "deaths").mkdir()
+    out = train_edges(request(tiny_model, tasks, tmp_path / "there", executor=ExecutorChoice(Who.ray, workers=2)))
+    assert (tmp_path / "deaths" / "death").is_file() and bytes_of(out) == here

@@ -1,0 +1,284 @@
+"""The page of the pipeline on planted stores: its numbers are recomputed from the planted probabilities."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from probing.core.edges.published import published_edges
+from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, plant_edge_runs, planted_gold, planted_part
+from tests.edges_planted import planted_probabilities as probabilities
+from tests.pages.conftest import opening, words
+from tests.pages.planted_family import charts
+from tests.pages.test_badges import unmarked
+from tests.pages.test_headlines import headlines, without_yardstick
+from tests.store.planted import SEVERAL, plant_runs
+
+COMMAND = "python -m probing edges train"
+TUNED = "nesia-mini-qa-squad-2"
+SECTIONS = (
+    "Where each task is solved", "F1 and what it has to beat", "Layer by layer", "Weights and gains", "Which task comes first",
+    "Label by label", "The targets behind the numbers",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    return plant_edge_runs(tmp_path_factory.mktemp("edges") / "runs")
+
+
+@pytest.fixture
+def look(edges, tmp_path, monkeypatch):
+    return opening(edges, tmp_path / "cache", monkeypatch)
+
+
+def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False) -> np.ndarray:
+    """Micro F1 of every probe of a run, counted answer by answer."""
+    data = planted_part(run.task, part)
+    kept = ~data.seen if unseen else np.ones(len(data.seen), dtype=bool)
+    said, gold = answers(probabilities(run, part))[:, kept], planted_gold(run, part)[kept]
+    found = []
+    for one in said[:, :, run.task.counted]:
+        true = gold[:, run.task.counted]
+        tp, fp, fn = (one & true).sum(), (one & ~true).sum(), (~one & true).sum()
+        missed = data.unknown[kept].sum() if run.labels == "task" else 0
+        found.append(2 * tp / (2 * tp + fp + fn + missed))
+    return np.array(found)
+
+
+def mean_f1(task, **more) -> np.ndarray:
+    """The same of nesia-mini's cumulative probes, mean over seeds."""
+    runs = [run for run in RUNS if (run.model, run.kind, run.encoder, run.labels) == ("nesia-mini", "cumulative", "trained", "task")]
+    return np.mean([f1(run, **more) for run in runs if run.task is task], axis=0)
+
+
+def numbers(values) -> list[float]:
+    """The numbers of a trace, which Plotly may have packed."""
+    if isinstance(values, dict):
+        values = np.frombuffer(base64.b64decode(values["bdata"]), dtype=np.dtype(values["dtype"])).tolist()
+    return [float("nan") if one is None else float(one) for one in values]
+
+
+def traces(figure: dict, name: str) -> list[dict]:
+    """The traces of a name; those that are in the legend only are left out."""
+    return [trace for trace in figure["data"] if trace.get("name") == name and trace["x"] != [None]]
+
+
+def said(app) -> str:
+    return words(app).replace("\\", "").replace("**", "")
+
+
+def table_of(app, *columns: str):
+    """The first table that has these columns."""
+    return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
+
+
+def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
+    app = look("pipeline")
+    assert not app.exception and [one.value for one in app.main.header] == list(SECTIONS)
+    figures = charts(app)
+    assert len(figures) == 6
+    for figure in figures:
+        (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
+        assert stamp["text"].startswith("BERTnesia Explorer · ")
+
+
+@pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test"}, {"part": "test"}), ({"unseen": "1"}, {"unseen": True})])
+def test_f1_stands_beside_its_yardsticks_and_all_are_those_of_the_stored_answers(look, query, more):
+    app = look("pipeline", edge_models="nesia-mini", **query)
+    (last,) = [one for one in traces(charts(app)[1], "nesia-mini") if one["mode"] == "markers"]
+    (first,) = traces(charts(app)[1], "nesia-mini: P(0)")
+    wanted = [mean_f1(task, **more) for task in (POS, SRL, ROLES)]
+    assert numbers(last["x"]) == pytest.approx([100 * one[-1] for one in wanted])
+    assert numbers(first["x"]) == pytest.approx([100 * one[0] for one in wanted])
+    (random,) = traces(charts(app)[1], "random encoder, P(L)")
+    runs = [PlantedEdgeRun(task=task, encoder="random") for task in (POS, SRL, ROLES)]
+    assert numbers(random["x"]) == pytest.approx([100 * f1(run, **more)[-1] for run in runs])
+    assert traces(charts(app)[1], "memory") and traces(charts(app)[1], "majority label") and traces(charts(app)[1], "ceiling")
+    assert dict(app.query_params).keys() == {"edge_models", *query}
+
+
+def test_the_first_sentence_says_what_comes_first_and_the_next_what_the_gain_is_held_against(look):
+    app = look("pipeline")
+    text = said(app)
+    assert "Part of speech comes first and semantic roles last of the 2 tasks that nesia-mini resolves" in text
+    rises = mean_f1(POS)
+    assert f"rises from {100 * rises[0]:.1f} % to {100 * rises[-1]:.1f} %; beside it the memory baseline" in text
+    assert "The probes were stopped by the dev part" in text and "took no part" in said(look("pipeline", edge_part="test"))
+    assert [one for part in headlines(app) for one in without_yardstick(part)] == []
+
+
+def test_the_expected_layer_is_that_of_the_scores_and_one_that_is_not_resolved_is_empty(look):
+    app = look("pipeline")
+    table = table_of(app, "expected_layer", "name")
+    ours = table[table["model"] == "nesia-mini"].set_index("name")
+    gains = np.diff(mean_f1(SRL))
+    assert ours.loc["Semantic roles", "expected_layer"] == pytest.approx((gains * np.arange(1, 5)).sum() / gains.sum())
+    assert ours.loc["Semantic roles", "seeds"] == 3
+    assert np.isnan(ours.loc["Proto-roles", "expected_layer"]) and "not resolved" in json.dumps(charts(app)[0])
+    assert ours.loc["Part of speech", "f1_last_test"] == pytest.approx(mean_f1(POS, part="test")[-1])
+
+
+def test_the_paper_stands_beside_by_share_of_depth_and_can_be_left_out(look):
+    app = look("pipeline")
+    table = table_of(app, "expected_layer", "name").set_index(["name", "model"])
+    assert table.loc[("Part of speech", "BERT-large (published)"), "expected_layer"] == pytest.approx(3.39, abs=0.02)
+    assert table.loc[("Proto-roles", "BERT-base (published)"), "f1_last"] == pytest.approx(0.8352)
+    assert "share of depth" in json.dumps(charts(app)[0]["layout"])
+    curve = traces(charts(app)[2], "BERT-base (published)")[0]
+    assert numbers(curve["y"]) == pytest.approx(list(published_edges().task("pos").f1["base"]))
+    alone = look("pipeline", published="0", edge_models="nesia-mini")
+    assert "published" not in json.dumps(charts(alone)) and "layer (0 = embeddings)" in json.dumps(charts(alone)[0]["layout"])
+
+
+@pytest.mark.parametrize("mode", ["at", "selectivity"])
+def test_the_switch_shows_each_layer_alone_and_what_is_left_of_control_labels(look, mode):
+    app = look("pipeline", layerwise=mode, edge_models="nesia-mini")
+    (curve, *_) = traces(charts(app)[2], "nesia-mini")
+    wanted = f1(PlantedEdgeRun(kind="at", codes=True)) if mode == "at" else mean_f1(POS) - f1(PlantedEdgeRun(labels="control"))
+    assert numbers(curve["y"]) == pytest.approx(100 * wanted)
+    levels = {trace["name"] for trace in charts(app)[2]["data"] if trace["mode"] == "lines"}
+    assert ({"memory", "ceiling"} if mode == "at" else {"no selectivity"}) <= levels
+
+
+def test_compression_stands_beside_the_uniform_code(look):
+    app = look("pipeline", layerwise="compression")
+    (curve,) = traces(charts(app)[2], "nesia-mini")
+    assert len(numbers(curve["y"])) == 5 and min(numbers(curve["y"])) > 1
+    assert [shape["y0"] for shape in charts(app)[2]["layout"]["shapes"] if shape["type"] == "line"] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "words_of_it"), [("at", "Each layer alone"), ("selectivity", "Selectivity"), ("compression", "Compression")]
+)
+def test_what_is_not_stored_names_the_command_that_makes_it(look, mode, words_of_it):
+    app = look("pipeline", layerwise=mode, edge_models="other-bert")
+    assert not app.exception and f"{words_of_it} is not stored" in said(app)
+    assert any(one.value.startswith(f"{COMMAND} --model other-bert --tasks pos,srl,proto-roles") for one in app.code)
+
+
+def test_bars_are_the_weights_of_the_probe_on_all_layers_and_its_gains(look):
+    app = look("pipeline", edge_models="nesia-mini")
+    weights, gains = (traces(charts(app)[3], name)[0] for name in ("mixing weight", "gain in F1"))
+    assert sum(numbers(weights["customdata"])) == pytest.approx(1.0) and max(numbers(weights["y"])) == pytest.approx(1.0)
+    assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
+    table = look("pipeline", edge_models="nesia-mini", normed="1")
+    assert traces(charts(table)[3], "mixing weight × norm")
+    paper = look("pipeline", bars_of="BERT-large (published)")
+    assert not traces(charts(paper)[3], "mixing weight") and "not published as numbers" in said(paper)
+    assert numbers(traces(charts(paper)[3], "gain in F1")[0]["customdata"])[1] == pytest.approx(91.66 - 88.51)
+
+
+def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
+    app = look("pipeline")
+    (heat,) = charts(app)[4]["data"]
+    assert heat["text"] == [["", "◀", "?"], ["▶", "", "?"], ["?", "?", ""]]
+    assert "For 1 of 3 pairs of tasks the expected layers of nesia-mini lie clearly apart" in said(app)
+    between = table_of(app, "verdict", "task")
+    assert set(between["first"]) == {"nesia-mini"} and set(between["second"]) == {"other-bert"}
+
+
+def test_tasks_that_do_not_lie_apart_have_no_first_and_no_last(tmp_path, monkeypatch):
+    alike = [PlantedEdgeRun(task=task, encoder="trained") for task in (ROLES,)] + [PlantedEdgeRun(task=POS)]
+    app = opening(plant_edge_runs(tmp_path / "alike", alike), tmp_path / "cache", monkeypatch)("pipeline")
+    assert not app.exception and "nesia-mini resolves no order of tasks" in said(app)
+
+
+def test_a_task_label_by_label(look):
+    app = look("pipeline", labels_of="srl", edge_models="nesia-mini")
+    table = table_of(app, "label", "counts").set_index("label")
+    run = [run for run in RUNS if run.task is SRL and run.model == "nesia-mini" and run.kind == "cumulative" and run.encoder == "trained"]
+    place = SRL.labels.index("ARG1")
+    gold = planted_part(SRL, "dev").gold[:, place]
+    scores = []
+    for one in run:
+        given = answers(probabilities(one, "dev"))[-1][:, place]
+        scores.append(2 * (given & gold).sum() / (given.sum() + gold.sum()))
+    mine = table[table["encoder"] == "trained"]
+    assert mine.loc["ARG1", "f1_last"] == pytest.approx(np.mean(scores)) and mine.loc["ARG1", "n"] == gold.sum()
+    assert not mine.loc["R-ARG0", "counts"]
+    assert "ARG1" in charts(app)[5]["layout"]["yaxis"]["ticktext"]
+
+
+def test_a_number_opens_its_targets_in_the_same_choice(look):
+    app = look("pipeline", edge_models="nesia-mini", edge_part="test", unseen="1", labels_of="srl")
+    targets = [one.proto.query_string for one in app.main.get("page_link")]
+    wanted = {"trace_model=nesia-mini", "trace_part=test", "trace_unseen=1"}
+    assert len(targets) == 2 and all(wanted <= set(query.split("&")) for query in targets)
+    assert "trace_task=srl" in targets[0]
+
+
+def test_the_link_carries_every_choice(look):
+    query = {
+        "edge_models": ["nesia-mini", "other-bert"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "unseen": "1", "published": "0",
+        "layerwise": "at", "bars_of": "other-bert", "normed": "1", "ordered": "other-bert", "labels_of": "srl",
+    }  # fmt: skip
+    app = look("pipeline", **query)
+    assert not app.exception and not app.info
+    held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
+    assert held == query
+    assert app.selectbox(key="pipeline.ordered").value == "other-bert" and app.toggle(key="pipeline.unseen").value is True
+
+
+def test_names_that_are_not_stored_are_left_aside(look):
+    app = look("pipeline", edge_models=["nobody", "nesia-mini"], edge_tasks="none")
+    assert not app.exception and "left aside: nobody, none" in said(app) and len(charts(app)) == 6
+
+
+@pytest.mark.parametrize("store", ["empty", "one model", "several"])
+def test_without_probes_the_page_names_the_command(visit, store):
+    app = visit("pipeline", store)
+    assert not app.exception and COMMAND in words(app) and not charts(app)
+
+
+def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
+    one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
+    app = opening(one, tmp_path / "cache", monkeypatch)("pipeline")
+    assert not app.exception and "An order needs cumulative probes of two tasks" in said(app)
+
+
+@pytest.mark.parametrize("page", ["pipeline", "edge_sentences"])
+def test_a_damaged_file_is_named(page, tmp_path, monkeypatch):
+    broken = plant_edge_runs(tmp_path / "broken", [PlantedEdgeRun()])
+    path = next(broken.rglob("edge_scores-*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+    app = opening(broken, tmp_path / "cache", monkeypatch)(page)
+    assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize("page", ["pipeline", "edge_sentences"])
+def test_a_fine_tuned_model_is_named_with_its_badge(page, tmp_path, monkeypatch):
+    runs = [PlantedEdgeRun(model=model, task=task, base=base) for model, base in (("nesia-mini", ""), (TUNED, "nesia-mini"))
+            for task in (POS, SRL)]  # fmt: skip
+    snapshot = plant_edge_runs(tmp_path / "tuned", runs)
+    query = {"edge_models": [TUNED, "nesia-mini"], "ordered": TUNED} if page == "pipeline" else {"trace_model": TUNED}
+    app = opening(snapshot, tmp_path / "cache", monkeypatch)(page, **query)
+    assert not app.exception
+    kinds = ("markdown", "caption", "info")
+    texts = [str(one.value) for kind in kinds for one in getattr(app.main, kind) if not str(one.value).startswith("BERTnesia")]
+    names = [TUNED, "QA-SQuAD-2"]
+    assert [text for text in texts if unmarked(text, names)] == [] and any("QA" in text for text in texts)
+    figures = json.dumps([[trace.get("name") for trace in figure["data"]] for figure in charts(app)])
+    assert unmarked(figures, names) == []
+
+
+def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
+    both = plant_runs(tmp_path / "both", SEVERAL)
+    plant_edge_runs(both / "edges", [PlantedEdgeRun(), PlantedEdgeRun(model="bert-base-uncased"), PlantedEdgeRun(model="own")])
+    look = opening(both, tmp_path / "cache", monkeypatch)
+    facts = {trace["name"].split(" · ")[0]: trace["line"]["color"] for trace in charts(look("layer_curves"))[0]["data"]
+             if trace.get("mode") == "lines+markers"}  # fmt: skip
+    probes = {trace["name"]: trace["marker"]["color"] for trace in charts(look("pipeline"))[0]["data"] if trace["mode"] == "markers"}
+    assert facts["nesia-mini"] == probes["nesia-mini"]
+    assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3
+    menu = look("layer_curves").sidebar.multiselect(key="layer_curves.models")
+    assert "own" not in menu.options, "it was asked no facts"
+
+
+def test_a_link_with_more_models_than_there_is_room_for_names_those_left_out(tmp_path, monkeypatch):
+    models = [f"model-{number}" for number in range(6)]
+    crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
+    app = opening(crowd, tmp_path / "cache", monkeypatch)("pipeline", edge_models=models)
+    assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
+    assert "There is room for 4 models, so left aside: model-4, model-5" in said(app)
