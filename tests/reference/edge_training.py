@@ -1,7 +1,7 @@
-"""The authors' way to train a probe, in plain torch: the encoder runs in every step, and every layer of every task is a training of its own.
+"""The authors' way to train a probe, in plain torch: the encoder runs in every step, and each layer of each task is a training of its own.
 
-After jiant (``edge_probing.py``, ``simple_modules.py``) and AllenNLP (``ScalarMix``, ``SelfAttentiveSpanExtractor``): sentences are padded, all
-their pieces are projected, and the pieces of each span are gathered and padded.
+After jiant (``edge_probing.py``, ``simple_modules.py``) and AllenNLP (``ScalarMix``, ``SelfAttentiveSpanExtractor``): sentences are padded,
+all their pieces are projected, and the pieces of each span are gathered and padded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -117,4 +117,4 @@ class StepByStep:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.probe.parameters(), self.clip)
         self.optimizer.step()
-        return float(loss)
+        return loss.item()

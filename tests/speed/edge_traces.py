@@ -6,6 +6,7 @@ from statistics import median, quantiles
 import numpy as np
 import torch
 
+from probing.core.edges.target import Record, Target
 from probing.models.edges.ask import ask_sentence
 from probing.models.edges.files import TaskProbes
 from probing.models.edges.probes import Shape, start_of, unpacked
@@ -19,7 +20,8 @@ from tests.speed.measurement import SHIPPED_MODEL, Measurement, alternate, rando
 from tests.speed.trex_prompts import bench_folder
 
 #: The first sentence of the paper's Figure 3, with two single words, which every task fits.
-WORDS = tuple("he smoked toronto in the playoffs with six hits , seven walks and eight stolen bases".split())
+TEXT = "he smoked toronto in the playoffs with six hits , seven walks and eight stolen bases"
+WORDS = tuple(TEXT.split())
 SPANS = (1, 2), (2, 3)
 MASKED = 5
 BOUND = 2.0
@@ -41,13 +43,16 @@ def _row(name: str, folder: Path, width: int, rounds: int) -> Measurement:
     ours, theirs = alternate(lambda: ask_sentence(encoder, probes, WORDS, *SPANS), lambda: pipe(text), rounds)
     far = max(_far(size, one, encoder, width) for size, one in zip(SIZES, probes, strict=True))
     require_equal(far < NEAR, f"{name}: probabilities of a trace are up to {far:.1e} from those of plain torch")
-    spread = "; ".join(f"{who} {q[0] * 1000:.0f} to {q[2] * 1000:.0f} ms" for who, q in (("ours", quantiles(ours)), ("theirs", quantiles(theirs))))
+    spread = "; ".join(
+        f"{who} {q[0] * 1000:.0f} to {q[2] * 1000:.0f} ms" for who, q in (("ours", quantiles(ours)), ("theirs", quantiles(theirs)))
+    )
+    tokens = len(cut_words([WORDS], encoder)[0].ids)
     answers = len(ask_sentence(encoder, probes, WORDS, *SPANS))
     return Measurement(
         f"edge trace, {len(probes)} tasks x {encoder.layers + 1} layers, probes {width} wide, {name}: ours by one call", median(ours),
         "one call of fill-mask, last layer alone", median(theirs), median(ours) / median(theirs), BOUND, True,
         f"sentence; probabilities of every task at the last layer within {far:.0e} of plain torch",
-        f"medians of {rounds} alternating calls, {answers} answers, {len(cut_words([WORDS], encoder)[0].ids)} tokens, {thread_count()} threads; "
+        f"medians of {rounds} alternating calls, {answers} answers, {tokens} tokens, {thread_count()} threads; "
         f"middle half {spread}",
     )  # fmt: skip
 
@@ -57,15 +62,11 @@ def probes_of(size: Size, encoder: Encoder, width: int) -> TaskProbes:
     layers = encoder.layers + 1
     shape = Shape(layers, encoder.hidden, len(size.words), width, size.labels)
     flat = torch.stack([start_of(shape, seed) for seed in range(layers)])
-    return TaskProbes(
-        size.task, size.task, tuple(size.names), (True,) * size.labels, encoder.identity, "{}", (0.0,) * layers, shape, flat
-    )
+    return TaskProbes(size.task, size.task, tuple(size.names), (True,) * size.labels, encoder.identity, "{}", (0.0,) * layers, shape, flat)
 
 
 def _far(size: Size, probes: TaskProbes, encoder: Encoder, width: int) -> float:
     """How far the last layer's probabilities are from those of the plain probe on the same sentence."""
-    from probing.core.edges.target import Record, Target
-
     spans = SPANS[: len(size.words)]
     record = Record(WORDS, (Target(spans[0], spans[1] if len(spans) == 2 else None, ()),))
     given = {name: one[-1] for name, one in unpacked(probes.flat, probes.shape).items()}

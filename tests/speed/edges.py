@@ -13,7 +13,7 @@ import torch
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.target import Part
 from probing.models.edges.arrays import PartArrays, batch_of, part_arrays
-from probing.models.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, start_of, unpacked
+from probing.models.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, order_of, start_of, unpacked
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, cut_words, word_states
 from probing.models.edges.training import Trained, TrainingData, train_probes
@@ -46,7 +46,8 @@ def measure(quick: bool = False) -> list[Measurement]:
     base, mini = load_encoder(source, device="cpu"), open_encoder("nesia-mini", device="cpu")
     try:
         rows = authors_way(base, folder, quick)
-        rows += one_by_one(mini, "nesia-mini", folder, quick) + one_by_one(base, "BERT-base's size", folder, quick)
+        for encoder, name, width in ((mini, "nesia-mini", 128), (mini, "nesia-mini", 256), (base, "BERT-base's size", 256)):
+            rows.append(one_by_one(encoder, name, width, folder, quick))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return rows + edge_traces.measure(quick) + edge_memory.measure(quick)
@@ -56,7 +57,7 @@ class _Task:
     """A slice of a task, ready for both ways."""
 
     def __init__(self, size: Size, part: Part, dev: Part, states: WordStates):
-        self.size, self.part = size, part
+        self.size, self.part, self.states = size, part, states
         arrays = [part_arrays(one, states, size.names) for one in (part, dev)]
         self.data = TrainingData(arrays[0], states, arrays[1], states, np.ones(size.labels, bool))
 
@@ -106,9 +107,7 @@ def authors_way(encoder: Encoder, folder: Path, quick: bool) -> list[Measurement
     for epochs, bound in BOUNDS.items():
         mine, other = once + epochs * ours, epochs * theirs
         name = f"edge probing, {len(sizes)} tasks x {len(keys)} layers at BERT-base's size, epochs: {epochs}"
-        rows.append(
-            Measurement(name, mine, "the authors' way: encoder in every step", other, other / mine, None if quick else bound, False, equal, note)
-        )
+        rows.append(Measurement(name, mine, "the authors' way: encoder in every step", other, other / mine, bound, False, equal, note))
     return rows
 
 
@@ -125,19 +124,18 @@ def _equal_ways(task: _Task, encoder: Encoder) -> str:
     recipe = EdgeRecipe(dropout=0.0, batch=EQUAL_BATCH, check_every=EQUAL_STEPS, most_checks=1)
     layer = encoder.layers // 2
     key = ProbeKey(CUMULATIVE, layer, TASK, 0)
-    few = _Task(task.size, Part(task.part.records[: EQUAL_STEPS * EQUAL_BATCH]), Part(task.part.records[:2]), task.data.train_states)  # type: ignore[arg-type]
+    records = task.part.records[: EQUAL_STEPS * EQUAL_BATCH]
+    few = _Task(task.size, Part(records), Part(records[:2]), task.states)
     trained = few.ours([key], recipe)
     training = few.theirs(encoder, layer, recipe)
     training.probe.eval()
-    cuts = cut_words([record.words for record in few.part.records], encoder)
-    from probing.models.edges.probes import order_of
-
+    cuts = cut_words([record.words for record in records], encoder)
     order = order_of(few.data.train.records(), 0)
     for number in range(EQUAL_STEPS):
         chosen = order[number * EQUAL_BATCH : (number + 1) * EQUAL_BATCH]
-        training.take([few.part.records[place] for place in chosen], [cuts[place] for place in chosen])
+        training.take([records[place] for place in chosen], [cuts[place] for place in chosen])
     with torch.inference_mode():
-        wanted = torch.sigmoid(training.logits(few.part.records[:4], cuts[:4]))
+        wanted = torch.sigmoid(training.logits(records[:4], cuts[:4]))
         targets = few.data.train.of_records(np.arange(4))
         batch = batch_of(few.data.train, few.data.train_states, targets, CPU)
         got = torch.sigmoid(logits_of(trained.flat, trained.shape, mask_of([key], encoder.layers + 1), batch))[0]
@@ -146,7 +144,7 @@ def _equal_ways(task: _Task, encoder: Encoder) -> str:
     return f"sentences, start and batches; probabilities after {EQUAL_STEPS} steps at layer {layer} within {far:.0e} (states in 16 bits)"
 
 
-def one_by_one(encoder: Encoder, name: str, folder: Path, quick: bool) -> list[Measurement]:
+def one_by_one(encoder: Encoder, name: str, width: int, folder: Path, quick: bool) -> Measurement:
     """All layers' probes side by side against one training after the other, at 32 targets a batch."""
     steps, rounds = (5, 1) if quick else (40, 5)
     size = SIZES[7]
@@ -154,20 +152,18 @@ def one_by_one(encoder: Encoder, name: str, folder: Path, quick: bool) -> list[M
     states = word_states(part.records, encoder, folder / "one-by-one")
     task = _Task(size, part, Part(part.records[:BATCH]), states)
     keys = keys_of([CUMULATIVE], [TASK], [0], encoder.layers)
-    recipe = EdgeRecipe(batch=BATCH, check_every=steps, most_checks=1)
+    recipe = EdgeRecipe(width=width, batch=BATCH, check_every=steps, most_checks=1)
     ours, theirs = alternate(lambda: task.ours(keys, recipe), lambda: [task.ours([key], recipe) for key in keys], rounds)
     together, alone = task.ours(keys, recipe), torch.cat([task.ours([key], recipe).flat for key in keys])
-    far = float((_probabilities(together, together.flat, task.data.dev, states) - _probabilities(together, alone, task.data.dev, states)).abs().max())
+    both = [_probabilities(together, flat, task.data.dev, states) for flat in (together.flat, alone)]
+    far = float((both[0] - both[1]).abs().max())
     require_equal(far < NEAR, f"{name}: probabilities of all probes together and of one by one are up to {far:.1e} apart")
-    return [
-        Measurement(
-            f"edge probing, {len(keys)} probes together, {BATCH} targets a batch, {name}", median(ours), "one after the other on the same states",
-            median(theirs), median(theirs) / median(ours), 2.0, False,
-            f"cached states, batches, dropout; probabilities after {steps} steps within {far:.0e}",
-            f"medians of {rounds} alternating rounds of {steps} steps, {size.labels} labels, two spans, width {recipe.width}, "
-            f"{thread_count()} threads",
-        )
-    ]  # fmt: skip
+    return Measurement(
+        f"edge probing, {len(keys)} probes together, {BATCH} targets a batch, {width} wide, {name}", median(ours),
+        "one after the other on the same states", median(theirs), median(theirs) / median(ours), 2.0, False,
+        f"cached states, batches, dropout; probabilities after {steps} steps within {far:.0e}",
+        f"medians of {rounds} alternating rounds of {steps} steps and one look, {size.labels} labels, two spans, {thread_count()} threads",
+    )  # fmt: skip
 
 
 def _probabilities(trained: Trained, flat: torch.Tensor, arrays: PartArrays, states: WordStates) -> torch.Tensor:

@@ -27,6 +27,8 @@ from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 #: A look at the development part is at least so many steps after the last one.
 LEAST_STEPS = 50
+#: Parameters that a step of Adam treats at a time on a CPU.
+NUMBERS_A_PART = 1 << 18
 #: What is kept of each probe between two calls, beside its parameters.
 _TENSORS = ("flat", "best", "first", "second", "highest")
 _OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
@@ -176,16 +178,29 @@ def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
 
 @torch.no_grad()
 def _adam(live: _Live, gradient: torch.Tensor, step: int, rates: torch.Tensor, clip: float) -> None:
-    """One step of Adam with amsgrad; each probe's gradient is cut to its own norm (as ``torch.nn.utils.clip_grad_norm_`` does)."""
+    """One step of Adam with amsgrad; each probe's gradient is cut to its own norm (as ``torch.nn.utils.clip_grad_norm_`` does).
+
+    A part of one probe after the other on a CPU, so that its numbers stay near the processor from the first line to the last.
+    """
     norms = gradient.norm(dim=1, keepdim=True)
-    gradient = gradient * (clip / (norms + 1e-6)).clamp(max=1.0)
+    scales = (clip / (norms + 1e-6)).clamp(max=1.0)
+    factors = (-rates / (1 - BETAS[0] ** step)).float()[:, None]
     live.flat = live.flat.detach()
-    live.first.lerp_(gradient, 1 - BETAS[0])
-    live.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-    torch.maximum(live.highest, live.second, out=live.highest)
-    root = live.highest.sqrt().div_(math.sqrt(1 - BETAS[1] ** step)).add_(EPSILON)
-    factor = (-rates / (1 - BETAS[0] ** step)).float()[:, None]
-    live.flat.add_(factor * live.first / root)
+    probes, size = gradient.shape
+    rows, columns = (1, NUMBERS_A_PART) if gradient.device.type == "cpu" else (probes, size)
+    room = torch.empty((2, rows, min(columns, size)), device=gradient.device)
+    for row in range(0, probes, rows):
+        for start in range(0, size, columns):
+            place = slice(row, row + rows), slice(start, start + columns)
+            part, first, second, highest = gradient[place], live.first[place], live.second[place], live.highest[place]
+            root, change = room[:, :, : part.shape[1]]
+            part.mul_(scales[place[0]])
+            first.lerp_(part, 1 - BETAS[0])
+            second.mul_(BETAS[1]).addcmul_(part, part, value=1 - BETAS[1])
+            torch.maximum(highest, second, out=highest)
+            torch.sqrt(highest, out=root).div_(math.sqrt(1 - BETAS[1] ** step)).add_(EPSILON)
+            torch.mul(factors[place[0]], first, out=change)
+            live.flat[place].add_(change.div_(root))
 
 
 def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
