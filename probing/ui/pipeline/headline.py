@@ -3,10 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.order import UNRESOLVED
+from probing.core.edges.order import EARLIER, UNRESOLVED
 from probing.ui.pipeline import order
 from probing.ui.pipeline.shown import Shown
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
+
+#: Pairs of tasks that the headline names.
+NAMED = 3
 
 
 def draw(shown: Shown) -> None:
@@ -33,30 +36,34 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         return filled(
             "**{model} resolves no order of tasks**: fewer than two tasks gain clearly from its layers.", model=called,
         )  # fmt: skip
-    first, last = found.iloc[0].to_dict(), found.iloc[-1].to_dict()
     pairs = order.pairs_of(shown, model)
-    apart = pairs[
-        (pairs["verdict"] != UNRESOLVED)
-        & pairs["first"].isin([first["task"], last["task"]])
-        & pairs["second"].isin([first["task"], last["task"]])
-    ]
+    apart = pairs[pairs["verdict"] != UNRESOLVED]
+    first, last = found.iloc[0].to_dict(), found.iloc[-1].to_dict()
     ends = filled(
-        "{first} at {one} and {last} at {other}",
-        first=_title(shown, first),
-        one=_layer(first),
-        last=_title(shown, last),
-        other=_layer(last),
-    )
+        "Expected layers run from {one} ({first}) to {other} ({last}) of {depth}.",
+        one=_layer(first), first=_title(shown, first), other=_layer(last), last=_title(shown, last), depth=int(first["last"]),
+    )  # fmt: skip
     if apart.empty:
         return filled(
-            "**The order of the tasks is not resolved** for {model}: even the earliest and the latest, {ends}, do not lie clearly apart.",
-            model=called, ends=ends,
+            "**The order of the tasks is not resolved** for {model}: none of {n} lies clearly apart. {ends}",
+            model=called, n=count(len(pairs), "pair"), ends=ends,
         )  # fmt: skip
+    if {first["task"], last["task"]} in [{row["first"], row["second"]} for row in apart.to_dict("records")]:
+        return filled(
+            "**{first} comes first and {last} last** of the {tasks} tasks that {model} resolves; {apart} of {n} lie clearly apart. {ends}",
+            first=_title(shown, first).capitalize(), last=_title(shown, last), tasks=len(found), model=called, apart=len(apart),
+            n=count(len(pairs), "pair"), ends=ends,
+        )  # fmt: skip
+    named = [_in_order(shown, row) for row in apart.head(NAMED).to_dict("records")] + [Markdown("…")] * (len(apart) > NAMED)
     return filled(
-        "**{first} comes first and {last} last** of the {n} tasks that {model} resolves: expected layers are {ends} of {depth}.",
-        model=called, ends=ends,
-        first=_title(shown, first).capitalize(), last=_title(shown, last), depth=int(first["last"]), n=len(found),
+        "**The order of the tasks is mostly not resolved** for {model}: {apart} of {n} lie clearly apart ({named}). {ends}",
+        model=called, apart=len(apart), n=count(len(pairs), "pair"), named=joined(", ", named), ends=ends,
     )  # fmt: skip
+
+
+def _in_order(shown: Shown, row: dict) -> Markdown:
+    before, after = (row["first"], row["second"]) if row["verdict"] == EARLIER else (row["second"], row["first"])
+    return filled("{before} before {after}", before=_title(shown, {"task": before}), after=_title(shown, {"task": after}))
 
 
 def _title(shown: Shown, row: dict) -> str:
