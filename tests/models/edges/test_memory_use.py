@@ -42,9 +42,10 @@ def test_a_step_of_adam_part_by_part_is_to_the_byte_that_of_all_parameters_at_on
         monkeypatch.setattr(training, "NUMBERS_A_PART", numbers)
         draw = torch.Generator().manual_seed(0)
         start = torch.randn((3, 333), generator=draw)
-        live = training._Live(start.clone(), *(torch.zeros_like(start) for _ in range(3)))
+        live = training._Live(start.clone(), *(torch.zeros_like(start) for _ in range(4)))
         for step in (1, 2, 3):
-            training._adam(live, torch.randn((3, 333), generator=draw), step, torch.tensor([1e-3, 5e-4, 1e-3], dtype=torch.float64), 5.0)
+            live.gradient = torch.randn((3, 333), generator=draw)
+            training._adam(live, step, torch.tensor([1e-3, 5e-4, 1e-3], dtype=torch.float64), 5.0)
         found.append(torch.stack([live.flat, live.first, live.second, live.highest]))
     assert torch.equal(found[0], found[2]) and torch.equal(found[1], found[2])
     assert not torch.equal(found[0][0], start)
