@@ -5,7 +5,7 @@ weights for each span; self-attentive pooling inside the span; an MLP with tanh,
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,7 +123,13 @@ def logits_of(flat: torch.Tensor, shape: Shape, mask: torch.Tensor, batch: Batch
     Returns:
         (probes, targets, labels) logits.
     """
-    given = unpacked(flat, shape)
+    return logits_of_parts(unpacked(flat, shape), mask, batch, dropped)
+
+
+def logits_of_parts(
+    given: Mapping[str, torch.Tensor], mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None
+) -> torch.Tensor:
+    """As ``logits_of``, of parameters as ``unpacked`` names them."""
     weights = torch.softmax(given["mix"] + mask, 1) * given["gamma"]
     pooled = []
     for span, (states, pieces, owners) in enumerate(zip(batch.states, batch.pieces, batch.owners, strict=True), 1):

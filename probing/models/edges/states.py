@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import mmap
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ TOKENS_A_BATCH = 4096
 ENOUGH_TOKENS = 1024
 #: Kept pieces of one file: what is lost at most when a run is killed.
 PIECES_A_FILE = 1 << 15
+#: After so many bytes that were read, their pages are given back: mapped files that were read once would count as this process's memory.
+BYTES_HELD = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class WordStates:
         self.files = list(files)
         self.starts = np.cumsum([0, *(len(file) for file in self.files)])
         self._places = places
+        self._held = 0
         sums = sum(np.linalg.norm(block.astype(np.float32), axis=2).sum(0, dtype=np.float64) for block in self._blocks())
         self.norms = np.asarray(sums) / max(1, int(self.starts[-1]))
 
@@ -103,6 +107,16 @@ class WordStates:
         for file in self.files:
             for start in range(0, len(file), 4096):
                 yield file[start : start + 4096]
+                self._was_read(file[start : start + 4096].nbytes)
+
+    def _was_read(self, number: int) -> None:
+        """Gives the pages of mapped files back when enough was read; the next read takes them from the system's own cache."""
+        self._held += number
+        if self._held >= BYTES_HELD:
+            self._held = 0
+            for file in self.files:
+                if isinstance(file.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                    file.base.madvise(mmap.MADV_DONTNEED)
 
     def pieces(self, record: Record, span: tuple[int, int]) -> np.ndarray | str:
         """Numbers of the kept pieces of a span, or why it has none."""
@@ -117,6 +131,7 @@ class WordStates:
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
         """States of pieces, sorted by number: (pieces, layers, hidden), as they are stored."""
+        self._was_read(len(pieces) * self.layers * self.hidden * self.files[0].itemsize)
         if len(self.files) == 1:
             return torch.from_numpy(self.files[0][pieces])
         of_file = np.searchsorted(self.starts, pieces, side="right") - 1

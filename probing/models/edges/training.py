@@ -15,10 +15,11 @@ from probing.models.edges.probes import (
     Shape,
     dropout_of,
     label_variants,
-    logits_of,
+    logits_of_parts,
     mask_of,
     order_of,
     start_of,
+    unpacked,
 )
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.scoring import F1Score, Score
@@ -27,6 +28,8 @@ from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 #: A look at the development part is at least so many steps after the last one.
 LEAST_STEPS = 50
+#: Parameters that a step of Adam treats at a time on a CPU.
+NUMBERS_A_PART = 1 << 18
 #: What is kept of each probe between two calls, beside its parameters.
 _TENSORS = ("flat", "best", "first", "second", "highest")
 _OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
@@ -126,11 +129,13 @@ def train_probes(
         state.step += 1
         here = [keys[int(number)] for number in active]
         dropped = dropout_of(here, recipe.dropout, len(targets), recipe.width, state.step)
-        flat = live.flat.requires_grad_(True)
-        logits = logits_of(flat, shape, mask[active], batch, None if dropped is None else dropped.to(device))
+        given = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
+        logits = logits_of_parts(given, mask[active], batch, None if dropped is None else dropped.to(device))
         losses = score.losses(logits, batch.gold[variants[active].to(device)])
-        (gradient,) = torch.autograd.grad(losses.sum(), flat)
-        _adam(live, gradient, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
+        # Attention inside a span has no gradient where every span is one piece.
+        gradients = torch.autograd.grad(losses.sum(), list(given.values()), materialize_grads=True)
+        torch.cat([one.flatten(1) for one in gradients], 1, out=live.gradient)
+        _adam(live, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
         if state.step % every == 0:
             _look(state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe)
             active = np.flatnonzero(~state.numbers["stopped"])
@@ -162,30 +167,45 @@ def _begin(keys: Sequence[ProbeKey], shape: Shape, recipe: EdgeRecipe) -> _State
 
 @dataclass
 class _Live:
-    """The parameters and moments of the probes that still train, on the device."""
+    """The parameters and moments of the probes that still train, on the device, and room for their gradient."""
 
     flat: torch.Tensor
     first: torch.Tensor
     second: torch.Tensor
     highest: torch.Tensor
+    gradient: torch.Tensor
 
 
 def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
-    return _Live(*(getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")))
+    taken = [getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")]
+    return _Live(*taken, torch.empty_like(taken[0]))
 
 
 @torch.no_grad()
-def _adam(live: _Live, gradient: torch.Tensor, step: int, rates: torch.Tensor, clip: float) -> None:
-    """One step of Adam with amsgrad; each probe's gradient is cut to its own norm (as ``torch.nn.utils.clip_grad_norm_`` does)."""
+def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
+    """One step of Adam with amsgrad; each probe's gradient is cut to its own norm (as ``torch.nn.utils.clip_grad_norm_`` does).
+
+    A part of one probe after the other on a CPU, so that its numbers stay near the processor from the first line to the last.
+    """
+    gradient = live.gradient
     norms = gradient.norm(dim=1, keepdim=True)
-    gradient = gradient * (clip / (norms + 1e-6)).clamp(max=1.0)
-    live.flat = live.flat.detach()
-    live.first.lerp_(gradient, 1 - BETAS[0])
-    live.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-    torch.maximum(live.highest, live.second, out=live.highest)
-    root = live.highest.sqrt().div_(math.sqrt(1 - BETAS[1] ** step)).add_(EPSILON)
-    factor = (-rates / (1 - BETAS[0] ** step)).float()[:, None]
-    live.flat.add_(factor * live.first / root)
+    scales = (clip / (norms + 1e-6)).clamp(max=1.0)
+    factors = (-rates / (1 - BETAS[0] ** step)).float()[:, None]
+    probes, size = gradient.shape
+    rows, columns = (1, NUMBERS_A_PART) if gradient.device.type == "cpu" else (probes, size)
+    room = torch.empty((2, rows, min(columns, size)), device=gradient.device)
+    for row in range(0, probes, rows):
+        for start in range(0, size, columns):
+            place = slice(row, row + rows), slice(start, start + columns)
+            part, first, second, highest = gradient[place], live.first[place], live.second[place], live.highest[place]
+            root, change = room[:, :, : part.shape[1]]
+            part.mul_(scales[place[0]])
+            first.lerp_(part, 1 - BETAS[0])
+            second.mul_(BETAS[1]).addcmul_(part, part, value=1 - BETAS[1])
+            torch.maximum(highest, second, out=highest)
+            torch.sqrt(highest, out=root).div_(math.sqrt(1 - BETAS[1] ** step)).add_(EPSILON)
+            torch.mul(factors[place[0]], first, out=change)
+            live.flat[place].add_(change.div_(root))
 
 
 def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
