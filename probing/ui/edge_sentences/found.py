@@ -5,6 +5,7 @@ import streamlit as st
 from probing.store.edges.sentence_queries import count_sentences, sentences
 from probing.ui.edge_sentences.selection import KINDS, ORDERS
 from probing.ui.edge_sentences.shown import Shown
+from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import Markdown, count, filled
@@ -99,6 +100,7 @@ def listing(shown: Shown) -> str:
     table = shown.view.read(
         sentences, shown.run_ids, own.trace_part, order=own.trace_order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted
     )
+    table = with_words(shown.view, own.trace_part, table)
     keys = list(table["text_sha256"])
     _head(total, sheet, sheets)
     key = f"edge_sentences.list.{abs(hash((shown.run_ids, own.trace_part, sheet, own.trace_order, *map(str, wanted.values()))))}"
@@ -113,8 +115,7 @@ def listing(shown: Shown) -> str:
         top, hide_index=True, height=min(38 + 35 * len(top), 250), key=key, on_select=picked, selection_mode="single-row",
         placeholder=blocks.EMPTY, column_config=tables.fitted(top, _HEADINGS),
     )  # fmt: skip
-    if table["text"].isna().any():
-        st.caption("The licence of some data sets forbids showing their words: such a sentence is named by the sha256 of its text.")
+    say_missing(shown.view, own.trace_part, table, Markdown("Sentences without words are named by the sha256 of their text"))
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
             "CSV of this page of the list", lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")), "edge-sentences.csv",
@@ -124,7 +125,7 @@ def listing(shown: Shown) -> str:
 
 
 def named(row: dict) -> str:
-    """A sentence by its words, or by its hash where they may not be shown."""
+    """A sentence by its words, or by its hash where they are not there."""
     return str(row["text"]) if isinstance(row["text"], str) and row["text"] else f"text {row['text_sha256'][:HASH]}"
 
 

@@ -10,6 +10,7 @@ from probing.figures.edges.traces import trace_bars
 from probing.store.edges.sentence_queries import traces
 from probing.ui.edge_sentences.found import title_of
 from probing.ui.edge_sentences.shown import Shown
+from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -29,6 +30,7 @@ def draw(shown: Shown, sentence: str) -> None:
     if rows.empty:
         st.info("The link names a sentence that has no stored answers of this model on this part of the data.", icon=":material/link_off:")
         return
+    rows = with_words(shown.view, shown.own.trace_part, rows)
     _heading(shown, rows)
     rows = in_tasks(shown, rows)
     targets = rows.drop_duplicates(["task", "target"])
@@ -71,16 +73,11 @@ def _heading(shown: Shown, rows: pd.DataFrame) -> None:
     if isinstance(first["document"], str) and first["document"]:
         about.append(filled("from {document}", document=first["document"]))
     st.markdown(joined(" · ", about))
-    if not has_words(first):
-        st.info(
-            "The licence of this data set does not let its words be shown: spans are numbers of words, counted from 1, and the name is the "
-            "sha256 of the text.",
-            icon=":material/lock:",
-        )
+    say_missing(shown.view, shown.own.trace_part, rows.head(1), Markdown("Spans are numbers of words, counted from 1"))
 
 
 def has_words(row: Mapping[str, Any]) -> bool:
-    """Whether the words of a sentence may be shown."""
+    """Whether the words of a sentence are there."""
     return isinstance(row["text"], str) and bool(row["text"])
 
 
