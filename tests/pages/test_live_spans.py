@@ -60,13 +60,16 @@ def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
     assert "“Paris” (predicate) and “capital of Italy” (argument)" in headline(app)
     assert "Not asked: Proto\\-roles, as a chosen span has several words" in words(app)
     (figure,) = charts(app)
-    assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["x"]) for trace in figure["data"]} == {LAYERS + 1}
+    assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["customdata"]) for trace in figure["data"]} == {LAYERS + 1}
 
 
 def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
     app = ask(span1="0-1")
     assert len(headline(app).split("\n")) == 2
-    assert "Choose a second span to ask Semantic roles, Coreference, too." in words(app)
+    assert "Choose a second span to ask Semantic roles, Coreference, Proto\\-roles, too." in words(app)
+    assert "Not asked" not in words(app)
+    longer = ask(span1="3-6")
+    assert "Not asked: Part of speech, as a chosen span has several words" in words(longer)
 
 
 def test_every_task_says_its_label_its_layer_and_its_yardsticks(ask, visit, tmp_path, monkeypatch):

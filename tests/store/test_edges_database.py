@@ -137,7 +137,7 @@ def drop_prediction(table: str, rows: list) -> list:
 
 
 def add_target(table: str, rows: list) -> list:
-    return [*rows[:-1], rows[-1] | {"tn": rows[-1]["tn"] + 1}] if table == "edge_scores" else rows
+    return [rows[0] | {"tn": rows[0]["tn"] + 1}, *rows[1:]] if table == "edge_scores" else rows
 
 
 def no_labels(table: str, rows: list) -> list:

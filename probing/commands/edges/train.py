@@ -27,7 +27,7 @@ def train(
     halve_after: Annotated[int, typer.Option(help="Looks in a row without a better F1 that halve its learning rate.", min=1)] = 2,
     states_dtype: Annotated[str, typer.Option(help="How hidden states are kept on disk: float16 or float32.")] = "float16",
     predictions: Annotated[bool, typer.Option(help="Whether answers about single targets are stored.")] = True,
-    probe_bits: Annotated[int, typer.Option(help="Of the probes that Live asks: 16 or 8.")] = 16,
+    probe_bits: Annotated[int, typer.Option(help="Of the probes that Live asks: 16, 8 or 6.")] = 16,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
     name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,

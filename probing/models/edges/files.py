@@ -1,6 +1,8 @@
 """Files of trained probes: a tensor for each kind of parameter, all layers of a task together, and what they answer."""
 
 import json
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +23,9 @@ FILE = "probes.safetensors"
 #: The probes that ship: of each model a folder by its name.
 SHIPPED = REPOSITORY / "data" / "edges"
 _VERSION = 1
-#: Bits of a stored weight: 16 are float16; 8 are integers with a scale for each row.
-BITS = (16, 8)
+#: Bits of a stored weight: 16 are float16; 8 and 6 are integers with a scale for each row, 6 compressed besides.
+BITS = (16, 8, 6)
+_SCALE, _PACKED = ".scale", ".packed"
 
 
 @dataclass(frozen=True)
@@ -95,23 +98,16 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
         HeadError: for a number of bits that files do not have.
     """
     if bits not in BITS:
-        raise HeadError(f"got {bits} bits for stored probes, expected {BITS[0]} or {BITS[1]}")
+        raise HeadError(f"got {bits} bits for stored probes, expected {', '.join(map(str, BITS))}")
     arrays: dict[str, np.ndarray] = {}
     for name, tensor in unpacked(probes.flat, probes.shape).items():
-        values = tensor.numpy()
-        if bits == 8 and values.shape[-1] > 1:
-            scale = (np.abs(values).max(-1, keepdims=True) / 127).astype(np.float16)
-            arrays[f"{name}.scale"] = scale
-            # A row whose scale is 0 in float16 is one of zeros.
-            values = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-127, 127).astype(np.int8)
-        else:
-            values = values.astype(np.float16)
-        arrays[name] = np.ascontiguousarray(values)
+        arrays |= _stored(name, tensor.numpy(), bits)
     about = {
         "version": _VERSION, "task": probes.task, "title": probes.title, "labels": list(probes.labels),
         "counts": list(probes.counts), "weights": probes.weights, "recipe": probes.recipe, "f1": list(probes.f1),
-        "shape": vars(probes.shape), "crc32": sum_of(arrays),
+        "shape": vars(probes.shape),
     }  # fmt: skip
+    about["crc32"] = _sum_of(arrays, about)
     path = folder / FILE
     with whole_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file.
@@ -129,15 +125,13 @@ def read_probes(path: Path) -> TaskProbes:
         with safe_open(path, framework="numpy") as stream:
             about = json.loads((stream.metadata() or {})["probes"])
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-        if about["version"] != _VERSION or about["crc32"] != sum_of(arrays):
+        if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
             raise ValueError("the sum of its bytes is another than when it was written")
         shape = Shape(**about["shape"])
         layers = len(about["f1"])
         parts = []
         for name, form in shape.parts().items():
-            values = arrays[name].astype(np.float32)
-            if f"{name}.scale" in arrays:
-                values = values * arrays[f"{name}.scale"].astype(np.float32)
+            values = _read(name, arrays, (layers, *form))
             if values.shape != (layers, *form) or not np.isfinite(values).all():
                 raise ValueError(f"{name} has the shape {values.shape} or values that are not numbers")
             parts.append(torch.from_numpy(values.reshape(layers, -1)))
@@ -145,5 +139,32 @@ def read_probes(path: Path) -> TaskProbes:
             about["task"], about["title"], tuple(about["labels"]), tuple(about["counts"]), about["weights"], about["recipe"],
             tuple(about["f1"]), shape, torch.cat(parts, 1),
         )  # fmt: skip
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise HeadError(f"cannot read the probes in {path}: {error}; delete the file and train them again") from error
+
+
+def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
+    """The arrays that a kind of parameter is stored as. Rows of one value, which are few, are float16 always."""
+    if bits == 16 or values.shape[-1] == 1:
+        return {name: np.ascontiguousarray(values.astype(np.float16))}
+    most = 2 ** (bits - 1) - 1
+    scale = (np.abs(values).max(-1, keepdims=True) / most).astype(np.float16)
+    # A row whose scale is 0 in float16 is one of zeros.
+    steps = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-most, most).astype(np.int8)
+    if bits == 8:
+        return {name: np.ascontiguousarray(steps), name + _SCALE: scale}
+    return {name + _PACKED: np.frombuffer(zlib.compress(steps.tobytes(), 9), np.uint8), name + _SCALE: scale}
+
+
+def _read(name: str, arrays: Mapping[str, np.ndarray], form: tuple[int, ...]) -> np.ndarray:
+    """What ``_stored`` stored, as float32."""
+    if name + _PACKED in arrays:
+        values = np.frombuffer(zlib.decompress(arrays[name + _PACKED].tobytes()), np.int8).reshape(form).astype(np.float32)
+    else:
+        values = arrays[name].astype(np.float32)
+    return values * arrays[name + _SCALE].astype(np.float32) if name + _SCALE in arrays else values
+
+
+def _sum_of(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> str:
+    """CRC-32 of the tensors and of what the header says of them."""
+    return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

@@ -6,18 +6,23 @@ set has been fetched.
 
 import shutil
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from probing.core.edges.encoders import TRAINED
 from probing.core.errors import StoreError
-from probing.core.files.atomic import copy_whole
 from probing.core.registry import name_in_files
-from probing.models.edges.files import FILE, read_probes
+from probing.models.edges.files import FILE, read_probes, write_probes
 from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
 from probing.workflows.say import Say
+
+#: Levels above 0 that shipped probabilities are rounded to.
+LEVELS = 7
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
@@ -37,7 +42,9 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     found = {table: [read_table(path, table) for path in files_of(table, source)] for table in EDGE_SCHEMAS}
     if not found["edge_runs"]:
         raise StoreError(f"no runs of edge probing in {source}; expected the folder that `edges train --out` filled")
-    model_of = {row["run_id"]: row["model"] for table in found["edge_runs"] for row in table.to_pylist()}
+    of_run = {row["run_id"]: row for table in found["edge_runs"] for row in table.to_pylist()}
+    model_of = {run: row["model"] for run, row in of_run.items()}
+    closed = _closed_tasks(found["edge_sentences"])
     files = []
     for table, parts in found.items():
         if not parts:
@@ -46,6 +53,8 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         keys = list(zip(*(rows.column(name).to_pylist() for name in EDGE_KEYS[table]), strict=True))
         if len(set(keys)) < len(keys):
             raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} are there twice; delete one of the files with them")
+        if table == "edge_predictions":
+            rows = _lighter(rows, of_run, closed)
         if table == "edge_sentences":
             place = rows.column_names.index("text")
             rows = rows.set_column(place, rows.schema.field(place), pa.nulls(len(rows), pa.string()))
@@ -64,15 +73,60 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     return files
 
 
+def _closed_tasks(sentences: list[pa.Table]) -> set[str]:
+    """Tasks with sentences whose words may not be published."""
+    return {row["task"] for table in sentences for row in table.select(["task", "text"]).to_pylist() if row["text"] is None}
+
+
+def _lighter(rows: pa.Table, of_run: Mapping[str, Mapping], closed: set[str]) -> pa.Table:
+    """Answers to single targets as they ship: none of random encoders; probabilities in steps of 1/7 of a base model's first seed on
+    tasks whose words can be shown, else as 0 or 1, which is what intervals need."""
+    runs = np.array(rows.column("run_id").to_pylist())
+    trained = np.array([of_run[run]["encoder"] == TRAINED if run in of_run else False for run in runs])
+    fine = np.array([bool(run in of_run) and _is_shown(of_run[run], closed) for run in runs])
+    parts = [_rounded(rows.filter(pa.array(trained & chosen)), levels) for chosen, levels in ((fine, LEVELS), (~fine, 1))]
+    return pa.concat_tables(parts)
+
+
+def _is_shown(run: Mapping, closed: set[str]) -> bool:
+    return not run["base"] and run["seed"] == 0 and run["task"] not in closed
+
+
+def _rounded(rows: pa.Table, levels: int) -> pa.Table:
+    """Probabilities to the nearest of some levels above 0; their sum is at least that of the ones that are stored."""
+    for name in ("p_top", "p_gold", "p_wrong", "p_sum"):
+        column = rows.column(name).combine_chunks()
+        if pa.types.is_list(column.type):
+            made = pa.ListArray.from_arrays(column.offsets, _to_levels(column.values, levels))
+        else:
+            made = _to_levels(column, levels)
+        rows = _with(rows, name, made)
+    gold = rows.column("p_gold").combine_chunks()
+    starts = gold.offsets.to_numpy().astype(np.int64)
+    upto = np.concatenate([[0], np.cumsum(gold.values.to_numpy(), dtype=np.int64)])
+    stored = upto[starts[1:]] - upto[starts[:-1]] + rows.column("p_wrong").to_numpy()
+    total = np.maximum.reduce([rows.column("p_sum").to_numpy(), rows.column("p_top").to_numpy(), stored])
+    return _with(rows, "p_sum", pa.array(total.astype(np.uint32)))
+
+
+def _to_levels(values: pa.Array, levels: int) -> pa.Array:
+    steps = np.rint(values.to_numpy().astype(np.float64) * levels / 255)
+    return pa.array(np.rint(steps * 255 / levels).astype(np.int64)).cast(values.type)
+
+
+def _with(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    place = rows.column_names.index(name)
+    return rows.set_column(place, rows.schema.field(place), column)
+
+
 def gather_probes(source: Path, tasks: tuple[str, ...], target: Path, say: Say = print) -> list[Path]:
-    """Copies the probes of some tasks from ``source``, a folder with one for each task, to ``target``, and takes away those of others."""
+    """Puts the probes of some tasks from ``source``, a folder with one for each task, into ``target`` in 6 bits, and takes away those of
+    other tasks."""
     files = []
     for folder in sorted(target.iterdir()) if target.is_dir() else ():
         if folder.name not in tasks:
             shutil.rmtree(folder)
     for task in tasks:
-        read_probes(source / task / FILE)
-        copy_whole(source / task / FILE, target / task / FILE)
-        files.append(target / task / FILE)
+        files.append(write_probes(read_probes(source / task / FILE), target / task, 6))
     say(f"probes of {', '.join(tasks)}: {sum(path.stat().st_size for path in files):,} bytes in {target}")
     return files

@@ -46,7 +46,7 @@ class EdgesRequest:
         seeds: number of seeds, from 0 on.
         recipe: how probes are trained.
         predictions: whether answers about single targets are stored.
-        probe_bits: of the probes that are kept for Live: 16 or 8.
+        probe_bits: of the probes that are kept for Live: 16, 8 or 6.
         base: base model whose head a headless model takes.
         name: how results call the model; None is its registry name or its folder's.
         out: folder of the results; None is the usual one.
@@ -84,7 +84,7 @@ class EdgesRequest:
         if self.seeds < 1:
             raise OptionError(f"got {self.seeds} seeds, expected 1 or more")
         if self.probe_bits not in BITS:
-            raise OptionError(f"got {self.probe_bits} bits for stored probes, expected 16 or 8")
+            raise OptionError(f"got {self.probe_bits} bits for stored probes, expected 16, 8 or 6")
         if self.codes and CUMULATIVE not in self.kinds:
             raise OptionError(f"the online code is of {CUMULATIVE} probes; add that kind, or leave the code out")
         self.recipe.check()

@@ -57,7 +57,7 @@ class Wanted:
         encoder: trained, random or random-body.
         codes: whether the online code is computed, for the task's labels and the first seed.
         predictions: whether answers about each target of the development part are stored, of cumulative probes of the task's labels.
-        probe_bits: of the stored probes that Live and ``trace`` ask: 16 or 8.
+        probe_bits: of the stored probes that Live and ``trace`` ask: 16, 8 or 6.
     """
 
     kinds: tuple[str, ...] = (CUMULATIVE,)

@@ -41,5 +41,5 @@ def test_a_span_is_read_as_commands_and_as_links_write_it():
 
 @pytest.mark.parametrize("text", ["5:3", "3:3", "0:6", "-1:2", "3", "a:b", "3:5:7", "", "٣:٤", "999999:9999999"])
 def test_a_span_that_is_none_is_refused_in_words(text):
-    with pytest.raises(EdgeDataError, match="got --span1 .*; expected"):
+    with pytest.raises(EdgeDataError, match=r"got --span1 .*; expected"):
         read_span(text, 5, "--span1")

@@ -61,7 +61,7 @@ def test_a_span_outside_of_the_sentence_is_refused(encoder, probes, span1, span2
 
 
 def test_a_span_beyond_the_longest_input_and_one_without_word_pieces_are_refused(encoder, probes):
-    with pytest.raises(EdgeDataError, match="longest input.*choose other words"):
+    with pytest.raises(EdgeDataError, match=r"longest input.*choose other words"):
         ask_sentence(encoder, probes, ["paris"] * 600, (598, 599))
     with pytest.raises(EdgeDataError, match="without word pieces"):
         ask_sentence(encoder, probes, ["paris", "\u00ad"], (1, 2))

@@ -64,7 +64,7 @@ def made(encoder_of, tmp_path_factory):
 
 
 @pytest.mark.parametrize("spans", [1, 2])
-@pytest.mark.parametrize(("bits", "near"), [(16, 1e-3), (8, 1 / 127)])
+@pytest.mark.parametrize(("bits", "near"), [(16, 1e-3), (8, 1 / 127), (6, 1 / 31)])
 def test_probes_are_read_as_they_were_written_up_to_their_bits(made, tmp_path, spans, bits, near):
     probes = made[spans][0]
     with warnings.catch_warnings():
@@ -96,7 +96,7 @@ def test_rows_of_zeros_and_of_one_large_weight_are_kept_in_eight_bits(made, tmp_
 
 
 def test_another_number_of_bits_is_refused(made, tmp_path):
-    with pytest.raises(HeadError, match="got 4 bits for stored probes, expected 16 or 8"):
+    with pytest.raises(HeadError, match="got 4 bits for stored probes, expected 16, 8, 6"):
         write_probes(made[1][0], tmp_path, 4)
 
 
@@ -122,6 +122,7 @@ DAMAGE = {
     "missing": lambda path: path.unlink(),
     "one bit": lambda path: path.write_bytes(path.read_bytes()[:-9] + bytes([path.read_bytes()[-9] ^ 4]) + path.read_bytes()[-8:]),
     "other weights": lambda path: rewritten(path, grown),
+    "other labels": lambda path: rewritten(path, lambda about, arrays: about.update(labels=["colour", "town", "short"])),
     "a tensor less": lambda path: rewritten(path, lost),
     "a later version": lambda path: rewritten(path, lambda about, arrays: about.update(version=2)),
     "no shape": lambda path: rewritten(path, lambda about, arrays: about.pop("shape")),

@@ -95,8 +95,10 @@ def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mappi
     trained = dict.fromkeys(task for one in reading if one.choice.name in answers for task in one.files)
     asked = {trace.task for traces in answers.values() for trace in traces}
     titles = {task: EDGE_TASKS[task].title if task in EDGE_TASKS else task for task in trained}
-    single = [titles[task] for task in trained if task not in asked and task in SINGLE_WORDS]
-    pairs = [titles[task] for task in trained if task not in asked and task not in SINGLE_WORDS]
+    left = [task for task in trained if task not in asked]
+    # Where one span is chosen, tasks of two want a second one, whatever its length.
+    single = [titles[task] for task in left if task in SINGLE_WORDS and EDGE_TASKS[task].spans <= len(question.spans)]
+    pairs = [titles[task] for task in left if titles[task] not in single]
     if single:
         words = "Not asked: {names}, as a chosen span has several words and the spans of the task are single ones."
         st.caption(filled(words, names=listing(single, 8)))
@@ -136,8 +138,8 @@ def bars(question: SpanQuestion, traces: Sequence[SpanTrace]) -> pd.DataFrame:
     """The rows of the figure."""
     rows = []
     for panel, trace in enumerate(traces):
-        title = f"{trace.title}: {' / '.join(question.text(span) for span in trace.spans)}"
-        shares, title = (trace.p, f"{title} (p of each label)") if trace.several else (trace.shares, title)
+        shares, name = (trace.p, f"{trace.title} (p of each)") if trace.several else (trace.shares, trace.title)
+        title = f"{name}: {' / '.join(question.text(span) for span in trace.spans)}"
         best = [
             ", ".join(f"{headline.label(trace.task, trace.labels[number])} {shares[layer, number]:.2f}" for number in trace.best(layer))
             for layer in range(len(trace.p))

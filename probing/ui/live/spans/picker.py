@@ -10,7 +10,7 @@ from probing.core.edges.target import Span
 from probing.core.edges.words import written_span
 from probing.ui.frame import selection
 from probing.ui.live.selection import NO_SPAN
-from probing.ui.widgets.markdown import escape
+from probing.ui.widgets.markdown import escape, filled
 
 _KEY = "live.picker"
 _HERE = Path(__file__)
@@ -47,7 +47,7 @@ def _list(number: int, words: Sequence[str], spans: Sequence[Span]) -> None:
         choose(replaced(spans, number, hull(st.session_state[key], before)))
 
     st.pills(
-        f"Span {number + 1}", list(range(len(words))), selection_mode="multi", key=key, on_change=picked,
+        filled("Span {number}", number=number + 1), list(range(len(words))), selection_mode="multi", key=key, on_change=picked,
         format_func=lambda at: escape(words[at]), help="The words between the first and the last one belong to it.",
     )  # fmt: skip
 

@@ -1,0 +1,98 @@
+"""The shipped results of edge probing: many small files become one for each table and model, and no sentence is among them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from probing.core.errors import HeadError, StoreError
+from probing.models.edges.files import FILE, TaskProbes, read_probes, write_probes
+from probing.models.edges.probes import Shape, start_of
+from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
+from probing.store.parquet import read_table
+from probing.store.sources import files_of
+from probing.workflows.edges.gather import gather_probes, gather_results
+from probing.workflows.nesia.edges import LIVE, plan
+from tests.edges_planted import RUNS, plant_edge_runs
+
+
+def keys(folder: Path, table: str) -> list[tuple]:
+    parts = [read_table(path, table).to_pylist() for path in files_of(table, folder)]
+    return sorted(tuple(row[name] for name in EDGE_KEYS[table]) for rows in parts for row in rows)
+
+
+@pytest.fixture
+def small_files(tmp_path: Path) -> Path:
+    plant_edge_runs(tmp_path / "made")
+    return tmp_path / "made"
+
+
+def test_every_row_is_there_once_and_files_are_one_for_each_table_and_model(small_files: Path, tmp_path: Path):
+    files = gather_results(small_files, tmp_path / "shipped", lambda line: None)
+    random = {run.run_id for run in RUNS if run.encoder != "trained"}
+    for table in EDGE_SCHEMAS:
+        expected = [key for key in keys(small_files, table) if table != "edge_predictions" or key[0] not in random]
+        assert keys(tmp_path / "shipped", table) == expected != []
+    assert len([path for path in files if path.name.startswith("edge_runs-")]) == len({run.model for run in RUNS})
+    again = {path.name: path.read_bytes() for path in files}
+    assert {path.name: path.read_bytes() for path in gather_results(small_files, tmp_path / "again", lambda line: None)} == again
+
+
+def test_no_words_of_a_sentence_are_gathered(small_files: Path, tmp_path: Path):
+    gather_results(small_files, tmp_path / "shipped", lambda line: None)
+    made = [row["text"] for path in files_of("edge_sentences", small_files) for row in read_table(path, "edge_sentences").to_pylist()]
+    (path,) = files_of("edge_sentences", tmp_path / "shipped")
+    assert any(made) and {row["text"] for row in read_table(path, "edge_sentences").to_pylist()} == {None}
+
+
+def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Path, tmp_path: Path):
+    gather_results(small_files, tmp_path / "shipped", lambda line: None)
+
+    def answers(folder: Path) -> dict[tuple, dict]:
+        rows = [row for path in files_of("edge_predictions", folder) for row in read_table(path, "edge_predictions").to_pylist()]
+        return {tuple(row[name] for name in EDGE_KEYS["edge_predictions"]): row for row in rows}
+
+    before, steps = answers(small_files), set()
+    for key, row in answers(tmp_path / "shipped").items():
+        was = before[key]
+        assert all(row[name] == was[name] for name in ("predicted", "top", "wrong"))
+        for name in ("p_top", "p_wrong"):
+            steps.add(row[name])
+            assert abs(row[name] - was[name]) <= 128 and (row[name] > 127) == (was[name] > 127)
+        assert len(row["p_gold"]) == len(was["p_gold"]) and row["p_sum"] >= max(row["p_top"], sum(row["p_gold"]) + row["p_wrong"])
+    assert steps <= {round(255 * level / 7) for level in range(8)} and len(steps) > 2
+
+
+def test_a_run_that_is_there_twice_and_a_folder_without_runs_are_refused(small_files: Path, tmp_path: Path):
+    one = files_of("edge_runs", small_files)[0]
+    shutil.copy(one, one.with_name("edge_runs-copy.parquet"))
+    with pytest.raises(StoreError, match="are there twice"):
+        gather_results(small_files, tmp_path / "shipped", lambda line: None)
+    with pytest.raises(StoreError, match="no runs of edge probing"):
+        gather_results(tmp_path / "empty", tmp_path / "shipped", lambda line: None)
+
+
+def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
+    shape = Shape(2, 3, 1, 4, 2)
+    for task in ("pos", "srl", "entities"):
+        flat = torch.stack([start_of(shape, layer) for layer in range(2)])
+        write_probes(TaskProbes(task, task, ("a", "b"), (True, True), "w", "{}", (0.5, 0.6), shape, flat), tmp_path / "made" / task, 8)
+    (tmp_path / "shipped" / "old").mkdir(parents=True)
+    gather_probes(tmp_path / "made", ("pos", "srl"), tmp_path / "shipped", lambda line: None)
+    assert sorted(folder.name for folder in (tmp_path / "shipped").iterdir()) == ["pos", "srl"]
+    assert read_probes(tmp_path / "shipped" / "srl" / FILE).task == "srl"
+    with pytest.raises(HeadError, match="cannot read the probes"):
+        gather_probes(tmp_path / "made", ("relations",), tmp_path / "shipped", lambda line: None)
+
+
+def test_what_ships_has_every_task_a_random_twin_and_three_seeds_of_the_small_ones():
+    asked = [(request.model, task, request) for request in plan() for task in request.task_names]
+    trained = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "trained")}
+    random = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "random")}
+    assert len(trained) == 8 and random == trained and set(LIVE) < trained
+    several = {task for _, task, one in asked if one.seeds == 3 and one.encoder == "trained"}
+    assert several == {"entities", "relations", "coreference", "proto-roles"}
+    controlled = {task for _, task, one in asked if "control" in one.labels}
+    assert controlled == {task for _, task, one in asked if one.codes} == {"pos", "entities", "relations"}
+    assert len({model for model, _, _ in asked}) >= 3
