@@ -4,13 +4,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from probing.core.edges.tasks import read_task
 from probing.core.edges.traces import AMBIGUOUS
+from probing.ui.edge_sentences import trace
 from probing.ui.edge_sentences import words as found_words
 from tests.core.edges.edge_files import conllu, propbank, write_ewt, write_propbank
-from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, planted_part, planted_probabilities
+from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, own_too, plant_edge_runs, planted_part, planted_probabilities
 from tests.pages.conftest import opening, words
 from tests.pages.planted_family import charts
 
@@ -254,3 +256,41 @@ def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
 
 def test_the_planted_store_has_more_runs_than_the_page_reads():
     assert len(RUNS) > len(MINI)
+
+
+@pytest.fixture
+def with_own(tmp_path, monkeypatch):
+    """Opens the page on results with sentences of our own."""
+    return opening(plant_edge_runs(tmp_path / "own", change=own_too), tmp_path / "cache", monkeypatch)
+
+
+def test_our_own_sentences_come_first_with_their_tasks_and_the_page_says_what_they_are(with_own):
+    app = with_own("edge_sentences")
+    assert not app.exception and dict(app.query_params) == {}
+    assert app.selectbox(key="edge_sentences.trace_task").options == ["all tasks", "Part of speech", "Semantic roles"]
+    own = [one for task in (POS, SRL) for one in slow(task)]
+    assert number_of_sentences(app) == len(texts(own)) and set(app.dataframe[0].value["sentence"]) <= texts(own)
+    assert "too few to score them" in words(app) and "sha256" not in words(app)
+
+
+def test_another_part_is_chosen_in_the_sidebar_and_a_part_that_is_not_stored_is_left_aside(with_own):
+    app = with_own("edge_sentences")
+    choice = next(one for one in app.get("button_group") if one.key == "edge_sentences.trace_part")
+    assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own sentences", "dev", "test"]
+    app = with_own("edge_sentences", trace_part="dev")
+    assert not app.exception and number_of_sentences(app) == len(texts(EVERY)) and "too few" not in words(app)
+
+
+def test_a_link_to_sentences_that_are_not_stored_shows_those_that_are(look):
+    app = look("edge_sentences", trace_part="own")
+    assert not app.exception and "left aside: our own sentences" in words(app) and number_of_sentences(app) == len(texts(EVERY))
+
+
+def test_of_more_panels_than_there_is_room_for_those_with_most_revisions_are_drawn_in_their_order():
+    rows = [
+        {"panel": f"pos.{target}.0", "revisions": revisions, "layer": layer}
+        for target, revisions in enumerate([0, 3, 0, 1] + [2] * 10)
+        for layer in range(3)
+    ]
+    drawn = trace.most_revised(pd.DataFrame(rows))
+    assert list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))] and len(drawn) == 36

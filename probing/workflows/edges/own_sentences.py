@@ -13,7 +13,7 @@ from probing.core.edges.encoders import CUMULATIVE, TASK, TRAINED
 from probing.core.edges.readers.own_tasks import read_own_sentences
 from probing.core.edges.run import data_sha256
 from probing.core.edges.target import OWN, Part, TaskData
-from probing.core.edges.tasks import EdgeTask, read_task
+from probing.core.edges.tasks import read_task
 from probing.core.errors import EdgeDataError, StoreError
 from probing.core.registry import REPOSITORY, name_in_files
 from probing.models.edges.ask import ask_record
@@ -36,7 +36,7 @@ class OwnRequest:
     """What is asked, and where it is written.
 
     Attributes:
-        model: name of the encoder.
+        model: registry name, hub id or folder of the encoder.
         probes: folder with its probes, a folder for each task.
         results: folder with the stored runs of these probes; the answers are written there, too.
         downloads: the folder with the fetched data sets: memory and labels are those of the training part.
@@ -73,12 +73,12 @@ def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
         rows["edge_tasks"].append(part_row(replace(task, data_set=(SOURCE,), licence=LICENCE), data, OWN, part))
         rows["edge_sentences"] += sentence_rows(data.task, OWN, part)
         rows["edge_targets"] += target_rows(task, data, OWN, part)
-        answers.append(_answers(_run_of(request, probes, task, data), encoder, probes, part))
+        answers.append(_answers(_run_of(request, encoder.name, probes, data), encoder, probes, part))
         say(f"{task.name}: {len(part.records)} sentences, {part.targets} targets")
     if not answers:
         raise EdgeDataError(f"no file of sentences in {request.sentences}; expected TASK.jsonl")
     files = [write_table(table, found, request.results / f"{table}-{OWN}.parquet") for table, found in rows.items()]
-    name = f"edge_predictions-{OWN}-{name_in_files(request.model)}.parquet"
+    name = f"edge_predictions-{OWN}-{name_in_files(encoder.name)}.parquet"
     return [*files, write_table("edge_predictions", pa.concat_tables(answers), request.results / name)]
 
 
@@ -88,15 +88,15 @@ def _check_labels(path: Path, part: Part, data: TaskData) -> None:
         raise EdgeDataError(f"{path}: got the label {strange[0]!r}, expected labels of the training part of {data.task}")
 
 
-def _run_of(request: OwnRequest, probes: TaskProbes, task: EdgeTask, data: TaskData) -> str:
+def _run_of(request: OwnRequest, model: str, probes: TaskProbes, data: TaskData) -> str:
     """The stored run whose probes these are: that of the first seed."""
-    wanted = {"model": request.model, "task": task.name, "kind": CUMULATIVE, "encoder": TRAINED, "labels": TASK, "seed": 0}
+    wanted = {"model": model, "task": data.task, "kind": CUMULATIVE, "encoder": TRAINED, "labels": TASK, "seed": 0}
     for path in files_of("edge_runs", request.results):
         for row in read_table(path, "edge_runs").to_pylist():
             if all(row[name] == value for name, value in wanted.items()) and _trained(json.loads(row["config"]), probes, data):
                 return str(row["run_id"])
     raise StoreError(
-        f"no run of {task.name} on {request.model} in {request.results} has the weights and the data of the probes in "
+        f"no run of {data.task} on {model} in {request.results} has the weights and the data of the probes in "
         f"{request.probes}; run `edges ship` again"
     )
 
