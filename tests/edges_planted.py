@@ -360,6 +360,15 @@ def plant_edge_runs(
     return folder
 
 
+def own_too(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, and those of dev once more as sentences of our own, which have answers and no scores; ``proto-roles`` has none."""
+    others = {run.run_id for run in RUNS if run.task is ROLES}
+    if table not in ("edge_tasks", "edge_sentences", "edge_targets", "edge_predictions"):
+        return rows
+    mine = [row for row in rows if row["part"] == "dev" and row.get("task") != ROLES.name and row.get("run_id") not in others]
+    return [*rows, *(row | {"part": "own"} for row in mine)]
+
+
 def plant_edges(folder: Path, runs: Sequence[PlantedEdgeRun] = RUNS) -> Path:
     """Plants runs and builds their database.
 

@@ -4,10 +4,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from probing.core.edges.tasks import read_task
 from probing.core.edges.traces import AMBIGUOUS
-from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, planted_part, planted_probabilities
+from probing.ui.edge_sentences import trace
+from probing.ui.edge_sentences import words as found_words
+from tests.core.edges.edge_files import conllu, propbank, write_ewt, write_propbank
+from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, own_too, plant_edge_runs, planted_part, planted_probabilities
 from tests.pages.conftest import opening, words
 from tests.pages.planted_family import charts
 
@@ -151,14 +156,65 @@ def test_tasks_that_were_asked_on_one_text_stand_together(look):
     assert table["target"].iloc[0] == f"Part of speech: {record.words[0]}"
 
 
-def test_words_that_may_not_be_published_are_nowhere_and_the_page_says_so(look):
+def test_words_that_are_not_there_are_nowhere_and_the_page_names_the_command_that_brings_them(look):
     record = planted_part(ROLES, "dev").records[0]
     app = look("edge_sentences", trace_task="proto-roles", text_hash=record.sha256)
     assert not app.exception
     text = words(app)
-    assert f"text {record.sha256[:12]}" in text.replace("\\", "") and "does not let its words be shown" in text
-    shown = text + str([one.value.to_csv() for one in app.dataframe]) + "".join(str(one.proto.spec) for one in app.get("plotly_chart"))
+    assert f"text {record.sha256[:12]}" in text.replace("\\", "") and "after `python -m probing fetch spr2-uds ud-english-ewt`" in text
+    shown = everything(app)
     assert record.text not in shown and "words 1–3" in shown and "word 4" in shown
+
+
+def everything(app) -> str:
+    """All that the page shows: words, tables, figures."""
+    tables = [one.value.to_csv() for one in app.dataframe]
+    return words(app) + str(tables) + "".join(str(one.proto.spec) for one in app.get("plotly_chart"))
+
+
+@pytest.fixture
+def wordless(tmp_path, monkeypatch):
+    """Opens the page on results that hold no words, as those that ship."""
+
+    def blank(table: str, rows: list[dict]) -> list[dict]:
+        return [row | {"text": None} for row in rows] if table == "edge_sentences" else rows
+
+    runs = [PlantedEdgeRun(task=task) for task in (POS, SRL)]
+    return opening(plant_edge_runs(tmp_path / "bare", runs, change=blank), tmp_path / "cache", monkeypatch)
+
+
+def fetch_ewt(cache, records) -> None:
+    """Puts sentences where `fetch ud-english-ewt` would."""
+    rows = {f"dev-{number}": [(word, "NN", 0, "root") for word in one.words] for number, one in enumerate(records)}
+    write_ewt(cache / "downloads" / "ud-english-ewt", dev=conllu(rows))
+
+
+def test_words_appear_once_their_data_set_is_fetched_and_no_other_task_is_read(wordless, tmp_path, monkeypatch):
+    record = planted_part(POS, "dev").records[0]
+    before = wordless("edge_sentences", text_hash=record.sha256)
+    assert record.text not in everything(before) and "shown after `python -m probing fetch ud-english-ewt`" in words(before)
+    fetch_ewt(tmp_path / "cache", planted_part(POS, "dev").records)
+    asked = []
+    monkeypatch.setattr(found_words, "read_task", lambda name, folder: asked.append(name) or read_task(name, folder))
+    after = wordless("edge_sentences", text_hash=record.sha256)
+    assert not after.exception and f"Part of speech: {record.words[0]}" in everything(after) and "sha256" not in words(after)
+    assert {one.text for one in planted_part(POS, "dev").records} >= set(after.dataframe[0].value["sentence"])
+    assert asked == ["pos"], "srl has the same sentences, so it need not be read"
+    wordless("edge_sentences", text_hash=record.sha256)
+    assert asked == ["pos"], "unchanged files are read once"
+
+
+def test_a_data_set_that_cannot_be_read_is_left_out_and_the_next_task_has_the_words(wordless, tmp_path):
+    records = planted_part(POS, "dev").records
+    (tmp_path / "cache" / "downloads" / "ud-english-ewt").mkdir(parents=True)
+    for part in ("train", "dev", "test"):
+        (tmp_path / "cache" / "downloads" / "ud-english-ewt" / f"en_ewt-ud-{part}.conllu").write_text("no treebank\n")
+    tables = [[(word, "NN", "*", "(V*)" if place == 3 else "(ARG0*)" if place == 2 else "*") for place, word in enumerate(one.words)]
+              for one in records[1:]]  # fmt: skip
+    write_propbank(tmp_path / "cache" / "downloads" / "ewt-propbank", dev=propbank(*tables))
+    app = wordless("edge_sentences", text_hash=records[1].sha256)
+    assert not app.exception and records[1].text in everything(app)
+    assert records[0].text not in everything(app) and "fetch ud-english-ewt`" in words(app), "one sentence lacks its words"
 
 
 def test_filters_that_keep_nothing_are_said_and_can_be_cleared(look):
@@ -200,3 +256,41 @@ def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
 
 def test_the_planted_store_has_more_runs_than_the_page_reads():
     assert len(RUNS) > len(MINI)
+
+
+@pytest.fixture
+def with_own(tmp_path, monkeypatch):
+    """Opens the page on results with sentences of our own."""
+    return opening(plant_edge_runs(tmp_path / "own", change=own_too), tmp_path / "cache", monkeypatch)
+
+
+def test_our_own_sentences_come_first_with_their_tasks_and_the_page_says_what_they_are(with_own):
+    app = with_own("edge_sentences")
+    assert not app.exception and dict(app.query_params) == {}
+    assert app.selectbox(key="edge_sentences.trace_task").options == ["all tasks", "Part of speech", "Semantic roles"]
+    own = [one for task in (POS, SRL) for one in slow(task)]
+    assert number_of_sentences(app) == len(texts(own)) and set(app.dataframe[0].value["sentence"]) <= texts(own)
+    assert "too few to score them" in words(app) and "sha256" not in words(app)
+
+
+def test_another_part_is_chosen_in_the_sidebar_and_a_part_that_is_not_stored_is_left_aside(with_own):
+    app = with_own("edge_sentences")
+    choice = next(one for one in app.get("button_group") if one.key == "edge_sentences.trace_part")
+    assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own sentences", "dev", "test"]
+    app = with_own("edge_sentences", trace_part="dev")
+    assert not app.exception and number_of_sentences(app) == len(texts(EVERY)) and "too few" not in words(app)
+
+
+def test_a_link_to_sentences_that_are_not_stored_shows_those_that_are(look):
+    app = look("edge_sentences", trace_part="own")
+    assert not app.exception and "left aside: our own sentences" in words(app) and number_of_sentences(app) == len(texts(EVERY))
+
+
+def test_of_more_panels_than_there_is_room_for_those_with_most_revisions_are_drawn_in_their_order():
+    rows = [
+        {"panel": f"pos.{target}.0", "revisions": revisions, "layer": layer}
+        for target, revisions in enumerate([0, 3, 0, 1] + [2] * 10)
+        for layer in range(3)
+    ]
+    drawn = trace.most_revised(pd.DataFrame(rows))
+    assert list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))] and len(drawn) == 36

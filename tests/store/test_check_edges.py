@@ -6,7 +6,7 @@ import pytest
 from probing.core.errors import StoreError
 from probing.store.check import check_store
 from probing.store.parquet import read_table, write_table
-from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, plant_edge_runs, run_rows, task_rows
+from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, own_too, plant_edge_runs, run_rows, task_rows
 
 RUN = PlantedEdgeRun(task=SRL)
 
@@ -20,6 +20,18 @@ def test_what_is_stored_of_some_tasks_only_or_of_dev_only_has_no_problem(tmp_pat
         return [row for row in rows if row.get("part", "dev") != "test"]
 
     assert check_store([plant_edge_runs(tmp_path / "runs", [RUN], dev_only)]) == []
+
+
+def test_answers_to_our_own_sentences_need_no_scores(tmp_path):
+    assert check_store([plant_edge_runs(tmp_path / "runs", change=own_too)]) == []
+
+
+def test_a_part_that_no_data_have_is_named(tmp_path):
+    def renamed(table, rows):
+        return [row | {"part": "mine"} if row.get("part") == "own" else row for row in own_too(table, rows)]
+
+    problems = "\n".join(check_store([plant_edge_runs(tmp_path / "runs", [RUN], renamed)]))
+    assert "it has the part 'mine', expected one of train, dev, test, own" in problems
 
 
 def test_runs_that_two_folders_have_are_no_problem(tmp_path):

@@ -12,6 +12,8 @@ from functools import cached_property
 Span = tuple[int, int]
 #: The parts of a task's data, in the order in which they are read.
 PARTS = ("train", "dev", "test")
+#: The sentences that this repository has of its own, with answers and without scores: they are too few to test with.
+OWN = "own"
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,17 @@ def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[st
     return [answers[0] for answers in _answers(encoder, fitting, words, {number: [Target(span1, span2, ())]}, encoder.identity)]
 
 
+def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarray:
+    """(layers, targets, labels): what a task's probes say of all targets of a sentence, the sigmoid of each label.
+
+    Raises:
+        As ``ask_spans`` does.
+    """
+    targets = {probes.shape.spans: record.targets}
+    (answers,) = _answers(encoder, [probes], record.words, targets, encoder.identity)
+    return np.stack([answer.p for answer in answers], 1)
+
+
 def ask_sentence(
     encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None = None, weights: str = ""
 ) -> list[SpanTrace]:

@@ -30,6 +30,11 @@ def edge_runs(db: Database) -> pd.DataFrame:
     return by_task(found, "model", "task", "encoder", "kind", "labels", "seed", "run_id")
 
 
+def traced_parts(db: Database) -> pd.DataFrame:
+    """The parts of the data of which answers to single targets are stored: run_id, part."""
+    return db.query("SELECT DISTINCT run_id, part FROM edge_traces ORDER BY ALL")
+
+
 def edge_tasks(db: Database) -> pd.DataFrame:
     """The parts of every task's data with the columns of their files, in the order of tables."""
     return by_task(db.query("SELECT * FROM edge_tasks ORDER BY task, part"), "task", "part")

@@ -113,7 +113,7 @@ def sentences(
         **filters: the fields of ``TargetFilter``.
 
     Returns:
-        text_sha256, text (empty where the licence forbids it), document, targets, ambiguous, revisions: numbers of the targets that pass,
+        text_sha256, text (empty where results hold its hash only), document, targets, ambiguous, revisions: numbers of targets that pass,
         of the ambiguous ones among them, and of the changes of their most probable label.
 
     Raises:
@@ -138,6 +138,20 @@ def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: 
     """How many sentences ``sentences`` finds in all pages."""
     found = db.query(f"{_SENTENCES} SELECT count(*) AS n FROM kept", _values(run_ids, part, filters))
     return int(found["n"].iloc[0])
+
+
+def tasks_of_texts(db: Database, part: str, hashes: Sequence[str]) -> pd.DataFrame:
+    """The tasks that have each of some sentences, which are named by their hashes: task, text_sha256."""
+    return by_task(
+        db.query(
+            """
+            SELECT DISTINCT task, text_sha256 FROM edge_sentences
+            WHERE part = $part AND text_sha256 IN (SELECT unnest($hashes::VARCHAR[]))
+            """,
+            {"part": part, "hashes": list(hashes)},
+        ),
+        "task", "text_sha256",
+    )  # fmt: skip
 
 
 def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:

@@ -20,7 +20,8 @@ _TEXT, _BOOL, _SMALL, _COUNT, _REAL = pa.string(), pa.bool_(), pa.uint8(), pa.ui
 _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 
 #: Table name -> its columns in order.
-#: ``edge_tasks``: one row for each part of a task's data. ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
+#: ``edge_tasks``: one row for each part of a task's data: train, dev, test, and own (of which there are answers and no scores).
+#: ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
 #: the micro F1 of the best answers that equal inputs allow (empty where no label counts), ``unseen_labels`` gold labels, with repeats,
 #: that training does not have.
 #: ``edge_labels``: ``label`` is a label's number, ``counts`` says whether F1 counts it, ``n`` how many training targets have it.

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-#: Parts of which something is stored by target.
-_PARTS = ("train", "dev", "test")
+from probing.core.edges.target import OWN, PARTS
+
+_PARTS = (*PARTS, OWN)
 
 
 def task_problems(frames: Mapping[str, pd.DataFrame]) -> Iterator[str]:

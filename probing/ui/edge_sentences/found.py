@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from probing.core.edges.target import OWN
 from probing.store.edges.sentence_queries import count_sentences, sentences
 from probing.ui.edge_sentences.selection import KINDS, ORDERS
 from probing.ui.edge_sentences.shown import Shown
+from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import Markdown, count, filled
@@ -51,7 +53,7 @@ def filters(shown: Shown) -> None:
             format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
             help="The first layer from which the most probable label stays right up to the last.",
         )  # fmt: skip
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
             st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
             resets=anew, help="Ambiguous: no label has a mean share above 0.7 over the layers, for more than one target of the sentence "
@@ -87,7 +89,7 @@ def _one_task(shown: Shown, label: Markdown, field: str, anew: dict) -> None:
 def listing(shown: Shown) -> str:
     """The list of sentences; returns the hash of the one to show, ``""`` if none is found."""
     own, wanted = shown.own, shown.filters()
-    total = shown.view.read(count_sentences, shown.run_ids, own.trace_part, **wanted)
+    total = shown.view.read(count_sentences, shown.run_ids, shown.part, **wanted)
     if not total:
         st.info("No sentence passes these filters.", icon=":material/filter_alt_off:")
         st.button(
@@ -96,12 +98,16 @@ def listing(shown: Shown) -> str:
         return own.text_hash
     sheets = -(-total // ROWS)
     sheet = min(max(own.trace_sheet, 1), sheets)
-    table = shown.view.read(
-        sentences, shown.run_ids, own.trace_part, order=own.trace_order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted
-    )
+    table = shown.view.read(sentences, shown.run_ids, shown.part, order=own.trace_order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted)
+    table = with_words(shown.view, shown.part, table)
     keys = list(table["text_sha256"])
     _head(total, sheet, sheets)
-    key = f"edge_sentences.list.{abs(hash((shown.run_ids, own.trace_part, sheet, own.trace_order, *map(str, wanted.values()))))}"
+    if shown.part == OWN:
+        st.caption(
+            "These sentences were written for this page and labelled as the data sets are. They show what probes do; they are too few "
+            "to score them."
+        )
+    key = f"edge_sentences.list.{abs(hash((shown.run_ids, shown.part, sheet, own.trace_order, *map(str, wanted.values()))))}"
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
@@ -113,8 +119,7 @@ def listing(shown: Shown) -> str:
         top, hide_index=True, height=min(38 + 35 * len(top), 250), key=key, on_select=picked, selection_mode="single-row",
         placeholder=blocks.EMPTY, column_config=tables.fitted(top, _HEADINGS),
     )  # fmt: skip
-    if table["text"].isna().any():
-        st.caption("The licence of some data sets forbids showing their words: such a sentence is named by the sha256 of its text.")
+    say_missing(shown.view, shown.part, table, Markdown("Sentences without words are named by the sha256 of their text"))
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
             "CSV of this page of the list", lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")), "edge-sentences.csv",
@@ -124,7 +129,7 @@ def listing(shown: Shown) -> str:
 
 
 def named(row: dict) -> str:
-    """A sentence by its words, or by its hash where they may not be shown."""
+    """A sentence by its words, or by its hash where they are not there."""
     return str(row["text"]) if isinstance(row["text"], str) and row["text"] else f"text {row['text_sha256'][:HASH]}"
 
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from probing.core.edges.target import OWN
 from probing.ui.frame.selection import declared, one_of
 
-PARTS = ("dev", "test")
+#: The parts of the data, the one that the page prefers first.
+PARTS = (OWN, "dev", "test")
 KINDS = ("any", "ambiguous", "revised")
 ORDERS = ("ambiguous", "revised", "sentence")
 
@@ -29,7 +31,7 @@ class EdgeSentencesSelection:
 
     trace_model: str = ""
     trace_task: str = ""
-    trace_part: str = one_of(PARTS)
+    trace_part: str = one_of(("", *PARTS))
     trace_label: str = ""
     trace_unseen: bool = False
     trace_kind: str = one_of(KINDS)

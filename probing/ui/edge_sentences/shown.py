@@ -7,7 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.edges.encoders import CUMULATIVE, TASK, TRAINED
-from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks
+from probing.core.edges.target import OWN
+from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks, traced_parts
 from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
@@ -15,6 +16,8 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, listing
 
+PART_NAMES = {OWN: "our own sentences", "dev": "dev", "test": "test"}
+assert tuple(PART_NAMES) == PARTS
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 
 
@@ -24,15 +27,17 @@ class Shown:
 
     Attributes:
         view: the page.
-        runs: the runs of the chosen model that have traces, one a task.
+        runs: the runs of the chosen model that have traces of the part, one a task.
         tasks: title by task, of these runs, in the order of tables.
         model: the chosen model.
+        part: of the data.
     """
 
     view: View
     runs: pd.DataFrame
     tasks: dict[str, str]
     model: str
+    part: str
 
     @property
     def own(self) -> EdgeSentencesSelection:
@@ -70,7 +75,7 @@ class Shown:
     def words(self) -> str:
         """What is chosen, in words."""
         found = self.filters()
-        said = [self.view.label(self.model), self.tasks.get(self.task, "all tasks"), self.own.trace_part]
+        said = [self.view.label(self.model), self.tasks.get(self.task, "all tasks"), PART_NAMES[self.part]]
         said += [f"right label {found['label']}"] if found["label"] else []
         said += ["span text not in training"] if found["unseen"] else []
         said += [found["kind"]] if found["kind"] != "any" else []
@@ -92,14 +97,19 @@ def open_results(view: View) -> Shown:
     models = [model for model in view.all_colours if model in set(runs["model"])]
     model = own.trace_model if own.trace_model in models else models[0]
     mine = runs[runs["model"] == model]
+    traced = view.read(traced_parts)
+    parts = [part for part in PARTS if part in set(traced.loc[traced["run_id"].isin(mine["run_id"]), "part"])]
+    part = own.trace_part if own.trace_part in parts else parts[0]
+    mine = mine[mine["run_id"].isin(traced.loc[traced["part"] == part, "run_id"])]
     titles = view.read(edge_tasks).drop_duplicates("task").set_index("task")["title"]
     tasks = {task: str(titles.get(task, task)) for task in mine["task"]}
     with st.sidebar:
-        _controls(view, models, model)
-    unknown = [name for name, there in ((own.trace_model, models), (own.trace_task, tasks)) if name and name not in there]
+        _controls(view, models, model, parts, part)
+    asked = ((own.trace_model, models), (own.trace_part, parts), (own.trace_task, tasks))
+    unknown = [PART_NAMES.get(name, name) for name, there in asked if name and name not in there]
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
-    return Shown(view, mine, tasks, model)
+    return Shown(view, mine, tasks, model, part)
 
 
 def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -110,7 +120,7 @@ def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
     return chosen.sort_index()
 
 
-def _controls(view: View, models: list[str], model: str) -> None:
+def _controls(view: View, models: list[str], model: str, parts: list[str], part: str) -> None:
     page = view.page
     anew = {"trace_sheet": 1, "text_hash": ""}
     if len(models) > 1:
@@ -118,10 +128,12 @@ def _controls(view: View, models: list[str], model: str) -> None:
             st.selectbox, "Model", "trace_model", page, value=model, options=models, format_func=view.label, help=mark_key(view, models),
             resets={"trace_sheet": 1},
         )  # fmt: skip
-    selection.bound(
-        st.segmented_control, "Part of the data", "trace_part", page, options=list(PARTS), required=True, resets=anew,
-        help="The dev part also stopped the training; the test part did not.",
-    )  # fmt: skip
+    if len(parts) > 1:
+        selection.bound(
+            st.segmented_control, "Sentences", "trace_part", page, value=part, options=parts, required=True, resets=anew,
+            format_func=PART_NAMES.__getitem__, help="Our own were written for this page. The dev part of the tasks' data also stopped "
+            "the training; the test part did not.",
+        )  # fmt: skip
     selection.bound(
         st.toggle, "Only spans not seen in training", "trace_unseen", page, resets=anew,
         help="Lists only targets whose span text (of both spans, where there are two) does not occur in the training part.",

@@ -6,14 +6,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.core.edges.target import OWN
 from probing.figures.edges.traces import trace_bars
 from probing.store.edges.sentence_queries import traces
 from probing.ui.edge_sentences.found import title_of
-from probing.ui.edge_sentences.shown import Shown
+from probing.ui.edge_sentences.shown import PART_NAMES, Shown
+from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Panels of the figure; the table has all.
 MOST_PANELS = 12
@@ -25,10 +27,11 @@ def draw(shown: Shown, sentence: str) -> None:
     """Heading, what happens in the sentence, and a panel a target."""
     if not sentence:
         return
-    rows = shown.view.read(traces, shown.run_ids, shown.own.trace_part, sentence, **shown.filters())
+    rows = shown.view.read(traces, shown.run_ids, shown.part, sentence, **shown.filters())
     if rows.empty:
         st.info("The link names a sentence that has no stored answers of this model on this part of the data.", icon=":material/link_off:")
         return
+    rows = with_words(shown.view, shown.part, rows)
     _heading(shown, rows)
     rows = in_tasks(shown, rows)
     targets = rows.drop_duplicates(["task", "target"])
@@ -41,21 +44,21 @@ def draw(shown: Shown, sentence: str) -> None:
     kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
     st.markdown(_said(shown, kept))
     panels = panels_of(shown, kept)
-    names = list(dict.fromkeys(panels["panel"]))
-    drawn = panels[panels["panel"].isin(names[:MOST_PANELS])]
-    more = len(names) - MOST_PANELS
+    drawn = most_revised(panels)
+    more = panels["panel"].nunique() - MOST_PANELS
     blocks.figure(
         drawing(trace_bars, drawn), table=panels, stamp=shown.stamp(f"text {sentence[:12]}"), name="edge-traces",
         caption=filled(
             "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over the layers, one for all of "
             "them. Bars are shares of the summed probabilities of all labels, which the probe gives independently. Dotted line: from here "
             "on the right label stays the most probable one.{more}",
-            more=f" {count(more, 'further panel')} in the table; choose a task to see fewer." if more > 0 else "",
+            more=f" Drawn are the {MOST_PANELS} panels with most revisions; {count(more, 'other')} in the table." if more > 0 else "",
         ),
         alt="Share of the right label and of the best wrong one by layer, a panel a target",
     )  # fmt: skip
     _table(shown, kept)
-    navigation.link("pipeline", "See the tasks as wholes", edge_models=(shown.model,), edge_part=shown.own.trace_part)
+    whole = {} if shown.part == OWN else {"edge_part": shown.part}
+    navigation.link("pipeline", "See the tasks as wholes", edge_models=(shown.model,), **whole)
 
 
 def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
@@ -67,20 +70,15 @@ def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
 def _heading(shown: Shown, rows: pd.DataFrame) -> None:
     first = rows.iloc[0].to_dict()
     st.markdown(title_of(first))
-    about = [filled("read by {model}", model=shown.view.called(shown.model)), escape(shown.own.trace_part)]
+    about = [filled("read by {model}", model=shown.view.called(shown.model)), PART_NAMES[shown.part]]
     if isinstance(first["document"], str) and first["document"]:
         about.append(filled("from {document}", document=first["document"]))
     st.markdown(joined(" · ", about))
-    if not has_words(first):
-        st.info(
-            "The licence of this data set does not let its words be shown: spans are numbers of words, counted from 1, and the name is the "
-            "sha256 of the text.",
-            icon=":material/lock:",
-        )
+    say_missing(shown.view, shown.part, rows.head(1), Markdown("Spans are numbers of words, counted from 1"))
 
 
 def has_words(row: Mapping[str, Any]) -> bool:
-    """Whether the words of a sentence may be shown."""
+    """Whether the words of a sentence are there."""
     return isinstance(row["text"], str) and bool(row["text"])
 
 
@@ -130,10 +128,16 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
                     "panel": f"{row['task']}.{row['target']}.{place}", "title": title_of_target(shown, row), "task": row["task"],
                     "gold": gold or "(no label)", "wrong": row["wrong"], "layer": int(row["layer"]), "p_gold": p / total,
                     "p_wrong": row["p_wrong"] / total, "sigmoid_gold": p / _STEPS, "sigmoid_wrong": row["p_wrong"] / _STEPS,
-                    "right": row["right"], "settled": _settled(row),
+                    "right": row["right"], "settled": _settled(row), "revisions": int(row["revisions"]),
                 }
             )  # fmt: skip
     return pd.DataFrame(found).astype({"settled": "float64"})
+
+
+def most_revised(panels: pd.DataFrame) -> pd.DataFrame:
+    """The panels that there is room for, in their order: those whose most probable label changes most often; of equal ones the first."""
+    each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
+    return panels[panels["panel"].isin(each["panel"].head(MOST_PANELS))]
 
 
 def _settled(row: Mapping[str, Any]) -> int | None:

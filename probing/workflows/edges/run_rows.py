@@ -76,7 +76,8 @@ def rows_of_run(config: EdgeRunConfig, places: Sequence[int], given: Answered, t
         p = probabilities(trained, places, given.arrays[part], given.states, given.encoder.device)
         rows["edge_scores"] += [run | row for row in _score_rows(p, part, config.labels, keys, given)]
         if part == STORED_PART and "edge_predictions" in tables:
-            rows["edge_predictions"] = _prediction_columns(config.fingerprint, p, given.arrays[part])
+            arrays = given.arrays[part]
+            rows["edge_predictions"] = prediction_columns(config.fingerprint, part, p, arrays.gold[0], arrays.target)
     rows["edge_mix"] = [run | row for row in _mix_rows(trained, places, given.states)]
     rows["edge_training"] = [
         run
@@ -140,17 +141,24 @@ def _mix_rows(trained: Trained, places: Sequence[int], states: WordStates) -> li
     ]
 
 
-def _prediction_columns(run_id: str, p: np.ndarray, arrays: PartArrays) -> pa.Table:
-    """The table ``edge_predictions`` of one run, a layer's targets one after the other."""
-    gold = arrays.gold[0]
+def prediction_columns(run_id: str, part: str, p: np.ndarray, gold: np.ndarray, target: np.ndarray) -> pa.Table:
+    """The table ``edge_predictions`` of one run and part, a layer's targets one after the other.
+
+    Args:
+        run_id: the run.
+        part: of the data.
+        p: (layers, targets, labels) probabilities.
+        gold: (targets, labels) bool.
+        target: (targets,) their numbers.
+    """
     traces = traces_of(p, gold)
     layers, targets = p.shape[:2]
     at = np.arange(targets)
     count = layers * targets
     columns: dict[str, Any] = {
         "run_id": pa.array([run_id]).take(pa.array(np.zeros(count, np.int64))),
-        "part": pa.array([STORED_PART]).take(pa.array(np.zeros(count, np.int64))),
-        "target": np.tile(arrays.target, layers).astype(np.uint32),
+        "part": pa.array([part]).take(pa.array(np.zeros(count, np.int64))),
+        "target": np.tile(target, layers).astype(np.uint32),
         "layer": np.repeat(np.arange(layers), targets).astype(np.uint8),
         "predicted": _lists(traces.predicted),
         "top": traces.top.reshape(-1).astype(np.uint32),

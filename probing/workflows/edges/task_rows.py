@@ -16,7 +16,7 @@ from probing.core.edges.baselines import (
     targets_of,
 )
 from probing.core.edges.run import part_sha256
-from probing.core.edges.target import TaskData
+from probing.core.edges.target import Part, TaskData
 from probing.core.edges.tasks import EdgeTask
 from probing.core.errors import ProbingError
 from probing.store.parquet import as_stored, read_table, write_table
@@ -42,11 +42,12 @@ def write_task(task: EdgeTask, data: TaskData, folder: Path) -> list[Path]:
     Returns:
         The files.
     """
+    stored = data.parts()[STORED_PART]
     tables = {
-        "edge_tasks": _task_rows(task, data),
+        "edge_tasks": [part_row(task, data, name, part) for name, part in data.parts().items()],
         "edge_labels": _label_rows(task, data),
-        "edge_sentences": _sentence_rows(data),
-        "edge_targets": _target_rows(task, data),
+        "edge_sentences": sentence_rows(data.task, STORED_PART, stored),
+        "edge_targets": target_rows(task, data, STORED_PART, stored),
         "edge_baselines": _baseline_rows(task, data),
     }
     files = []
@@ -67,30 +68,32 @@ def counted_mask(task: EdgeTask, names: Sequence[str]) -> np.ndarray:
     return np.array([name == UNSEEN_LABEL or task.counts(name) for name in names])
 
 
-def _task_rows(task: EdgeTask, data: TaskData) -> list[dict]:
-    known = set(data.labels)
-    rows = []
-    for name, part in data.parts().items():
-        best = ceiling(part, task.counts)
-        rows.append(
-            {
-                "task": data.task,
-                "part": name,
-                "title": task.title,
-                "source": ", ".join(task.data_set),
-                "sha256": part_sha256(part),
-                "licence": task.licence,
-                "spans": task.spans,
-                "sentences": part.sentences,
-                "records": len(part.records),
-                "targets": part.targets,
-                "labels": len(known),
-                "unseen_labels": sum(label not in known for _, target in targets_of(part) for label in target.labels),
-                "ceiling": None if np.isnan(best) else best,
-                "dropped": json.dumps(dict(part.dropped), sort_keys=True),
-            }
-        )
-    return rows
+def part_row(task: EdgeTask, data: TaskData, name: str, part: Part) -> dict:
+    """The row of ``edge_tasks`` of one part.
+
+    Args:
+        task: with source and licence of the part.
+        data: whose training part gives the labels.
+        name: of the part.
+        part: its sentences.
+    """
+    known, best = set(data.labels), ceiling(part, task.counts)
+    return {
+        "task": data.task,
+        "part": name,
+        "title": task.title,
+        "source": ", ".join(task.data_set),
+        "sha256": part_sha256(part),
+        "licence": task.licence,
+        "spans": task.spans,
+        "sentences": part.sentences,
+        "records": len(part.records),
+        "targets": part.targets,
+        "labels": len(known),
+        "unseen_labels": sum(label not in known for _, target in targets_of(part) for label in target.labels),
+        "ceiling": None if np.isnan(best) else best,
+        "dropped": json.dumps(dict(part.dropped), sort_keys=True),
+    }
 
 
 def _label_rows(task: EdgeTask, data: TaskData) -> list[dict]:
@@ -106,12 +109,12 @@ def _label_rows(task: EdgeTask, data: TaskData) -> list[dict]:
     ]
 
 
-def _sentence_rows(data: TaskData) -> list[dict]:
-    part = data.parts()[STORED_PART]
+def sentence_rows(task: str, name: str, part: Part) -> list[dict]:
+    """The rows of ``edge_sentences`` of one part of a task's data."""
     return [
         {
-            "task": data.task,
-            "part": STORED_PART,
+            "task": task,
+            "part": name,
             "sentence": number,
             "text_sha256": record.sha256,
             "text": record.text if record.open else None,
@@ -121,8 +124,9 @@ def _sentence_rows(data: TaskData) -> list[dict]:
     ]
 
 
-def _target_rows(task: EdgeTask, data: TaskData) -> list[dict]:
-    part, number_of = data.parts()[STORED_PART], {name: number for number, name in enumerate(data.labels)}
+def target_rows(task: EdgeTask, data: TaskData, name: str, part: Part) -> list[dict]:
+    """The rows of ``edge_targets`` of one part; labels and memory are those of the training part of ``data``."""
+    number_of = {label: number for number, label in enumerate(data.labels)}
     memory, seen = memory_answers(data.train, part), seen_in_training(data.train, part)
     rows: list[dict] = []
     for sentence, record in enumerate(part.records):
@@ -132,7 +136,7 @@ def _target_rows(task: EdgeTask, data: TaskData) -> list[dict]:
             rows.append(
                 {
                     "task": data.task,
-                    "part": STORED_PART,
+                    "part": name,
                     "target": place,
                     "sentence": sentence,
                     "start1": target.span1[0],

@@ -9,6 +9,7 @@ from probing.models.edges.files import SHIPPED, probes_folder
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
+from probing.workflows.edges.own_sentences import OwnRequest, ask_own_sentences
 from probing.workflows.edges.train import EdgesRequest, train_edges
 from probing.workflows.say import Say
 
@@ -46,7 +47,7 @@ def plan() -> list[EdgesRequest]:
 
 
 def ship_edges(say: Say = print) -> list[Path]:
-    """Trains what ships, resumable, and puts it into the snapshot and ``data/edges``.
+    """Trains what ships, resumable, puts it into the snapshot and ``data/edges``, and asks the probes about our own sentences.
 
     Raises:
         ProbingError: as ``train_edges``; the data sets must have been fetched.
@@ -56,4 +57,5 @@ def ship_edges(say: Say = print) -> list[Path]:
         train_edges(replace(request, out=out), say)
     weights = open_encoder(MODEL, device="cpu").identity
     files = gather_results(out, snapshot_folder(), say)
-    return files + gather_probes(probes_folder(cache_folder(), weights, "pos").parent, LIVE, SHIPPED / MODEL, say)
+    files += gather_probes(probes_folder(cache_folder(), weights, "pos").parent, LIVE, SHIPPED / MODEL, say)
+    return files + ask_own_sentences(OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads"), say)

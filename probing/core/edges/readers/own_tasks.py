@@ -51,6 +51,15 @@ def read_own_task(folder: Path) -> OwnTask:
     return OwnTask(reader.spans, licence, (train, dev, test))
 
 
+def read_own_sentences(path: Path) -> Part:
+    """The sentences of one file, whose words may be published.
+
+    Raises:
+        EdgeDataError: if it is missing, or a line is not as it has to be; naming file and line.
+    """
+    return _Reader(True).part(path)
+
+
 def _licence(folder: Path) -> str:
     for name in _LICENCE_FILES:
         if (folder / name).is_file():

@@ -1,0 +1,87 @@
+"""The words of sentences that results name by a hash only: they are looked up in the data sets that were fetched."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.edges.tasks import EDGE_TASKS, read_task
+from probing.core.errors import EdgeDataError
+from probing.core.paths import cache_folder
+from probing.store.edges.sentence_queries import tasks_of_texts
+from probing.ui.frame.page import View
+from probing.ui.widgets.markdown import Markdown, code, filled
+
+#: Names, sizes and times of the files of a task's data sets.
+_State = tuple[tuple[str, int, int], ...]
+
+
+def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with words where the store has none and a fetched data set has them.
+
+    Tasks are read one after the other, as long as one of them has a sentence of the table that is not found yet.
+
+    Args:
+        view: the page.
+        part: of the data.
+        table: text_sha256 and text.
+    """
+    of_task = _lacking(view, part, table)
+    wanted, found = set().union(*of_task.values()), dict[str, str]()
+    for task, hashes in of_task.items():
+        if hashes - found.keys():
+            texts = _fetched(task)
+            found |= {one: texts[one] for one in wanted & texts.keys()}
+    return table.assign(text=table["text"].fillna(table["text_sha256"].map(found))) if found else table
+
+
+def fetch_command(view: View, part: str, table: pd.DataFrame) -> str:
+    """The command that brings the words that the table lacks; ``""`` where no data set of the registry has them."""
+    data_sets, there = dict[str, None](), set[str]()
+    for task, hashes in _lacking(view, part, table).items():
+        if task in EDGE_TASKS and hashes - there:
+            data_sets |= dict.fromkeys(EDGE_TASKS[task].data_set)
+            there |= hashes
+    return f"python -m probing fetch {' '.join(data_sets)}" if data_sets else ""
+
+
+def say_missing(view: View, part: str, table: pd.DataFrame, named: Markdown) -> None:
+    """Says what is shown instead of words that are not there, and how to get them; nothing where all are there."""
+    if not table["text"].isna().any():
+        return
+    command = fetch_command(view, part, table)
+    words = filled("the words are shown after {command}", command=code(command)) if command else Markdown("the words may not be published")
+    st.caption(filled("{named}; {words}.", named=named, words=words))
+
+
+def _lacking(view: View, part: str, table: pd.DataFrame) -> dict[str, set[str]]:
+    """Task -> hashes of its sentences without words, in the order of tasks."""
+    hashes = tuple(dict.fromkeys(table.loc[table["text"].isna(), "text_sha256"]))
+    rows = view.read(tasks_of_texts, part, hashes) if hashes else pd.DataFrame(columns=["task", "text_sha256"])
+    return {str(task): set(of_task["text_sha256"]) for task, of_task in rows.groupby("task", sort=False)}
+
+
+def _fetched(task: str) -> dict[str, str]:
+    """sha256 -> text of the sentences of a task whose data sets were fetched; none where they were not, or cannot be read."""
+    if task not in EDGE_TASKS:
+        return {}
+    downloads = cache_folder() / "downloads"
+    return _texts(task, str(downloads), _state(downloads / name for name in EDGE_TASKS[task].data_set))
+
+
+def _state(folders: Iterable[Path]) -> _State:
+    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    return tuple((str(path), about.st_size, about.st_mtime_ns) for path, about in ((path, path.stat()) for path in files))
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")
+def _texts(task: str, downloads: str, state: Sequence[tuple[str, int, int]]) -> dict[str, str]:
+    """The sentences outside the training part; ``state`` is there for the key."""
+    if not state:
+        return {}
+    try:
+        _, data = read_task(task, Path(downloads))
+    except (EdgeDataError, OSError):
+        return {}
+    return {record.sha256: record.text for name, part in data.parts().items() if name != "train" for record in part.records}
