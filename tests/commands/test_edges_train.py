@@ -350,7 +350,7 @@ def test_control_labels_teach_nothing_about_words_that_training_does_not_have(re
         ({"labels": ("gold",)}, "got the labels 'gold', expected task or control"),
         ({"encoder": "shuffled"}, "got the encoder 'shuffled'"),
         ({"seeds": 0}, "got 0 seeds, expected 1 or more"),
-        ({"probe_bits": 4}, "got 4 bits for stored probes, expected 16 or 8"),
+        ({"probe_bits": 4}, "got 4 bits for stored probes, expected 16, 8 or 6"),
         ({"codes": True, "kinds": ("at",)}, "the online code is of cumulative probes"),
         *(({"recipe": QUICK.model_copy(update={name: value})}, f"got {what}") for name, value, what in (
             ("width", 0, "width 0"), ("batch", 0, "batch 0"), ("most_checks", 0, "most_checks 0"), ("patience", -1, "patience -1"),
