@@ -178,7 +178,8 @@ class _Live:
 
 def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
     taken = [getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")]
-    return _Live(*taken, torch.empty_like(taken[0]))
+    flat, first, second, highest = taken
+    return _Live(flat, first, second, highest, torch.empty_like(flat))
 
 
 @torch.no_grad()
