@@ -57,7 +57,7 @@ def draw(shown: Shown, sentence: str) -> None:
         alt="Share of the right label and of the best wrong one by layer, a panel a target",
     )  # fmt: skip
     _table(shown, kept)
-    whole = {} if shown.part == OWN else {"edge_part": shown.part}
+    whole: dict[str, Any] = {} if shown.part == OWN else {"edge_part": shown.part}
     navigation.link("pipeline", "See the tasks as wholes", edge_models=(shown.model,), **whole)
 
 
