@@ -6,10 +6,11 @@ from collections import Counter
 import pytest
 
 from probing.core.edges.traces import AMBIGUOUS
+from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.edges import queries
-from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, settled_order, traces
-from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, plant_edges, planted_part, run_rows
+from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, settled_order, tasks_of_texts, traces
+from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, own_too, plant_edge_runs, plant_edges, planted_part, run_rows
 
 #: The runs of one model that a page of sentences looks at.
 SHOWN = [PlantedEdgeRun(task=task) for task in TASKS]
@@ -128,6 +129,27 @@ def test_words_are_given_where_the_licence_allows_it(db: Database):
         for record in planted_part(task, "dev").records:
             text = shown[record.sha256]
             assert text == record.text if task.open else not isinstance(text, str)
+
+
+def test_the_tasks_of_a_text_are_those_whose_data_have_it(db: Database):
+    open_text, closed_text = (planted_part(task, "dev").records[0].sha256 for task in (POS, ROLES))
+    found = tasks_of_texts(db, "dev", [open_text, closed_text, "0" * 64])
+    assert list(found.itertuples(index=False, name=None)) == [("pos", open_text), ("srl", open_text), ("proto-roles", closed_text)]
+    assert tasks_of_texts(db, "train", [open_text]).empty
+
+
+def test_our_own_sentences_have_traces_and_change_no_score(db: Database, tmp_path):
+    plant_edge_runs(tmp_path / "runs", change=own_too)
+    build_database([tmp_path / "runs"], tmp_path / "database")
+    with open_database(tmp_path / "database") as own:
+        assert {tuple(row) for row in queries.traced_parts(own).query("part == 'own'").to_numpy()} == {
+            (run.run_id, "own") for run in RUNS if run.stores_predictions and run.task is not ROLES
+        }
+        assert len(queries.edge_runs(own)) == len(RUNS), "no run is left out"
+        assert queries.score_counts(own, IDS).equals(queries.score_counts(db, IDS))
+        assert queries.sentence_counts(own, IDS, "dev").equals(queries.sentence_counts(db, IDS, "dev"))
+        assert set(sentences(own, IDS, "own", limit=100)["text"]) == {record.text for record in planted_part(POS, "dev").records}
+    assert set(queries.traced_parts(db)["part"]) == {"dev", "test"}
 
 
 def test_traces_are_the_planted_answers_by_name(db: Database):
