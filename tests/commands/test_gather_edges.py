@@ -61,7 +61,7 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
             steps.add(row[name])
             assert abs(row[name] - was[name]) <= 128 and (row[name] > 127) == (was[name] > 127)
         assert len(row["p_gold"]) == len(was["p_gold"]) and row["p_sum"] >= max(row["p_top"], sum(row["p_gold"]) + row["p_wrong"])
-    assert steps <= {round(255 * level / 7) for level in range(8)} and len(steps) > 2
+    assert steps <= {round(255 * level / 5) for level in range(6)} and len(steps) > 2
 
 
 def test_a_run_that_is_there_twice_and_a_folder_without_runs_are_refused(small_files: Path, tmp_path: Path):

@@ -115,9 +115,22 @@ def count_edges(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(create_statement("edge_traces", _TRACES))
     for run_id, part in parts:
         rows = connection.sql(_ROWS, params=[run_id, part]).to_arrow_table()
+        if _is_yes_or_no(rows):
+            continue
         connection.register("incoming", _traces(run_id, part, rows))
         connection.execute("INSERT INTO edge_traces SELECT * FROM incoming")
         connection.unregister("incoming")
+
+
+def _is_yes_or_no(rows: pa.Table) -> bool:
+    """Whether probabilities are stored as 0 or 1 only, as shipped runs that are kept for their counts have them: no trace to look at."""
+    values = pa.concat_arrays(
+        [
+            pc.list_flatten(rows.column("p_gold").combine_chunks()).cast(pa.uint32()),
+            rows.column("p_wrong").combine_chunks().cast(pa.uint32()),
+        ]
+    )
+    return bool(pc.all(pc.is_in(values, pa.array([0, 255], pa.uint32()))).as_py())
 
 
 def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:

@@ -22,7 +22,7 @@ from probing.store.sources import files_of
 from probing.workflows.say import Say
 
 #: Levels above 0 that shipped probabilities are rounded to.
-LEVELS = 7
+LEVELS = 5
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
@@ -44,7 +44,6 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         raise StoreError(f"no runs of edge probing in {source}; expected the folder that `edges train --out` filled")
     of_run = {row["run_id"]: row for table in found["edge_runs"] for row in table.to_pylist()}
     model_of = {run: row["model"] for run, row in of_run.items()}
-    closed = _closed_tasks(found["edge_sentences"])
     files = []
     for table, parts in found.items():
         if not parts:
@@ -54,7 +53,7 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         if len(set(keys)) < len(keys):
             raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} are there twice; delete one of the files with them")
         if table == "edge_predictions":
-            rows = _lighter(rows, of_run, closed)
+            rows = _lighter(rows, of_run)
         if table == "edge_sentences":
             place = rows.column_names.index("text")
             rows = rows.set_column(place, rows.schema.field(place), pa.nulls(len(rows), pa.string()))
@@ -73,23 +72,14 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     return files
 
 
-def _closed_tasks(sentences: list[pa.Table]) -> set[str]:
-    """Tasks with sentences whose words may not be published."""
-    return {row["task"] for table in sentences for row in table.select(["task", "text"]).to_pylist() if row["text"] is None}
-
-
-def _lighter(rows: pa.Table, of_run: Mapping[str, Mapping], closed: set[str]) -> pa.Table:
-    """Answers to single targets as they ship: none of random encoders; probabilities in steps of 1/7 of a base model's first seed on
-    tasks whose words can be shown, else as 0 or 1, which is what intervals need."""
+def _lighter(rows: pa.Table, of_run: Mapping[str, Mapping]) -> pa.Table:
+    """Answers to single targets as they ship: none of random encoders; probabilities in few steps for a base model's first seed, whose
+    traces can be looked at, else as 0 or 1, which is what intervals need."""
     runs = np.array(rows.column("run_id").to_pylist())
-    trained = np.array([of_run[run]["encoder"] == TRAINED if run in of_run else False for run in runs])
-    fine = np.array([bool(run in of_run) and _is_shown(of_run[run], closed) for run in runs])
-    parts = [_rounded(rows.filter(pa.array(trained & chosen)), levels) for chosen, levels in ((fine, LEVELS), (~fine, 1))]
+    trained = np.array([run in of_run and of_run[run]["encoder"] == TRAINED for run in runs], bool)
+    traced = np.array([run in of_run and not of_run[run]["base"] and of_run[run]["seed"] == 0 for run in runs], bool)
+    parts = [_rounded(rows.filter(pa.array(trained & chosen)), levels) for chosen, levels in ((traced, LEVELS), (~traced, 1))]
     return pa.concat_tables(parts)
-
-
-def _is_shown(run: Mapping, closed: set[str]) -> bool:
-    return not run["base"] and run["seed"] == 0 and run["task"] not in closed
 
 
 def _rounded(rows: pa.Table, levels: int) -> pa.Table:
