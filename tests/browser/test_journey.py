@@ -11,9 +11,11 @@ from .conftest import settle
 pytestmark = pytest.mark.browser
 PAGES = {
     "Home": "/", "Layer curves": "/Layer_curves", "Relations": "/Relations", "Compare models": "/Compare_models", "Facts": "/Facts",
-    "Live": "/Live", "Reproduction": "/Reproduction", "Methods and data": "/Methods_and_data",
+    "Live": "/Live", "Live, spans": "/Live?live_view=spans", "Decoding heads": "/Decoding_heads", "Pipeline": "/Pipeline",
+    "Edge sentences": "/Edge_sentences", "Reproduction": "/Reproduction", "Edge probing's paper": "/Reproduction?paper=edge-probing",
+    "Methods and data": "/Methods_and_data",
 }  # fmt: skip
-WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live")
+WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Live, spans", "Pipeline", "Edge sentences")
 
 
 def shoot(page, name: str, tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(visit, tmp_path
     if name in WITH_FIGURES:
         page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400
-    shoot(page, f"{name.lower().replace(' ', '-')}-{width}-{'dark' if dark else 'light'}", tmp_path)
+    shoot(page, f"{re.sub(r'[^a-z]+', '-', name.lower())}-{width}-{'dark' if dark else 'light'}", tmp_path)
 
 
 def test_from_home_to_rocky_balboa_by_clicks(visit):

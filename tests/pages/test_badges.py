@@ -27,9 +27,9 @@ LINKS: dict[str, list[dict]] = {
     "facts": [{}, {"model": TUNED, "versus": "nesia-mini", "part": "lost"}, {"model": "nesia-mini-rank-msmarco"}],
     "live": [{}, {"live_model": TUNED}],
     "heads": [{}, {"model": TUNED}],
-    "pipeline": [{}],
-    "edge_sentences": [{}],
-    "reproduction": [{}],
+    "pipeline": [{}, {"layerwise": "selectivity", "bars_of": "nesia-mini-ner-conll"}, {"edge_part": "test", "unseen": "true"}],
+    "edge_sentences": [{}, {"trace_part": "dev", "trace_kind": "ambiguous"}],
+    "reproduction": [{}, {"paper": "edge-probing"}],
     "methods": [{}],
 }
 SENTENCES = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success")
