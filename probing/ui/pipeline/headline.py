@@ -10,6 +10,8 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Pairs of tasks that the headline names.
 NAMED = 3
+#: Share of the depth from which on an interval places a task nowhere.
+WIDE = 0.5
 
 
 def draw(shown: Shown) -> None:
@@ -38,10 +40,18 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         )  # fmt: skip
     pairs = order.pairs_of(shown, model)
     apart = pairs[pairs["verdict"] != UNRESOLVED]
-    first, last = found.iloc[0].to_dict(), found.iloc[-1].to_dict()
+    wide = (found["expected_layer_high"] - found["expected_layer_low"]) > found["last"] * WIDE
+    placed = found if wide.all() else found[~wide]
+    first, last = placed.iloc[0].to_dict(), placed.iloc[-1].to_dict()
+    aside = (
+        joined(", ", [filled("{task}", task=_title(shown, row)) for row in found[wide].to_dict("records")])
+        if len(placed) < len(found)
+        else ""
+    )
     ends = filled(
-        "Expected layers run from {one} ({first}) to {other} ({last}) of {depth}.",
+        "Expected layers run from {one} ({first}) to {other} ({last}) of {depth}{aside}.",
         one=_layer(first), first=_title(shown, first), other=_layer(last), last=_title(shown, last), depth=int(first["last"]),
+        aside=filled("; without {tasks}, whose interval is wider than half the depth", tasks=aside) if aside else "",
     )  # fmt: skip
     if apart.empty:
         return filled(

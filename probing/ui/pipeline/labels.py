@@ -42,7 +42,7 @@ def draw(shown: Shown) -> None:
         ),
         alt=f"Expected layer of each label of {shown.tasks[task]}",
     )  # fmt: skip
-    for model in shown.models:
+    for model in (one for one in shown.models if shown.has_traces(one, task)):
         navigation.link(
             "edge_sentences", filled("Open the targets of {task}, {model}", task=shown.tasks[task], model=shown.view.label(model)),
             afresh=True, trace_model=model, trace_task=task, trace_part=own.edge_part, trace_unseen=own.unseen,

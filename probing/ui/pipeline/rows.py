@@ -94,7 +94,7 @@ def ways(shown: Shown) -> None:
     shown.view.contents.section("The targets behind the numbers")
     own = shown.own
     st.markdown("Each number counts single targets, and the probes' answers to them are stored layer by layer.")
-    for model in shown.models:
+    for model in (one for one in shown.models if shown.has_traces(one)):
         navigation.link(
             "edge_sentences", filled("Open the targets of {model}", model=shown.view.label(model)), afresh=True, trace_model=model,
             trace_part=own.edge_part, trace_unseen=own.unseen, trace_task=next(iter(shown.tasks)) if len(shown.tasks) == 1 else "",

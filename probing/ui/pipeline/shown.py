@@ -60,6 +60,11 @@ class Shown:
         places = {"_task": kept["task"].map(list(self.tasks).index), "_model": kept["model"].map(list(self.models).index)}
         return kept.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
 
+    def has_traces(self, model: str, task: str = "") -> bool:
+        """Whether answers to single targets of a model can be looked at, on one task or on any."""
+        mine = self.runs[(self.runs["model"] == model) & self.runs["traced"].astype(bool)]
+        return bool(len(mine) if not task else (mine["task"] == task).any())
+
     @cached_property
     def every_summary(self) -> pd.DataFrame:
         """The summary of every encoder and part, of the chosen models and tasks."""
@@ -121,7 +126,7 @@ def open_results(view: View) -> Shown:
     titles = {task: title for task, title in titles.items() if task in set(runs["task"])}
     models = [model for model in view.all_colours if model in set(runs["model"])]
     with st.sidebar:
-        _controls(view, models, titles)
+        _controls(view, models, titles, _usual(runs, models))
     unknown = [name for name in (*own.edge_models, *own.edge_tasks) if name not in (*models, *titles)]
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
@@ -129,17 +134,23 @@ def open_results(view: View) -> Shown:
     if too_many := stored[MOST_MODELS:]:
         names = listing([view.label(model) for model in too_many])
         st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
-    wanted = stored[:MOST_MODELS] or models[:MOST_MODELS]
+    wanted = stored[:MOST_MODELS] or _usual(runs, models)
     tasks = {task: title for task, title in titles.items() if task in own.edge_tasks} or titles
     return Shown(view, runs, tasks, tuple(wanted))
 
 
-def _controls(view: View, models: list[str], titles: dict[str, str]) -> None:
+def _usual(runs: pd.DataFrame, models: list[str]) -> list[str]:
+    """The models that are shown unless others are chosen: those that are no fine-tuned ones, else all."""
+    own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
+    return ([model for model in models if model in own] or models)[:MOST_MODELS]
+
+
+def _controls(view: View, models: list[str], titles: dict[str, str], usual: list[str]) -> None:
     page, own = view.page, selection.of(PipelineSelection)
     if len(models) > 1:
         selection.bound(
             st.multiselect, "Models", "edge_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
-            value=own.edge_models or models[:MOST_MODELS], help=mark_key(view, models),
+            value=own.edge_models or usual, help=mark_key(view, models),
         )  # fmt: skip
     if len(titles) > 1:
         selection.bound(
