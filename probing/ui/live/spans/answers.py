@@ -28,8 +28,8 @@ HOW_TO_READ = (
     "A row for each task, a column for each layer: the probe P(l) reads the layers 0 to l. Bars are shares of all labels' probabilities: "
     "the last layer's label is blue, the two labels that tell most about the way to it are orange and grey. Where a target may have "
     "several labels, bars are p itself. From the dotted line on the answer stays. A probe labels any words that it is given; whether they "
-    "are, say, an entity at all is not asked. The F1 above is that of the probes that answer here, of one seed; other pages show means over "
-    "seeds."
+    "are, say, an entity at all is not asked. The F1 above is that of the probes that answer here, of one seed; other pages show means "
+    "over seeds."
 )
 
 

@@ -18,8 +18,8 @@ from probing.ui.widgets.markdown import escape, filled, listing
 
 #: How the examples are called, and what the paper says of them.
 EXAMPLES = {
-    "(a) smoked toronto": "BERT-base's entities probe first takes “toronto” for a place, and for an organisation once its role in “smoked” is "
-    "clear.",
+    "(a) smoked toronto": "BERT-base's entities probe first takes “toronto” for a place, and for an organisation once its role in “smoked” "
+    "is clear.",
     "(b) china today": "BERT-base first takes “today” for a time, and later “china today” for an organisation that blacks something out.",
 }
 _SENTENCES = dict(zip(EXAMPLES, SPAN_EXAMPLES, strict=True))
