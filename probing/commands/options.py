@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from probing.core.errors import OptionError
+from probing.core.errors import OptionError, StoreError
 from probing.workflows.executors import ExecutorChoice, Who
 
 
@@ -46,3 +47,20 @@ def options_refused() -> Iterator[None]:
         yield
     except OptionError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def printed_or_written(text: str, out: Path | None, done: str) -> None:
+    """Prints a report, or writes it to a file and prints ``done``.
+
+    Raises:
+        StoreError: if the file cannot be written.
+    """
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
+    typer.echo(done)

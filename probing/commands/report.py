@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import options_refused
-from probing.core.errors import StoreError
+from probing.commands.options import options_refused, printed_or_written
 from probing.core.head_kinds import listed
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
@@ -74,12 +73,4 @@ def report(
         typer.echo(f"no run of this selection has --templates {templates}; there are runs with --templates {', '.join(others)}", err=True)
     with options_refused():
         text = written(table, choice.what, "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text")
-    if out is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
-    typer.echo(f"{len(table):,} rows: {out}")
+    printed_or_written(text, out, f"{len(table):,} rows: {out}")

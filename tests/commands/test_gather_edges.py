@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.errors import HeadError, StoreError
 from probing.models.edges.files import FILE, TaskProbes, read_probes, write_probes
 from probing.models.edges.probes import Shape, start_of
@@ -13,7 +14,7 @@ from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
 from probing.workflows.edges.gather import gather_probes, gather_results
-from probing.workflows.nesia.edges import LIVE, plan
+from probing.workflows.nesia.edges import plan
 from tests.edges_planted import RUNS, plant_edge_runs
 
 
@@ -90,7 +91,7 @@ def test_what_ships_has_every_task_a_random_twin_and_three_seeds_of_the_small_on
     asked = [(request.model, task, request) for request in plan() for task in request.task_names]
     trained = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "trained")}
     random = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "random")}
-    assert len(trained) == 8 and random == trained and set(LIVE) < trained
+    assert len(trained) == 8 and random == trained and set(OPEN_TASKS) < trained
     several = {task for _, task, one in asked if one.seeds == 3 and one.encoder == "trained"}
     assert several == {"entities", "relations", "coreference", "proto-roles"}
     controlled = {task for _, task, one in asked if "control" in one.labels}

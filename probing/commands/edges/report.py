@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import options_refused
+from probing.commands.options import options_refused, printed_or_written
 from probing.core.edges.encoders import KINDS
-from probing.core.errors import StoreError
 from probing.core.paths import database_folder, result_folders
 from probing.reports.edges.summary import PARTS
 from probing.reports.edges.written import EdgeChoice, What, refuse_unknown, written
@@ -60,12 +59,4 @@ def report(
         with options_refused():
             refuse_unknown(db, choice)
         text = written(db, choice, FORMS[form])
-    if out is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
-    typer.echo(str(out))
+    printed_or_written(text, out, str(out))

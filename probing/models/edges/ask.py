@@ -45,10 +45,7 @@ class _Sentence:
 
     def pieces(self, record: Record, span: Span) -> np.ndarray | str:
         """As ``WordStates.pieces``."""
-        if span[1] > self.cut.beyond:
-            return "beyond the model's longest input"
-        inside = [word for word in range(*span) if self.cut.last[word] > self.cut.first[word]]
-        return np.arange(self.cut.first[inside[0]], self.cut.last[inside[-1]]) if inside else "words without word pieces"
+        return self.cut.pieces(span)
 
 
 def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray, Cut]:

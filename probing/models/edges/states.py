@@ -47,6 +47,13 @@ class Cut:
     last: tuple[int, ...]
     beyond: int
 
+    def pieces(self, span: tuple[int, int]) -> np.ndarray | str:
+        """Positions in ``ids`` of a span of words, or why it has none."""
+        if span[1] > self.beyond:
+            return "beyond the model's longest input"
+        inside = [word for word in range(*span) if self.last[word] > self.first[word]]
+        return np.arange(self.first[inside[0]], self.last[inside[-1]]) if inside else "words without word pieces"
+
 
 def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]:
     """Cuts sentences of words into the model's word pieces: those of the words with a blank between any two."""
@@ -121,13 +128,8 @@ class WordStates:
     def pieces(self, record: Record, span: tuple[int, int]) -> np.ndarray | str:
         """Numbers of the kept pieces of a span, or why it has none."""
         start, kept, cut = self._places[record.sha256]
-        if span[1] > cut.beyond:
-            return "beyond the model's longest input"
-        inside = [word for word in range(*span) if cut.last[word] > cut.first[word]]
-        if not inside:
-            return "words without word pieces"
-        wanted = np.arange(cut.first[inside[0]], cut.last[inside[-1]])
-        return start + np.searchsorted(kept, wanted)
+        wanted = cut.pieces(span)
+        return wanted if isinstance(wanted, str) else start + np.searchsorted(kept, wanted)
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
         """States of pieces, sorted by number: (pieces, layers, hidden), as they are stored."""
@@ -178,10 +180,10 @@ def word_states(
     cuts = dict(zip(order, cut_words([asked[name][0].words for name in order], encoder), strict=True))
     kept = {name: _pieces_of_words(cuts[name], asked[name][1]) for name in order}
     order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(kept[name])]
-    told = json.dumps(
+    decides = json.dumps(
         [VERSION, encoder.identity, encoder.configuration, dtype, [[name, [int(piece) for piece in kept[name]]] for name in order]]
     )
-    fingerprint = hashlib.sha256(told.encode()).hexdigest()[:16]
+    fingerprint = hashlib.sha256(decides.encode()).hexdigest()[:16]
     home = folder / f"{joint_identity(encoder.identity, encoder.configuration)[:16]}-{fingerprint}"
     groups = _groups(order, kept)
     shape = (encoder.layers + 1, encoder.hidden)

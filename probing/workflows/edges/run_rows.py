@@ -19,12 +19,10 @@ from probing.models.edges.states import WordStates
 from probing.models.edges.traces import counts_by_label, probabilities, traces_of
 from probing.models.edges.training import Trained
 from probing.models.encoders.load import Encoder
+from probing.workflows.edges.task_rows import STORED_PART
 
 if TYPE_CHECKING:
     from probing.workflows.edges.work import Wanted
-
-#: The part whose answers are stored one by one.
-STORED_PART = "dev"
 
 
 def run_tables(config: EdgeRunConfig, wanted: "Wanted") -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
+from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.paths import cache_folder, snapshot_folder
 from probing.models.edges.files import SHIPPED, probes_folder
 from probing.models.edges.recipe import EdgeRecipe
@@ -16,8 +17,6 @@ from probing.workflows.say import Say
 MODEL = "nesia-mini"
 #: Half as wide as the authors' probes, so that they may be shipped.
 RECIPE = EdgeRecipe(width=128, learning_rate=3e-3)
-#: Tasks whose training text may be published, so that their probes may be.
-LIVE = ("pos", "dependencies", "srl", "proto-roles", "relations")
 _ON_EWT = ("pos", "dependencies", "constituents", "srl")
 _WITH_CONTROLS = ("relations", "entities")
 _SMALL = ("relations", "proto-roles", "entities", "coreference")
@@ -57,5 +56,5 @@ def ship_edges(say: Say = print) -> list[Path]:
         train_edges(replace(request, out=out), say)
     weights = open_encoder(MODEL, device="cpu").identity
     files = gather_results(out, snapshot_folder(), say)
-    files += gather_probes(probes_folder(cache_folder(), weights, "pos").parent, LIVE, SHIPPED / MODEL, say)
+    files += gather_probes(probes_folder(cache_folder(), weights, "pos").parent, OPEN_TASKS, SHIPPED / MODEL, say)
     return files + ask_own_sentences(OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads"), say)
