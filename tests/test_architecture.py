@@ -40,7 +40,7 @@ HEAVY = {
 NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "pandas")
 
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
-CAPABILITIES = ("knowledge", "edges", "sentences")
+CAPABILITIES = ("knowledge", "edges", "sentences", "changes")
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
 PAGES = {
     **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),

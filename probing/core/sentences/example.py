@@ -1,0 +1,69 @@
+"""What sentence-level probing asks: one label of a whole sentence, or of a pair of sentences (Conneau et al. 2018, Mosbach et al. 2020)."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+#: The parts of a task's data, in the order in which they are read.
+PARTS = ("train", "dev", "test")
+#: How a task's sentences become parts: our own protocol, a smaller draw by the same rule, and the parts as SentEval's files have them.
+OURS, QUICK, SENTEVAL = "ours", "quick", "senteval"
+PROTOCOLS = (OURS, QUICK, SENTEVAL)
+#: The most sentences of each part, by protocol; None: all.
+MOST: Mapping[str, tuple[int, int, int] | None] = {OURS: (12_000, 2_000, 6_000), QUICK: (4_000, 1_000, 2_000), SENTEVAL: None}
+#: How a sentence becomes one vector: the state of its first token, or the mean over all its tokens, special ones included.
+FIRST, MEAN = "first", "mean"
+POOLINGS = (FIRST, MEAN)
+#: What reads a fine-tuned model: a probe of its own, the base's probe as it is, the base's probe on the tuned model's own scale, the base's
+#: probe after a linear map without labels; an MLP probe.
+OWN, FROZEN, RESCALED, ALIGNED, MLP = "own", "frozen", "rescaled", "aligned", "mlp"
+READINGS = (OWN, FROZEN, RESCALED, ALIGNED, MLP)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence, or a pair of sentences, with its label.
+
+    Attributes:
+        text: the sentence.
+        label: its gold label.
+        pair: the second sentence; empty where the task has one.
+    """
+
+    text: str
+    label: str
+    pair: str = ""
+
+    @property
+    def sha256(self) -> str:
+        """sha256 of text, pair and label: its first 16 digits name an example whose words may not be stored."""
+        return hashlib.sha256("\t".join((self.text, self.pair, self.label)).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class SentenceData:
+    """A task's data, ready for probes.
+
+    Attributes:
+        task: name of the task; of a user's file its name without the ending.
+        protocol: of ``PROTOCOLS``.
+        parts: train, dev, test -> examples in a fixed order. A smaller draw is the beginning of the larger one, class by class.
+        dropped: reason -> number of examples that were left out.
+    """
+
+    task: str
+    protocol: str
+    parts: Mapping[str, tuple[Example, ...]]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the training part, sorted; predictions are stored by place in this list."""
+        return tuple(sorted({one.label for one in self.parts["train"]}))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Fingerprint of all parts in their order."""
+        lines = (f"{part}\t{one.sha256}" for part in PARTS for one in self.parts[part])
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
