@@ -19,7 +19,7 @@ ALL_HEADS = 255
 #: are taken from is in ``config``.
 #: ``change_values``: one measure (``core.changes.measures``) at one layer, with its 95 % interval (bootstrap over sentences). ``head``
 #: counts from 0; it is ``ALL_HEADS`` of the mean over a layer's heads, and of measures that are not of heads. ``n`` sentences or tokens.
-#: ``perplexity``: sums of cross-entropy (nats) at the masked pieces with layers of a fine-tuned model replaced by its base's: ``where``
+#: ``perplexity``: sums of cross-entropy (nats) at the masked pieces with layers of a fine-tuned model replaced by its base's: ``replaced``
 #: is none, last, first (``n`` layers) or single (layer ``n`` alone); ``embeddings`` says that those of the base were put back, too.
 #: ``by_block`` are the sums of each block, in the order of blocks, and ``masked_by_block`` the numbers of masked pieces: intervals and
 #: paired differences come from them.
@@ -45,10 +45,10 @@ CHANGE_SCHEMAS: dict[str, pa.Schema] = {
     ),
     "perplexity": ordered(
         table_schema(
-            {"run_id": _TEXT, "where": _TEXT, "n": _SMALL, "embeddings": _BOOL, "masked": _COUNT, "cross_entropy": _REAL},
+            {"run_id": _TEXT, "replaced": _TEXT, "n": _SMALL, "embeddings": _BOOL, "masked": _COUNT, "cross_entropy": _REAL},
             {"by_block": pa.list_(pa.float32()), "masked_by_block": pa.list_(_COUNT)},
         ),
-        "run_id where n embeddings masked cross_entropy by_block masked_by_block",
+        "run_id replaced n embeddings masked cross_entropy by_block masked_by_block",
     ),
     "epoch_perplexity": table_schema(
         {"model": _TEXT, "base": _TEXT, "epoch": _REAL, "step": _COUNT, "blocks": _COUNT, "masked": _COUNT, "cross_entropy": _REAL}
@@ -57,7 +57,7 @@ CHANGE_SCHEMAS: dict[str, pa.Schema] = {
 CHANGE_KEYS: dict[str, tuple[str, ...]] = {
     "change_runs": ("run_id",),
     "change_values": ("run_id", "measure", "layer", "head"),
-    "perplexity": ("run_id", "where", "n", "embeddings"),
+    "perplexity": ("run_id", "replaced", "n", "embeddings"),
     "epoch_perplexity": ("model", "step"),
 }
 CHANGE_SORT: dict[str, tuple[str, ...]] = {"change_runs": ("model", "seed", "run_id")}
