@@ -11,7 +11,7 @@ import numpy as np
 
 from probing import __version__
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, POOLINGS, RESCALED
+from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, POOLINGS, RESCALED, SENTEVAL
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.codes import code_lengths
@@ -132,13 +132,16 @@ class ModelAnswers:
             dev, test = (answers(of_layers, one) for one in parts)
             return dev, test
         train = self.read("train", layers)
+        of_base = replace(base, poolings=self.poolings)
         if reading == RESCALED:
             mean, scale = own_scale(train)
+            if self.split.protocol == SENTEVAL:
+                mean, scale = _on_scale_of(of_base.read("train", layers), mean, scale)
             dev, test = (answers(of_layers, one, mean, scale) for one in parts)
             return dev, test
         if reading != ALIGNED:
             raise ValueError(f"got the reading {reading!r}, expected one by the base's probes")
-        like_base = aligned(train, replace(base, poolings=self.poolings).read("train", layers))
+        like_base = aligned(train, of_base.read("train", layers))
         dev, test = (answers(of_layers, like_base(one)) for one in parts)
         return dev, test
 
@@ -181,6 +184,14 @@ class ModelAnswers:
             write_sealed({key: np.ascontiguousarray(one) for key, one in arrays.items()}, path)
         self.done(name)
         return arrays
+
+
+def _on_scale_of(base: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What gives vectors with this mean and scale the mean and scale of the base's, for probes of vectors as they come."""
+    of_base, spread = own_scale(base)
+    both = np.isfinite(scale) & np.isfinite(spread)
+    ratio = np.divide(scale, spread, out=np.full_like(scale, np.inf), where=both)
+    return np.where(both, mean - of_base * np.where(both, ratio, 0), mean), ratio
 
 
 def part_of(probes: Probes, poolings: Sequence[int]) -> Probes:

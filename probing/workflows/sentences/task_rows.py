@@ -8,7 +8,7 @@ import numpy as np
 
 from probing.core.errors import ProbingError
 from probing.core.sentences.example import SentenceData
-from probing.core.sentences.majority import majority_label
+from probing.core.sentences.majority import majority_right
 from probing.core.sentences.tasks import SentenceTask
 from probing.models.sentences.surface import surface_right
 from probing.store.parquet import as_stored, read_table, write_table
@@ -56,7 +56,6 @@ def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:
         right: test sentences that the surface probe has right.
     """
     of_label = Counter(one.label for one in data.parts["train"])
-    commonest = majority_label(data.parts["train"])
     return {
         "task": data.task,
         "protocol": data.protocol,
@@ -69,7 +68,7 @@ def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:
         "n_train": len(data.parts["train"]),
         "n_dev": len(data.parts["dev"]),
         "n_test": len(data.parts["test"]),
-        "majority_right": sum(one.label == commonest for one in data.parts["test"]),
+        "majority_right": majority_right(data.parts["train"], data.parts["test"]),
         "surface_right": right,
         "dropped": json.dumps(dict(data.dropped), sort_keys=True),
         "sha256": data.sha256,
