@@ -3,7 +3,7 @@
 import logging
 import mmap
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +50,18 @@ def read_sealed(path: Path) -> dict[str, np.ndarray]:
         raise OSError(f"{path} has no sum of its bytes; an older version of the program wrote it")
     if (found := sum_of(arrays)) != expected:
         raise OSError(f"{path} is damaged: the sum of its bytes is {found}, it was written with {expected}")
+    return arrays
+
+
+def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays at ``path``, which ``make`` makes where they are not there or are damaged."""
+    try:
+        return read_sealed(path)
+    except OSError:
+        if path.exists():
+            log.warning("%s is damaged and is made again", path)
+    arrays = {name: np.ascontiguousarray(one) for name, one in make().items()}
+    write_sealed(arrays, path)
     return arrays
 
 

@@ -1,6 +1,5 @@
 """What the probes of one model answer: own ones, those of its base, and the MLP, each kept on disk once it is computed."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -12,15 +11,13 @@ import numpy as np
 from probing import __version__
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, POOLINGS, RESCALED, SENTEVAL
-from probing.models.runtime.checked_arrays import read_sealed, write_sealed
+from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.codes import code_lengths
 from probing.models.sentences.mlp import fit_mlp, mlp_answers
 from probing.models.sentences.probes import Probes, answers, fit_probes
 from probing.models.sentences.readings import aligned, own_scale
 from probing.models.sentences.stored_states import SentenceStates
-
-log = logging.getLogger(__name__)
 
 #: What a call tells of a piece of work that is done: its name.
 Done = Callable[[str], None]
@@ -169,19 +166,15 @@ class ModelAnswers:
 
     def _codes(self) -> dict[str, np.ndarray]:
         gold = self.split.gold["train"]
-        bits = [code_lengths(self.read("train", layers), gold, self.split.classes) for layers in self.states.chunks(len(self.poolings))]
+        c = self.own()[0].c
+        chunks = self.states.chunks(len(self.poolings))
+        bits = [code_lengths(self.read("train", layers), gold, self.split.classes, c[:, layers]) for layers in chunks]
         return {"bits": np.concatenate(bits, 1)}
 
     def _kept(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         which = "" if self.poolings == POOLINGS else "-" + "-".join(self.poolings)
         path = self.folder / f"{name}{which}-{self.split.fingerprint}.safetensors"
-        try:
-            arrays = read_sealed(path)
-        except OSError:
-            if path.exists():
-                log.warning("%s is damaged and is made again", path)
-            arrays = make()
-            write_sealed({key: np.ascontiguousarray(one) for key, one in arrays.items()}, path)
+        arrays = kept_arrays(path, make)
         self.done(name)
         return arrays
 

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
+from probing import __version__
 from probing.core.errors import ProbingError
-from probing.core.sentences.example import SentenceData
+from probing.core.provenance import canonical_json, fingerprint_of
+from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
+from probing.core.sentences.surface import surface_features
 from probing.core.sentences.tasks import SentenceTask
+from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.sentences.surface import surface_right
 from probing.store.parquet import as_stored, read_table, write_table
-
-TASK_TABLES = ("sentence_tasks", "sentence_examples")
 
 
 def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path) -> list[Path]:
@@ -28,7 +30,10 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
     Returns:
         The files.
     """
-    tables = {"sentence_tasks": [task_row(task, data, surface_right(data, cache))], "sentence_examples": example_rows(task, data)}
+    decides = canonical_json([__version__, data.task, data.protocol, data.sha256])
+    # No model decides it, and it takes seconds.
+    surface = kept_arrays(cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])})
+    tables = {"sentence_tasks": [task_row(task, data, int(surface["right"][0]))], "sentence_examples": example_rows(task, data)}
     files = []
     for table, rows in tables.items():
         path = task_path(table, data, folder)
@@ -40,6 +45,12 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
             write_table(table, rows, path)
         files.append(path)
     return files
+
+
+def _by_surface(data: SentenceData) -> int:
+    train = data.parts["train"]
+    features, gold = zip(*((surface_features(train, data.parts[part]), gold_labels(data, part)) for part in PARTS), strict=True)
+    return surface_right(features, gold, len(data.labels))
 
 
 def task_path(table: str, data: SentenceData, folder: Path) -> Path:
