@@ -166,9 +166,8 @@ class ModelAnswers:
 
     def _codes(self) -> dict[str, np.ndarray]:
         gold = self.split.gold["train"]
-        c = self.own()[0].c
         chunks = self.states.chunks(len(self.poolings))
-        bits = [code_lengths(self.read("train", layers), gold, self.split.classes, c[:, layers]) for layers in chunks]
+        bits = [code_lengths(self.read("train", layers), gold, self.split.classes) for layers in chunks]
         return {"bits": np.concatenate(bits, 1)}
 
     def _kept(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
