@@ -28,6 +28,10 @@ def finetune(
     bits: Annotated[int | None, typer.Option(help="Bits a weight of --difference: 8 or 4; none: 8.")] = None,
     pooling: Annotated[Pooling | None, typer.Option(help="cola, sst-2, rte: what the head reads; none: the first token.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of order, masks and the task's head.")] = 1,
+    perplexity_text: Annotated[
+        Path | None,
+        typer.Option(help="Text whose perplexity is measured after each pass; none: WikiText-2's raw test text, where fetched."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
     """Fine-tune an encoder and score it on its task beside its baselines; resumable, the task's head is dropped at the end."""
@@ -39,6 +43,7 @@ def finetune(
 
     length = workflow.TrainingLength(steps, tokens, batch, rate, pieces)
     request = workflow.FinetuneRequest(
-        model, objective.value, data, lama, out, length, freeze, difference, seed, device, pooling and pooling.value, bits or 8
-    )
+        model, objective.value, data, lama, out, length, freeze, difference, seed, device, pooling and pooling.value, bits or 8,
+        perplexity_text,
+    )  # fmt: skip
     workflow.finetune(request, typer.echo)

@@ -22,6 +22,7 @@ from probing.models.finetuning.setup import Prepared, prepare
 from probing.models.finetuning.trainer import Finetuned, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
 from probing.store.parquet import write_table
+from probing.workflows.changes.epochs import epoch_perplexity
 from probing.workflows.say import Say
 
 
@@ -69,6 +70,7 @@ class FinetuneRequest:
         device: ``auto`` or ``cpu``.
         pooling: what a head that labels sentences reads: ``first`` or ``mean``; None: as the objective has it.
         bits: a weight of a difference, 8 or 4.
+        perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text where it was fetched.
     """
 
     model: str
@@ -83,6 +85,7 @@ class FinetuneRequest:
     device: str = "auto"
     pooling: str | None = None
     bits: int = 8
+    perplexity_text: Path | None = None
 
     @property
     def task(self) -> Task:
@@ -138,8 +141,11 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         for reason, number in ready.training.left_out.items():
             say(f"  {number:,} training rows left out: {reason}")
         data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
-        trained = train(ready.training.model, data, place.work, request.device)
-        scores = _stored(request, entry, place, ready, _record(request, entry, ready, recipe, trained))
+        look = epoch_perplexity(request.perplexity_text, ready.before, ready.tokenizer, place.work / "perplexity.json", say)
+        trained = train(ready.training.model, data, place.work, request.device, look=look)
+        record = _record(request, entry, ready, recipe, trained) | ({"perplexity_text": look.text_sha256} if look else {})
+        looked = {"epoch_perplexity": look.rows(place.name, entry.name)} if look else {}
+        scores = _stored(request, place, ready, record, looked)
     _say_scores(task, scores, say)
     say(f"wrote {place.target}")
     return place.target
@@ -202,7 +208,7 @@ def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[
     return ready, recipe
 
 
-def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> Mapping[str, Any]:
+def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> dict[str, Any]:
     """What is noted beside the model; the scores follow."""
     # The registry knows where its own models are; a folder of the user's is found again by its path.
     folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
@@ -215,14 +221,16 @@ def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe
     }  # fmt: skip
 
 
-def _stored(request: FinetuneRequest, entry: ModelEntry, place: _Place, ready: Prepared, record: Mapping[str, Any]) -> list[Score]:
-    """Writes the model, scores what was written, and puts it in its place."""
+def _stored(
+    request: FinetuneRequest, place: _Place, ready: Prepared, record: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> list[Score]:
+    """Writes the model with these tables beside it, scores what was written, and puts it in its place."""
     shutil.rmtree(place.half, ignore_errors=True)
     ready.save(place.half, request.bits if request.difference else None)
     scores = ready.training.score()
-    names = {"model": place.name, "base": entry.name, "objective": record["objective"]}
-    rows = [{**names, **vars(score)} for score in scores]
-    write_table("tasks", rows, place.half / f"tasks-{place.work.name}.parquet")
+    names = {"model": place.name, "base": record["base"], "objective": record["objective"]}
+    for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():
+        write_table(table, rows, place.half / f"{table}-{place.work.name}.parquet")
     noted = {**record, "scores": [vars(score) for score in scores]}
     (place.half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
     # Whatever lies there has no note of finetune and is no finished model.
