@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from probing.core.errors import OptionError, RegistryError
 from probing.core.tasks.conll import conll_parts
-from probing.core.tasks.control import control_texts
+from probing.core.tasks.control import OwnText, control_texts
 from probing.core.tasks.glue import cola_parts, rte_parts, sst2_parts
 from probing.core.tasks.held_out import split_texts
 from probing.core.tasks.msmarco import ranking_parts, ranking_texts
@@ -34,7 +34,7 @@ class Task:
         label: its name in results and in the registry: the paper's.
         data_set: the fetched data set that it reads; empty where the user names a text file.
         kind: of examples.
-        read: (data folder, LAMA folder or None) -> training and test examples.
+        read: (data folder, a base's own text or None) -> training and test examples.
         metrics: what it is scored by, the main one first.
         settings: fields of ``FinetuneRecipe`` where nothing else is asked.
     """
@@ -43,7 +43,7 @@ class Task:
     label: str
     data_set: str
     kind: Kind
-    read: Callable[[Path, Path | None], Parts] = field(repr=False)
+    read: Callable[[Path, OwnText | None], Parts] = field(repr=False)
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
 
@@ -114,7 +114,7 @@ _ALL = (
         MASKED, _settings(5e-5, 8, 512, epochs=4.0),
     ),
     Task(
-        "control", "control", "", "texts", lambda data, lama: split_texts(control_texts(data, lama)),
+        "control", "control", "", "texts", lambda data, own: split_texts(control_texts(data, own)),
         MASKED, _settings(5e-5, 8, 512, epochs=1.0),
     ),
     Task(

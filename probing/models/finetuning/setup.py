@@ -12,6 +12,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from probing.core.errors import ModelError
 from probing.core.registry import ModelEntry
+from probing.core.tasks.control import own_text
 from probing.core.tasks.objectives import Task
 from probing.models.encoders.delta_weights import apply_difference, save_difference
 from probing.models.encoders.load import load_encoder, weights_identity
@@ -79,7 +80,7 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     before = AutoModelForMaskedLM.from_pretrained(where, revision=revision, dtype=torch.float32).eval()
     base = Base(where, revision, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
-    training = KINDS[task.kind](base, data, task.read(data, lama))
+    training = KINDS[task.kind](base, data, task.read(data, own_text(lama, Path(where))))
     return Prepared(training, before, tokenizer, rows_sha256(training.rows), weights_identity(where, revision))
 
 
