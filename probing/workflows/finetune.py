@@ -13,7 +13,7 @@ from probing.core.files.locks import one_at_a_time
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
-from probing.core.tasks.learned import Beside, task_scores, verdict_of
+from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
 from probing.core.tasks.objectives import Task, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.load import weights_identity
@@ -161,7 +161,7 @@ def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
     if judged and judged[0].decides and verdict != "control":
         first = judged[0]
         baseline = "no baseline" if first.baseline is None else f"{first.baseline_name} {first.baseline:.3f}"
-        say(f"  task: {verdict} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})")
+        say(f"  task: {in_words(verdict)} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})")
 
 
 def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:

@@ -21,16 +21,8 @@ BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before f
 MAJORITY, NO_CORRELATION = "majority label", "no correlation"
 #: A gain over the baseline that could at most be this is no learning.
 NEGLIGIBLE = 0.05
-#: How a sentence calls what a verdict says; a model that was trained and did not learn has changed all the same.
-SAID: Mapping[Verdict, str] = MappingProxyType(
-    {
-        "learned": "task learned",
-        "not learned": "trained, not learned",
-        "cannot tell": "cannot tell",
-        "no score stored": "task score unknown",
-        "control": "control",
-    }
-)
+#: What readers are shown for "not learned", on every page and with every claim: the model has changed all the same.
+TRAINED_NOT_LEARNED = "trained, not learned"
 
 
 @dataclass(frozen=True)
@@ -127,6 +119,11 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
         return "control"
     decisive = [one.verdict for one in scores if one.decides]
     return decisive[0] if decisive else "cannot tell" if scores else "no score stored"
+
+
+def in_words(verdict: str) -> str:
+    """A verdict as readers are shown it."""
+    return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
 
 
 def judged(low: float, high: float, baseline: float | None, negligible: float = NEGLIGIBLE) -> Verdict:
