@@ -27,9 +27,8 @@ def treebank(folder: Path, sentences: list[str]) -> Path:
 
 def planted(number: int) -> list[str]:
     nouns = [f"noun{chr(97 + place)}" for place in range(10)]
-    return [
-        f"The/DET/DT {nouns[place % 10]}/NOUN/NN is/AUX/VBZ {'very/ADV/RB ' * (place // 10)}old/ADJ/JJ ./PUNCT/." for place in range(number)
-    ]
+    very = ["very/ADV/RB " * (place // 10) for place in range(number)]
+    return [f"The/DET/DT {nouns[place % 10]}/NOUN/NN is/AUX/VBZ {very[place]}old/ADJ/JJ ./PUNCT/." for place in range(number)]
 
 
 def test_half_of_the_sentences_have_one_noun_replaced_by_another(tmp_path):
