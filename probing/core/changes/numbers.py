@@ -24,6 +24,8 @@ def mean_intervals(values: Array, seed: int = 0) -> tuple[Array, Array, Array]:
     if rows < 2:
         return mean, mean, mean
     weights = np.random.default_rng(seed).multinomial(rows, np.full(rows, 1 / rows), _DRAWS) / rows
-    ends = [np.quantile(weights @ values[:, some : some + _COLUMNS], [0.025, 0.975], axis=0) for some in range(0, values.shape[1], _COLUMNS)]
-    low, high = np.concatenate(ends, axis=1)
+    # From the means on, so that a column of equal values has no width.
+    apart = values - mean
+    ends = [np.quantile(weights @ apart[:, some : some + _COLUMNS], [0.025, 0.975], axis=0) for some in range(0, values.shape[1], _COLUMNS)]
+    low, high = mean + np.concatenate(ends, axis=1)
     return mean, np.minimum(low, mean), np.maximum(high, mean)

@@ -60,6 +60,8 @@ def measure(
         ModelError: if the two models cut sentences into other pieces, or have other numbers of layers and heads.
         TextError: if fewer than two sentences can be read.
     """
+    if base:
+        check_comparable(encoder, base)
     coded = encoder.tokenizer(list(sentences), verbose=False)
     longest = min(encoder.max_pieces, base.max_pieces) if base else encoder.max_pieces
     lengths = np.array([len(row) for row in coded["input_ids"]])
@@ -69,8 +71,8 @@ def measure(
         raise TextError(f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected at least 2 of at most {longest} pieces")
     rows = [coded["input_ids"][number] for number in kept]
     own, before = Attending(encoder), Attending(base) if base else None
-    if base and before:
-        _check_fits(encoder, base, own, before, sentences, coded["input_ids"])
+    if base:
+        _check_same_pieces(encoder, base, sentences, coded["input_ids"])
     taken = _Taken(own, rows, before is not None)
     taken.words = WordStates(word_places(coded, own.no_words(), kept.tolist()), encoder.layers + 1, encoder.hidden)
     for batch, other in _pairs(own, before, rows):
@@ -87,17 +89,21 @@ def _pairs(own: Attending, before: Attending | None, rows: Sequence[Sequence[int
         yield from zip(own.passes(rows), before.passes(rows), strict=True)
 
 
-def _check_fits(encoder: Encoder, base: Encoder, own: Attending, before: Attending, sentences: Sequence[str], ids: Sequence) -> None:
-    """Raises a ``ModelError`` unless two models can be compared token by token and head by head."""
+def check_comparable(encoder: Encoder, base: Encoder) -> None:
+    """Raises a ``ModelError`` unless two models have the same layers, heads and width."""
+    (layers, heads, width), (others, other_heads, other_width) = (
+        (one.layers, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
+    )
+    if (layers, heads, width) != (others, other_heads, other_width):
+        raise ModelError(
+            f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width} with {other_heads}; "
+            "expected the model that it was fine-tuned from (--base)"
+        )
+
+
+def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str], ids: Sequence) -> None:
     if base.tokenizer(list(sentences), verbose=False)["input_ids"] != ids:
         raise ModelError(f"{encoder.name} and {base.name} cut the sentences into other pieces, so no token can be compared; name its base")
-    shapes = [(one.encoder.layers, one.heads) for one in (own, before)]
-    if shapes[0] != shapes[1]:
-        (layers, heads), (others, other_heads) = shapes
-        raise ModelError(
-            f"{encoder.name} has {layers} layers of {heads} heads, {base.name} {others} of {other_heads}; expected the model that it was "
-            "fine-tuned from (--base)"
-        )
 
 
 class _Taken:
@@ -154,7 +160,8 @@ class _Taken:
                 for layer, (x, y) in enumerate(zip(own[:, :most], before[:, :most], strict=True)):
                     found = jackknife(lambda kept, x=x, y=y, alike=alike: alike(x[kept], y[kept]), len(x))
                     if found is not None:
-                        yield Value(f"{name}-{pooling}", layer, None, *found, len(x))
+                        value, low, high = found
+                        yield Value(f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x))
 
 
 def _rows_of(name: str, by_sentence: np.ndarray, first_layer: int, head: int | None, seed: int) -> Iterator[Value]:
