@@ -26,9 +26,7 @@ TURNED = ("place", "example", "gold", "base_said", "tuned_said", "turned", "text
 _KEYS = ("task", "pooling", "layer")
 
 
-def changes(
-    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
-) -> pd.DataFrame:
+def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS) -> pd.DataFrame:
     """Accuracy of fine-tuned models' own probes minus that of their base's, on the same test sentences.
 
     Args:

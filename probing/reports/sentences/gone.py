@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probing.core.sentences.example import ALIGNED, FROZEN, MEAN, MLP, OURS, OWN, RESCALED
 from probing.core.sentences import fates
+from probing.core.sentences.example import ALIGNED, FROZEN, MEAN, MLP, OURS, OWN, RESCALED
 from probing.core.sentences.pairs import Cell, best_layers
 from probing.core.stats.paired import PairedCounts
 from probing.reports.relatives import NAMES
@@ -51,9 +51,7 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
         mine = by_run.get(str(run["run_id"]))
         if mine is None:
             continue
-        pairs = {
-            (cell_of(row), cell_of(row, "with_")): counted(row) for row in mine[mine["with_model"] == run["base"]].to_dict("records")
-        }
+        pairs = {(cell_of(row), cell_of(row, "with_")): counted(row) for row in mine[mine["with_model"] == run["base"]].to_dict("records")}
         layers = best.get(str(run["run_id"]), {}), best.get(run_of.get((run["base"], run["task"]), ""), {})
         for cell, other in sorted(pairs):
             if cell == other and (cell.reading, cell.portion) == (OWN, 1):
@@ -62,9 +60,7 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
     return in_order(pd.DataFrame(rows, columns=list(COLUMNS)), COLUMNS).astype(_TYPES)
 
 
-def where_gone_shares(
-    db: Database, models: Sequence[str] | None = None, protocol: str = OURS, by: Sequence[str] = ()
-) -> pd.DataFrame:
+def where_gone_shares(db: Database, models: Sequence[str] | None = None, protocol: str = OURS, by: Sequence[str] = ()) -> pd.DataFrame:
     """Every fate's share of the cells that count and whose fate is known.
 
     Args:
@@ -135,5 +131,3 @@ def _cell(pairs: _Pairs, cell: Cell, best: tuple[Mapping[str, int], Mapping[str,
         **{f"base_{name}": np.nan if sides[name] is None else share(sides[name].both + sides[name].second_only, sides[name].n)
            for name in _BASES},
     }  # fmt: skip
-
-
