@@ -147,7 +147,9 @@ class ModelAnswers:
         for layers in self.states.chunks(len(self.poolings)):
             train = self.states.read(self.split.places["train"][chosen], layers, [POOLINGS.index(one) for one in self.poolings])
             gold = self.split.gold
-            probes = fit_probes(train, gold["train"][chosen], self.read("dev", layers), gold["dev"], self.split.classes, self.split.protocol)
+            probes = fit_probes(
+                train, gold["train"][chosen], self.read("dev", layers), gold["dev"], self.split.classes, self.split.protocol
+            )
             del train
             test.append(answers(probes, self.read("test", layers)))
             found.append(probes)

@@ -45,7 +45,7 @@ def accuracies(
     table = only(table, task=tasks, reading=readings, portion=portions).merge(tasks_of(db, protocol), on="task")
     counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
     shares = pd.DataFrame([numbers.accuracy(*one) for one in counts], columns=["accuracy", "low", "high"], index=table.index)
-    above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority_right"], strict=True)]
+    above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
     table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))
     table = found.relatives.listed(found.relatives.with_spread(table, _KEYS, "accuracy"), models)
     whole = dict.fromkeys(("layer", "portion", "right", "n_train", "n_test"), "int64")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from probing.core.sentences import fates
 from probing.core.sentences.example import ALIGNED, FROZEN, MEAN, MLP, OURS, OWN, RESCALED
-from probing.core.sentences.pairs import Cell, best_layers
+from probing.core.sentences.pairs import QUARTER, Cell, best_layers
 from probing.core.stats.paired import PairedCounts
 from probing.reports.relatives import NAMES
 from probing.reports.sentences.stored import cell_of, counted, in_order, share, stored, tasks_of
@@ -45,7 +45,7 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
     by_run = {str(run_id): rows for run_id, rows in queries.pairs(db, list(tuned["run_id"])).groupby("run_id")}
     best = _best_of_runs(db, found.run_ids)
     run_of = {(row.model, row.task): str(row.run_id) for row in found.runs.itertuples()}
-    majority = tasks_of(db, protocol).set_index("task")["majority_right"].to_dict()
+    majority = tasks_of(db, protocol).set_index("task")["majority"].to_dict()
     rows: list[dict[str, Any]] = []
     for run in tuned.to_dict("records"):
         mine = by_run.get(str(run["run_id"]))
@@ -56,7 +56,7 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
         for cell, other in sorted(pairs):
             if cell == other and (cell.reading, cell.portion) == (OWN, 1):
                 names = {name: run[name] for name in (*NAMES, "task")}
-                rows.append(names | _cell(pairs, cell, layers, majority.get(run["task"])))
+                rows.append(names | _cell(pairs, cell, layers, majority.get(run["task"], np.nan)))
     return in_order(pd.DataFrame(rows, columns=list(COLUMNS)), COLUMNS).astype(_TYPES)
 
 
@@ -100,7 +100,7 @@ def _best_of_runs(db: Database, run_ids: Sequence[str]) -> dict[str, dict[str, i
     }
 
 
-def _cell(pairs: _Pairs, cell: Cell, best: tuple[Mapping[str, int], Mapping[str, int]], majority_right: int | None) -> dict[str, Any]:
+def _cell(pairs: _Pairs, cell: Cell, best: tuple[Mapping[str, int], Mapping[str, int]], majority: float) -> dict[str, Any]:
     """A cell's fate and what decides on it; ``best`` are the best layers of the fine-tuned model and of the base, by pooling."""
 
     def against(this: Cell, other: Cell | None = None) -> PairedCounts | None:
@@ -114,18 +114,18 @@ def _cell(pairs: _Pairs, cell: Cell, best: tuple[Mapping[str, int], Mapping[str,
         rescaled=against(Cell(pooling, layer, RESCALED)),
         aligned=against(Cell(pooling, layer, ALIGNED)),
         own=pairs[cell, cell],
-        quarter=against(Cell(pooling, layer, OWN, 4)),
+        quarter=against(Cell(pooling, layer, OWN, QUARTER)),
         mean=against(Cell(MEAN, layer)),
         best=against(Cell(pooling, tuned_best), Cell(pooling, base_best)) if tuned_best is not None and base_best is not None else None,
         mlp=against(Cell(pooling, layer, MLP)),
     )
     own = pairs[cell, cell]
     base_right = own.both + own.second_only
-    counts = majority_right is not None and fates.above_majority(base_right, own.n, majority_right)
+    counts = fates.above_majority(base_right, own.n, majority)
     sides = {name: getattr(evidence, name) for name in _TUNED}
     return {
         "pooling": pooling, "layer": layer, "where_gone": (fates.where_gone(evidence, pooling) or "") if counts else "", "counted": counts,
-        "base_accuracy": share(base_right, own.n), "n_test": own.n, "majority": share(majority_right or 0, own.n),
+        "base_accuracy": share(base_right, own.n), "n_test": own.n, "majority": majority,
         "best_layer": tuned_best if known else None, "base_best_layer": base_best if known else None,
         **{name: np.nan if one is None else share(one.both + one.first_only, one.n) for name, one in sides.items()},
         **{f"base_{name}": np.nan if sides[name] is None else share(sides[name].both + sides[name].second_only, sides[name].n)

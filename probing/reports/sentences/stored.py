@@ -47,7 +47,7 @@ def stored(db: Database, protocol: str) -> Stored:
 
 
 def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
-    """What tasks give without a model: task, majority, surface (shares of the test sentences), majority_right."""
+    """What tasks give without a model: task, majority, surface (shares of the test sentences)."""
     tasks = queries.sentence_tasks(db)
     tasks = tasks[tasks["protocol"] == protocol]
     n = tasks["n_test"].where(tasks["n_test"] > 0).astype("float64")
@@ -56,7 +56,6 @@ def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
             "task": tasks["task"],
             "majority": tasks["majority_right"] / n,
             "surface": tasks["surface_right"] / n,
-            "majority_right": tasks["majority_right"].astype("int64"),
         }
     )
 

@@ -117,7 +117,12 @@ class _Pairs:
     def add(self, which: Which, cell: tuple[str, int], other: Which, other_cell: tuple[str, int]) -> None:
         """Compares this run's probe with one of the base, each named by reading and portion, pooling and layer."""
         given = self._given
-        if which not in given.own or other not in given.of_base or cell[0] not in given.poolings or other_cell[0] not in given.base_poolings:
+        if (
+            which not in given.own
+            or other not in given.of_base
+            or cell[0] not in given.poolings
+            or other_cell[0] not in given.base_poolings
+        ):
             return
         ours = given.own[which].test[given.poolings.index(cell[0]), cell[1]] == given.gold
         theirs = given.of_base[other].test[given.base_poolings.index(other_cell[0]), other_cell[1]] == given.gold

@@ -172,7 +172,9 @@ class SentenceWork:
         rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed} | now]
         if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
             probes, _ = model.own()
-            write_probes(TaskProbes(data.task, task.title, data.labels, self.encoder.identity, data.protocol, probes), self._probes(data.task))
+            write_probes(
+                TaskProbes(data.task, task.title, data.labels, self.encoder.identity, data.protocol, probes), self._probes(data.task)
+            )
         # The row comes last: a run exists once its row does.
         for table in run_tables(self.wanted.predictions):
             write_table(table, rows[table], self._path(table, config))
@@ -218,9 +220,7 @@ def _encoded(data: SentenceData, encoder: Encoder, folder: Path) -> SentenceStat
         return sentence_states(examples, encoder, folder, bar.moved)
 
 
-def _split(
-    data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str
-) -> tuple[Split, dict[str, dict[str, int]]]:
+def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str) -> tuple[Split, dict[str, dict[str, int]]]:
     """The sentences that model and base can both take, and how many are left out for what.
 
     Raises:
@@ -302,7 +302,9 @@ def open_models(model: str, base: str | None, device: str, name: str | None) -> 
     try:
         found = open_base(entry)
     except ProbingError as error:
-        raise ModelError(f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder (--base)") from error
+        raise ModelError(
+            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder (--base)"
+        ) from error
     found = replace(found, name=origin.name, body=found.body.to(encoder.device), device=encoder.device)
     if entry.base_weights and found.identity != entry.base_weights:
         raise ModelError(
