@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from probing.core.changes.measures import MEASURES
 from probing.core.provenance import stored_configuration
 from probing.store.changes.tables import ALL_HEADS, CHANGE_KEYS, CHANGE_SCHEMAS
 
@@ -29,9 +30,8 @@ def change_problems(tables: Mapping[str, pa.Table]) -> list[str]:
     of_run = {name: dict(iter(frames[name].groupby("run_id"))) for name in ("change_values", "perplexity")}
     for name, found in of_run.items():
         strays = sorted(set(found) - set(runs["run_id"]))
-        problems += [
-            f"run {run_id}: has rows of {name} but no row in any change_runs file; run `changes measure` again" for run_id in strays
-        ]
+        unrowed = f"has rows of {name} but no row in any change_runs file; run `changes measure` again"
+        problems += [f"run {run_id}: {unrowed}" for run_id in strays]
     for run in runs.to_dict("records"):
         mine = {name: found.get(run["run_id"], frames[name].iloc[:0]) for name, found in of_run.items()}
         problems += [f"run {run['run_id']}: {problem}; {_AGAIN}" for problem in _run_problems(run, mine)]
@@ -62,6 +62,10 @@ def _value_problem(run: dict[str, Any], values: pd.DataFrame) -> str | None:
     last, heads = int(run["layers"]) - 1, int(run["heads"])
     for row in values.to_dict("records"):
         where = f"{row['measure']} at layer {row['layer']}"
+        if (measure := MEASURES.get(row["measure"])) is None:
+            return f"the measure {row['measure']!r} is not known; expected one of {', '.join(MEASURES)}"
+        if measure.change_of and run["base"] in (None, "", run["model"]):
+            return f"{where} compares with a base, and the run names none"
         if row["layer"] > last:
             return f"{where} is above the last layer {last}"
         if row["head"] != ALL_HEADS and row["head"] >= heads:
@@ -70,8 +74,10 @@ def _value_problem(run: dict[str, Any], values: pd.DataFrame) -> str | None:
             return f"the interval of {where} reaches from {row['low']:g} to {row['high']:g}"
     by_measure = values[values["head"] == ALL_HEADS].groupby("measure")["layer"].apply(sorted)
     for measure, layers in by_measure.items():
-        if layers != list(range(layers[0], last + 1)) or layers[0] > 1:
-            return f"{measure} has values of the layers {layers}, expected 0 or 1 to {last}"
+        expected = list(range(0 if MEASURES[str(measure)].layer0 else 1, last + 1))
+        # At layer 0 all vectors of first tokens are the same, and some measures have no value there.
+        if layers not in (expected, expected[1:] if expected[0] == 0 else expected):
+            return f"{measure} has values of the layers {layers}, expected {expected}"
     return None
 
 

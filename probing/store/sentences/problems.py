@@ -35,9 +35,8 @@ def sentence_problems(tables: Mapping[str, pa.Table]) -> list[str]:
     runs = frames["sentence_runs"]
     for name in _OF_RUN:
         strays = sorted(set(frames[name]["run_id"]) - set(runs["run_id"]))
-        problems += [
-            f"run {run_id}: has rows of {name} but no row in any sentence_runs file; run `sentences train` again" for run_id in strays
-        ]
+        unrowed = f"has rows of {name} but no row in any sentence_runs file; run `sentences train` again"
+        problems += [f"run {run_id}: {unrowed}" for run_id in strays]
     of_run = {name: dict(iter(frames[name].groupby("run_id"))) for name in _OF_RUN}
     every = {
         run["run_id"]: _Run(run, {name: found.get(run["run_id"], frames[name].iloc[:0]) for name, found in of_run.items()}, frames)
@@ -177,13 +176,14 @@ class _Run:
         if both + only_this != self.scores[this]["right"]:
             return f"says {both + only_this:,} right, the score {self.scores[this]['right']:,}"
         beside = self if one["with_model"] == self.row["model"] else base
+        if beside and other in beside.scores and beside.row["n_test"] == self.row["n_test"]:
+            if both + only_other != (right := beside.scores[other]["right"]):
+                return f"says {both + only_other:,} right of the second, its score {right:,}"
+        # A fine-tuned model's run asks no sentence that its base cannot take.
         if beside is None or this not in self.right or other not in beside.right or len(beside.gold) != len(self.gold):
             return None
         first = self.mine["sentence_predictions"]["predicted"].iloc[0]
         asked = np.asarray(first) != LEFT_OUT
-        if beside is not self and beside.row["n_test"] != beside.task.iloc[0]["n_test"]:
-            # The base leaves out other sentences than the run.
-            return None
         mine, theirs = self.right[this][asked], beside.right[other][asked]
         counted = [int(one.sum()) for one in (mine & theirs, mine & ~theirs, ~mine & theirs, ~mine & ~theirs)]
         if counted != [both, only_this, only_other, neither]:
