@@ -4,6 +4,7 @@ from probing.core.changes.measures import CHANGE_METRICS
 from probing.core.edges.metrics import EDGE_METRICS
 from probing.core.head_kinds import HEAD_METRICS
 from probing.core.metric import Metric
+from probing.core.sentences.metrics import SENTENCE_METRICS
 from probing.core.tasks.measures import TASK_METRICS
 
 #: A fact counts as known where its answer has rank <= k, for each of these k.
@@ -394,6 +395,7 @@ _ALL = (
     *HEAD_METRICS,
     *TASK_METRICS,
     *EDGE_METRICS,
+    *SENTENCE_METRICS,
     *CHANGE_METRICS,
 )
 

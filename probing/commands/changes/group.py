@@ -10,6 +10,10 @@ CHANGE_COMMANDS = {
         "probing.commands.changes.measure",
         "Measure attention, perplexity and similarity of states of a model beside its base; resumable, does nothing the second time.",
     ),
+    "report": (
+        "probing.commands.changes.report",
+        "Report what fine-tuning changed: attention, similarity and perplexity; the same numbers as on the pages.",
+    ),
 }
 
 

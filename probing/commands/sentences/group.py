@@ -15,6 +15,10 @@ SENTENCE_COMMANDS = {
         "List the tasks: what they ask, data sets, licences and, with --counts, how much data they have and what was left out.",
     ),
     "make": ("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
+    "report": (
+        "probing.commands.sentences.report",
+        "Report stored probes of whole sentences: accuracy, changes, where properties went; the same numbers as on the pages.",
+    ),
 }
 
 
