@@ -161,7 +161,9 @@ def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
     if judged and judged[0].decides and verdict != "control":
         first = judged[0]
         baseline = "no baseline" if first.baseline is None else f"{first.baseline_name} {first.baseline:.3f}"
-        say(f"  task: {in_words(verdict)} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})")
+        say(
+            f"  task: {in_words(verdict)} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})"
+        )
 
 
 def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:

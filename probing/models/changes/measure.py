@@ -68,7 +68,9 @@ def measure(
     kept = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= longest))
     left_out = {"too long for the model": int((lengths > longest).sum()), "of one piece": int((lengths < _SHORTEST).sum())}
     if len(kept) < 2:
-        raise TextError(f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected at least 2 of at most {longest} pieces")
+        raise TextError(
+            f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected at least 2 of at most {longest} pieces"
+        )
     rows = [coded["input_ids"][number] for number in kept]
     own, before = Attending(encoder), Attending(base) if base else None
     if base:
@@ -129,8 +131,7 @@ class _Taken:
                 self._pooled["first", which][:, batch.numbers] = states[:, :, 0]
                 self._pooled["mean", which][:, batch.numbers] = states.mean(2)
             dot, one, two = (
-                (a * b).sum(-1)
-                for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
+                (a * b).sum(-1) for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
             )
             self._same_token[:, batch.numbers] = (dot / np.sqrt(one * two)).mean(-1)
         self.words.add(batch.numbers, batch.states)
