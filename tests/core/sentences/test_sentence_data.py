@@ -9,6 +9,7 @@ from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.odd_man_out import NO_CANDIDATE
 from probing.core.sentences.splits import REPEATED, SAME_WORDS, TWO_LABELS, words_key
 from probing.core.sentences.tasks import SENTENCE_TASKS, read_task
+from tests.test_sentences_in_docs import table
 
 #: Task -> rows of its files, examples of training, development and test part, labels; repeats that were dropped.
 COUNTS = {
@@ -59,6 +60,15 @@ def test_a_task_has_as_many_rows_examples_labels_and_repeats_as_its_files(name, 
             texts[one.text, one.pair] += 1
             keys.setdefault(words_key(one), set()).add(part)
     assert max(texts.values()) == 1 and max(map(len, keys.values())) == 1
+
+
+def test_the_documentation_has_the_counts_of_the_data_sets(read):
+    for cells in table("Tasks"):
+        data = read(cells[0].strip("`"))
+        parts = [len(data.parts[part]) for part in PARTS]
+        counts = [sum(parts) + sum(data.dropped.values()), len(data.labels), *parts]
+        reasons = "; ".join(f"{number:,} {reason}" for reason, number in data.dropped.items())
+        assert cells[3:] == [*(f"{number:,}" for number in counts), reasons]
 
 
 def repeats(shared_data: Path, stem: str) -> tuple[int, int]:
