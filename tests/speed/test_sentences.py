@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from probing.core.errors import ProbingError
+from probing.core.sentences.example import Example
 from probing.models.encoders.load import load_encoder
 from probing.models.sentences.vectors import sentence_rows
 from tests.models import tiny_models
@@ -33,8 +34,8 @@ def test_a_solver_that_is_not_scikit_learns_ends_the_benchmark(fault, monkeypatc
 
 def test_one_pass_is_compared_with_a_pass_for_each_layer_and_pooling(tmp_path, monkeypatch):
     encoder = load_encoder(tiny_models.save("bert", tmp_path / "bert"), device="cpu")
-    rows = sentence_rows(sentences.shifted(10), encoder)
-    rows = [row for row in rows if row is not None]
+    texts = (" ".join(tiny_models.WORDS[place : place + 3 + place % 4]) for place in range(10))
+    rows = [row for row in sentence_rows([Example(text, "") for text in texts], encoder) if row is not None]
     assert "within" in sentences.one_pass(rows, encoder, 1).equal
     monkeypatch.setattr(sentences, "pooled_states", lambda *given: np.zeros((2, encoder.layers + 1, len(rows), encoder.hidden), np.float32))
     with pytest.raises(ProbingError, match="two sides differ"):
