@@ -49,9 +49,8 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
 
 def _by_surface(data: SentenceData) -> int:
     train, dev, test = (surface_features(data.parts["train"], data.parts[part]) for part in PARTS)
-    return surface_right(
-        (train, dev, test), (gold_labels(data, "train"), gold_labels(data, "dev"), gold_labels(data, "test")), len(data.labels)
-    )
+    gold = gold_labels(data, "train"), gold_labels(data, "dev"), gold_labels(data, "test")
+    return surface_right((train, dev, test), gold, len(data.labels))
 
 
 def task_path(table: str, data: SentenceData, folder: Path) -> Path:

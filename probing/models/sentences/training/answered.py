@@ -39,7 +39,7 @@ class Split:
     seed: int = 0
 
     def portion(self, portion: int) -> np.ndarray:
-        """Places in the training part of one in ``portion`` sentences of each class, at least one: the first, so that portions are nested."""
+        """Places in the training part of the first of each class: one in ``portion``, at least one; so portions are nested."""
         gold = self.gold["train"]
         chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
         return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
