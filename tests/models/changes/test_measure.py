@@ -107,8 +107,8 @@ def test_self_similarity_is_the_mean_cosine_of_a_word_in_its_sentences(bert):
 
 
 def test_anisotropy_is_the_mean_cosine_of_different_words(bert):
-    words = list(dict.fromkeys(tiny_models.WORDS))
-    sentences = [" ".join(words[start : start + 6]) for start in range(0, 42, 6)]
+    words = [*dict.fromkeys(tiny_models.WORDS), *"bcdefghi"]
+    sentences = [" ".join(words[start : start + 6]) for start in range(0, len(words), 6)]
     found = by_name(measure(sentences, bert, None))["anisotropy"]
     rows = bert.tokenizer(sentences)["input_ids"]
     for layer in range(bert.layers + 1):
