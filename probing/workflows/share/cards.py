@@ -206,7 +206,6 @@ def sentences_card(
         tags=["probing", "sentence-probing", "fine-tuning", "interpretability"],
         configs=configs,
     )
-    probes = [run for run in runs if "task" in run]
     lines = [
         f"# Sentence-level probing of every layer of {entry.name}", "",
         "Logistic regressions read a label of the whole sentence from frozen layers, before and after fine-tuning (Mosbach et al. 2020): "
@@ -217,17 +216,17 @@ def sentences_card(
         f"| Made by | BERTnesia Explorer {__version__}, `python -m probing sentences train` and `changes measure` |", "",
         "Take them, checked file by file against `manifest.json`:", "", "```", f"python -m probing pull {where}", "```", "",
         "## Data of the tasks", "",
-        "Sentences whose licence does not let their words be published, and those of files of our own, are named by a hash of their text.", "",
+        "Sentences whose licence does not let their words be published, and those of a user's own files, are named by a hash of their text.",
+        "",
         "| task | licence |", "|---|---|",
         *(f"| {task} | {said} |" for task, said in licences.items()), "",
         "## Runs", "",
         "A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`.", "",
         "| run | task | protocol | seed | layers | width |", "|---|---|---|---|---|---|",
-        *(f"| `{run['run_id']}` | {' | '.join(str(run[name]) for name in ('task', 'protocol', 'seed', 'layers', 'width'))} |" for run in probes),
     ]  # fmt: skip
-    lines += [
-        f"| `{run['run_id']}` | what changed | | {run['seed']} | {run['layers']} | {run['width']} |" for run in runs if "task" not in run
-    ]
+    for run in runs:
+        shown = [run.get("task", "what fine-tuning changed"), run.get("protocol", ""), *(run[name] for name in ("seed", "layers", "width"))]
+        lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     lines += ["", "## Tables", "", "| table | columns |", "|---|---|"]
     lines += [f"| `{table}` | {', '.join(f'`{name}`' for name in SCHEMAS[table].names)} |" for table in tables]
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"
