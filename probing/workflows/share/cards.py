@@ -216,8 +216,8 @@ def sentences_card(
         f"| Made by | BERTnesia Explorer {__version__}, `python -m probing sentences train` and `changes measure` |", "",
         "Take them, checked file by file against `manifest.json`:", "", "```", f"python -m probing pull {where}", "```", "",
         "## Data of the tasks", "",
-        "Sentences whose licence does not let their words be published, and those of a user's own files, are named by a hash of their text.",
-        "",
+        "Sentences whose licence does not let their words be published, and those of a user's own files, are named by a hash of their "
+        "text.", "",
         "| task | licence |", "|---|---|",
         *(f"| {task} | {said} |" for task, said in licences.items()), "",
         "## Runs", "",

@@ -34,7 +34,7 @@ def refuse_form(name: str, path: Path, schemas: _Schemas, most_values: Callable[
         StoreError: if it is none of these tables, or too large.
     """
     table = table_of(path)
-    if table not in schemas:
+    if table is None or table not in schemas:
         raise StoreError(f"{name} is named after none of the tables {', '.join(schemas)}")
     check_file(path, table)
     rows, values = rows_and_values(path)
