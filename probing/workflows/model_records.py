@@ -113,7 +113,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
-    """Puts exposure, task scores and perplexity by epoch in a model's folder beside its runs, under the name that the runs have."""
+    """Puts what a model's folder holds in tables (exposure, task scores, perplexity by epoch) beside its runs, under the runs' name."""
     from probing.core.model_folders import find_entry
     from probing.store.parquet import read_table, write_table
 

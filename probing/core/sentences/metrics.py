@@ -10,9 +10,9 @@ _NO_TIES = "no ties: a value, not an order"
 SENTENCE_METRICS = (
     Metric(
         "sentence_accuracy", "probe accuracy", "share of sentences", 0.0, 1.0, "higher",
-        "Share of the test sentences to which a logistic regression on one vector of a layer gives the right label: the first token's state, "
-        "or the mean of all tokens' states. Wilson's 95 % interval. Of models that differ by the seed of their fine-tuning alone the one "
-        "with the least seed is shown, with the least and the greatest value of all.",
+        "Share of the test sentences to which a logistic regression on one vector of a layer gives the right label: the first token's "
+        "state, or the mean of all tokens' states. Wilson's 95 % interval. Of models that differ by the seed of their fine-tuning "
+        "alone the one with the least seed is shown, with the least and the greatest value of all.",
         "of equally probable labels the one with the smaller number", "no value without test sentences",
         f"{_MOSBACH}; vectors are standardised, the strength of regularisation is chosen on dev", f"{_NUMBERS}.accuracy",
     ),
@@ -29,22 +29,23 @@ SENTENCE_METRICS = (
     ),
     Metric(
         "sentence_change", "change of accuracy", "difference of shares", -1.0, 1.0, "neither",
-        "Accuracy of the fine-tuned model's own probe minus that of its base's, on the same test sentences, with Newcombe's 95 % interval of a "
-        "paired difference. p is exact McNemar's, q its adjustment by Benjamini and Hochberg over all layers, poolings and tasks of the model.",
+        "Accuracy of the fine-tuned model's own probe minus that of its base's, on the same test sentences, with Newcombe's 95 % "
+        "interval of a paired difference. p is exact McNemar's, q its adjustment by Benjamini and Hochberg over all layers, poolings "
+        "and tasks of the model.",
         "0 where both have the same sentences right", "no value without test sentences",
         f"{_MOSBACH}, Figures 4 and 5; tests and intervals are ours", f"{_NUMBERS}.change",
     ),
     Metric(
         "change_by_group", "mean change of layers", "difference of shares", -1.0, 1.0, "neither",
-        "Mean change of accuracy over the layers 0 to L / 2, rounded down, and over the rest. Layer 0 of the first token, which is one vector "
-        "for all sentences and never changes, is among the lower ones.",
+        "Mean change of accuracy over the layers 0 to L / 2, rounded down, and over the rest. Layer 0 of the first token, which is one"
+        " vector for all sentences and never changes, is among the lower ones.",
         _NO_TIES, "no value without layers", f"{_MOSBACH}, Tables 2 and 5, where the lower ones of 12 are 0 to 6", f"{_NUMBERS}.group_mean",
     ),
     Metric(
         "where_gone", "where it went", "fate", None, None, "neither",
-        "What became of what a layer of the base had, the first that holds: unmoved, rescaled, turned, re-encoded, dearer, other tokens, other "
-        "layer, not linear; else not found. A probe holds where it is at most one point below the base's and not significantly below it "
-        "(exact McNemar, 5 %). Only cells count in which the base is above its majority.",
+        "What became of what a layer of the base had, the first that holds: unmoved, rescaled, turned, re-encoded, dearer, other "
+        "tokens, other layer, not linear; else not found. A probe holds where it is at most one point below the base's and not "
+        "significantly below it (exact McNemar, 5 %). Only cells count in which the base is above its majority.",
         "a probe exactly one point below holds", "no fate where what decides was not measured",
         f"ours; answers the question of {_MOSBACH}, section 5.3", f"{_FATES}.where_gone",
     ),

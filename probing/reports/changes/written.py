@@ -17,7 +17,8 @@ from probing.store.database import Database
 VALUES = ("model", "base", "layer", "measure", "value", "low", "high")
 #: Columns of the report of values as text and LaTeX.
 SHOWN = (
-    "model", "base", "measure", "layer", "head", "value", "low", "high", "n", "base_value", "control_value", "seed_low", "seed_high", "seeds",
+    "model", "base", "measure", "layer", "head", "value", "low", "high", "n", "base_value", "control_value", "seed_low", "seed_high",
+    "seeds",
 )  # fmt: skip
 
 

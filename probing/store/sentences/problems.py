@@ -176,9 +176,9 @@ class _Run:
         if both + only_this != self.scores[this]["right"]:
             return f"says {both + only_this:,} right, the score {self.scores[this]['right']:,}"
         beside = self if one["with_model"] == self.row["model"] else base
-        if beside and other in beside.scores and beside.row["n_test"] == self.row["n_test"]:
-            if both + only_other != (right := beside.scores[other]["right"]):
-                return f"says {both + only_other:,} right of the second, its score {right:,}"
+        known = beside.scores.get(other) if beside and beside.row["n_test"] == self.row["n_test"] else None
+        if known and both + only_other != known["right"]:
+            return f"says {both + only_other:,} right of the second, its score {known['right']:,}"
         # A fine-tuned model's run asks no sentence that its base cannot take.
         if beside is None or this not in self.right or other not in beside.right or len(beside.gold) != len(self.gold):
             return None
