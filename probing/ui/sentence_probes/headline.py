@@ -30,7 +30,7 @@ def draw(shown: Shown) -> None:
             said=said,
         )
     )  # fmt: skip
-    st.markdown(joined("\n", [_line(shown, row) for row in best.to_dict("records")]))
+    st.markdown(joined("\n", [in_words(row, shown.tasks[row["task"]]) for row in best.to_dict("records")]))
     st.caption(
         "The best layer and vector are those with the highest accuracy on the test sentences, so their accuracy is a little too good; "
         "intervals are of one probe, 95 %."
@@ -51,15 +51,18 @@ def best_cells(table: pd.DataFrame) -> pd.DataFrame:
     return best.assign(read=best["low"] > best[["majority", "surface"]].max(axis=1))
 
 
-def _line(shown: Shown, row: dict) -> Markdown:
-    title = shown.tasks[row["task"]]
+def in_words(row: dict, title: str) -> Markdown:
+    """A task's best cell beside its baselines, as a line of a list."""
     above = [
-        filled("{points:+.1f} points on the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name, level=row[key] * 100)
-        for key, name in (("majority", "majority baseline"), ("surface", "surface baseline")) if pd.notna(row[key])
+        filled(
+            "{points:+.1f} points on the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name, level=row[key] * 100
+        )
+        for key, name in (("majority", "majority baseline"), ("surface", "surface baseline"))
+        if pd.notna(row[key])
     ]  # fmt: skip
     said = filled(
-        "- {title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}", title=title, layer=int(row["layer"]),
-        pooling=POOLING_NAMES[row["pooling"]], share=row["accuracy"] * 100, low=row["low"] * 100, high=row["high"] * 100,
-        above=joined(", ", above),
+        "- {title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}", title=title,
+        layer=int(row["layer"]), pooling=POOLING_NAMES[row["pooling"]], share=row["accuracy"] * 100, low=row["low"] * 100,
+        high=row["high"] * 100, above=joined(", ", above),
     )  # fmt: skip
     return said if row["read"] else filled("{said}: not read", said=said)
