@@ -1,9 +1,9 @@
-"""Logistic regression for every strength of regularisation, one after the other: scikit-learn's objective in the metric of Boehning's bound.
+"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in the metric of Boehning's bound.
 
 The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is nowhere more than X'X / 4 for two classes and
-(1/2)(I - 11'/K) (x) X'X for K (Boehning 1992), so the Cholesky factor of that bound, computed once for each C, is a metric in which L-BFGS
-needs few steps; X'X serves all C, and each C begins at the solution of the one before. Of K classes every one has weights, as scikit-learn's
-multinomial form has them: they sum to 0 by themselves, and in that subspace the bound is X'X / 2 of each class.
+(1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric of that bound: its Cholesky factor is computed once for
+each C, X'X once for all, and each C begins at the solution of the one before. Of K classes every one has weights, as in scikit-learn's
+multinomial form: they sum to 0 by themselves, and in that subspace the bound is X'X / 2 for each class.
 """
 
 import logging
@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 #: The largest gradient of the objective by C and by training sentence, as scikit-learn counts it.
 GRADIENT = 1e-5
-#: The largest step that the bound still asks for: a small gradient alone says little of weights that the penalty hardly holds.
-STEP = 2e-5
+#: About the largest distance of a weight from its own at the minimum: a small gradient alone says little where the penalty hardly holds.
+STEP = 5e-5
 #: Steps of one C before it is given up, and steps without a smaller gradient before float64 takes over.
 MOST_STEPS, STALLED = 1000, 15
 #: Pairs of steps and gradients that L-BFGS remembers.
@@ -102,9 +102,9 @@ def _constant(counts: np.ndarray, hidden: int, number: int) -> Solution:
 
 
 def _targets(labels: np.ndarray, classes: int) -> torch.Tensor:
-    """(sentences, outputs): 1 for the gold class."""
+    """(outputs, sentences): 1 for the gold class."""
     gold = torch.from_numpy(labels.astype(np.int64))
-    return gold[:, None].float() if classes == 2 else functional.one_hot(gold, classes).float()
+    return gold[None].float() if classes == 2 else functional.one_hot(gold, classes).T.float().contiguous()
 
 
 class _Problem:
@@ -113,7 +113,7 @@ class _Problem:
     def __init__(self, vectors: torch.Tensor, targets: torch.Tensor, product: torch.Tensor | None = None):
         self.vectors, self.targets = vectors, targets.to(vectors.dtype)
         self.product = (vectors.T @ vectors).double() if product is None else product
-        self.number, self.outputs = targets.shape
+        self.outputs, self.number = targets.shape
         self.double = vectors.dtype == torch.float64
         self.curvature = 0.25 if self.outputs == 1 else 0.5
 
@@ -124,18 +124,21 @@ class _Problem:
     def value(self, point: torch.Tensor, c: float) -> tuple[float, torch.Tensor]:
         """The objective and its gradient at (hidden + 1, outputs); the vectors' products in their own precision, the rest in float64."""
         near = point.to(self.vectors.dtype)
-        logits = torch.addmm(near[-1:], self.vectors, near[:-1])
+        # (outputs, sentences): sums over few classes are faster along the first axis.
+        logits = torch.addmm(near[-1:].T, near[:-1].T, self.vectors.T)
         gold = (logits * self.targets).sum(dtype=torch.float64)
         if self.outputs == 1:
             loss = functional.softplus(logits).sum(dtype=torch.float64)
             missed = logits.sigmoid_().sub_(self.targets)
         else:
-            loss = torch.logsumexp(logits, 1).sum(dtype=torch.float64)
-            missed = torch.softmax(logits, 1).sub_(self.targets)
+            most = logits.max(0).values
+            missed = logits.sub_(most).exp_()
+            total = missed.sum(0)
+            loss = (total.log() + most).sum(dtype=torch.float64)
+            missed.div_(total).sub_(self.targets)
         gradient = torch.empty_like(point)
-        torch.mul(self.vectors.T @ missed, c, out=gradient[:-1])
-        gradient[:-1] += point[:-1]
-        gradient[-1] = c * missed.sum(0, dtype=torch.float64)
+        gradient[:-1] = (missed @ self.vectors).T.double() * c + point[:-1]
+        gradient[-1] = c * missed.sum(1, dtype=torch.float64)
         return float(c * (loss - gold)) + float(point[:-1].square().sum()) / 2, gradient
 
     def metric(self, c: float) -> torch.Tensor:
@@ -174,6 +177,10 @@ class _Memory:
         """The step that the bound asks for."""
         return torch.cat([torch.cholesky_solve(gradient[:-1], self._factor), gradient[-1:] / self._bias])
 
+    def ahead(self, gradient: torch.Tensor) -> float:
+        """How far a weight still is from the minimum, about: by the bound, and by the curvature that the last step found."""
+        return self._scale * float(self.bounded(gradient).abs().max())
+
     def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
         curved = float((step * change).sum())
         if curved > 0:
@@ -200,11 +207,11 @@ def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int 
     best, since = np.inf, 0
     for _ in range(MOST_STEPS):
         left = float(gradient.abs().max()) / (c * problem.number)
-        bounded = float(memory.bounded(gradient).abs().max())
-        if left <= GRADIENT and bounded <= STEP:
+        ahead = memory.ahead(gradient)
+        if left <= GRADIENT and ahead <= STEP:
             return _Found(point, left, evaluations, True)
-        since = 0 if bounded < best else since + 1
-        best = min(best, bounded)
+        since = 0 if ahead < best else since + 1
+        best = min(best, ahead)
         if since > STALLED and not problem.double:
             break
         step = memory.step(gradient)
@@ -224,4 +231,4 @@ def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int 
         memory.add(there - point, new_gradient - gradient)
         point, value, gradient = there, new_value, new_gradient
     left = float(gradient.abs().max()) / (c * problem.number)
-    return _Found(point, left, evaluations, left <= GRADIENT and float(memory.bounded(gradient).abs().max()) <= STEP)
+    return _Found(point, left, evaluations, left <= GRADIENT and memory.ahead(gradient) <= STEP)
