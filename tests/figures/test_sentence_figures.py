@@ -72,7 +72,9 @@ def test_every_task_has_a_panel_and_every_pooling_its_dash():
         lines = traces(figure, f"{BASE}, {pooling}")
         assert len(lines) == len(TASKS) and {line.line.dash for line in lines} == {dash}
         assert {line.line.color for line in lines} == {COLOURS[BASE]}
-    assert list(traces(figure, f"{BASE}, mean of all tokens")[0].y) == pytest.approx([100 * (0.525 + layer / 50) for layer in range(LAYERS)])
+    assert list(traces(figure, f"{BASE}, mean of all tokens")[0].y) == pytest.approx(
+        [100 * (0.525 + layer / 50) for layer in range(LAYERS)]
+    )
 
 
 def test_both_baselines_are_lines_with_their_names_at_the_end_of_every_panel():

@@ -6,7 +6,7 @@ from probing.core.sentences.example import PARTS, SentenceData
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
-    """The data with at most so many sentences in all: of each part the beginning, in the parts' proportions and with whole rounds of classes.
+    """The data with at most so many sentences: of each part the beginning, in the parts' proportions, with whole rounds of classes.
 
     Args:
         data: whose parts begin with equal numbers of each class.

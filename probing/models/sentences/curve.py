@@ -10,7 +10,7 @@ from probing.core.sentences.example import OURS, PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
 from probing.core.sentences.surface import surface_features
 from probing.models.encoders.load import Encoder
-from probing.models.sentences.probes import answers, fit_probes
+from probing.models.sentences.probes import Probes, answers, fit_probes
 from probing.models.sentences.vectors import pooled_states, sentence_rows
 
 
@@ -34,13 +34,15 @@ class Curve:
     """Test sentences that are right.
 
     Attributes:
-        right, c: (poolings, layers) by the probes, and the strength of regularisation that dev chose.
+        right: (poolings, layers) by the probes.
+        c, dev_right: (poolings, layers) strength of regularisation that dev chose, and dev sentences that are right with it.
         majority_right, surface_right: by the commonest training label, and by the same probe on surface features.
         n_train, n_dev, n_test: sentences.
     """
 
     right: np.ndarray
     c: np.ndarray
+    dev_right: np.ndarray
     majority_right: int
     surface_right: int
     n_train: int
@@ -83,22 +85,23 @@ def curve_of(read: Read, fitted: Callable[[int], None] = lambda _: None) -> Curv
     """
     data = read.data
     surface = {part: surface_features(data.parts["train"], data.parts[part])[None, None].astype(np.float32) for part in PARTS}
-    right, c = [], []
+    right, probes = [], []
     for layer in range(read.states["train"].shape[1]):
-        found = _right(data, {part: read.states[part][:, layer : layer + 1] for part in PARTS}, data.protocol)
-        right.append(found[0])
-        c.append(found[1])
+        hits, of_layer = _right(data, {part: read.states[part][:, layer : layer + 1] for part in PARTS}, data.protocol)
+        right.append(hits)
+        probes.append(of_layer)
         fitted(layer)
     return Curve(
-        np.concatenate(right, 1), np.concatenate(c, 1), majority_right(data.parts["train"], data.parts["test"]),
+        np.concatenate(right, 1), np.concatenate([one.c for one in probes], 1), np.concatenate([one.dev_right for one in probes], 1),
+        majority_right(data.parts["train"], data.parts["test"]),
         int(_right(data, surface, OURS)[0][0, 0]), *(len(data.parts[part]) for part in PARTS),
     )  # fmt: skip
 
 
-def _right(data: SentenceData, vectors: dict[str, np.ndarray], protocol: str) -> tuple[np.ndarray, np.ndarray]:
-    """(poolings, layers) test sentences that are right, and the strengths that dev chose."""
+def _right(data: SentenceData, vectors: dict[str, np.ndarray], protocol: str) -> tuple[np.ndarray, Probes]:
+    """(poolings, layers) test sentences that are right, and the probes."""
     number = {label: place for place, label in enumerate(data.labels)}
     gold = {part: np.array([number[one.label] for one in data.parts[part]], np.uint8) for part in PARTS}
     probes = fit_probes(vectors["train"], gold["train"], vectors["dev"], gold["dev"], len(number), protocol)
     right: np.ndarray = (answers(probes, vectors["test"]) == gold["test"]).sum(2)
-    return right, probes.c
+    return right, probes

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.core.sentences.example import POOLINGS
 from probing.figures.sentences.change_map import change_map, drawn_cells
 from probing.figures.sentences.looks import POOLING_NAMES
-from probing.reports.sentences.changes import changes
+from probing.reports.sentences.changed import changes
 from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
@@ -73,7 +73,8 @@ def draw(shown: Shown) -> Changed | None:
         drawing(
             change_map, table, kind=kind, titles=shown.tasks, model=shown.view.label(model), base=shown.view.label(changed.base)
         ),
-        table=table, stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)), name="sentence-change",
+        table=table, stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
+        name="sentence-change",
         caption=filled(
             "{words} Grey: {grey}. {family} Click a cell to see its sentences below. {key}", words=_WORDS[kind], grey=_grey(changed, kind),
             family=family_words(table), key=mark_key(shown.view, [model]),

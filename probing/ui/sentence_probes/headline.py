@@ -31,21 +31,18 @@ def draw(shown: Shown) -> None:
         )
     )  # fmt: skip
     st.markdown(joined("\n", [in_words(row, shown.tasks[row["task"]]) for row in best.to_dict("records")]))
-    st.caption(
-        "The best layer and vector are those with the highest accuracy on the test sentences, so their accuracy is a little too good; "
-        "intervals are of one probe, 95 %."
-    )
+    st.caption("Layer and vector of each line were chosen on the development sentences; accuracies are of the test sentences.")
 
 
 def best_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The best cell of each task, in the order of the table; ``read`` says whether its interval lies above both baselines.
+    """The best cell of each task on dev, in the order of the table; ``read`` says whether its interval lies above both baselines.
 
     Of equal cells the lowest layer is taken, and the first token before the mean.
 
     Args:
         table: accuracies of one model.
     """
-    found = table.dropna(subset=["accuracy"]).sort_values(["accuracy", "layer", "pooling"], ascending=[False, True, True], kind="stable")
+    found = table.dropna(subset=["accuracy"]).sort_values(["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable")
     places = {task: place for place, task in enumerate(dict.fromkeys(table["task"]))}
     best = found.drop_duplicates("task").sort_values("task", key=lambda tasks: tasks.map(places))
     return best.assign(read=best["low"] > best[["majority", "surface"]].max(axis=1))

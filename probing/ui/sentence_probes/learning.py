@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.sentences.learning_lines import learning_lines
-from probing.reports.sentences.accuracies import learning_curve
+from probing.reports.sentences.accuracy import learning_curve
 from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
@@ -32,11 +32,13 @@ def draw(shown: Shown) -> None:
         selection.bound(
             st.selectbox, "Layer", "learned_layer", page, options=[None, *range(last + 1)], placeholder="best of each",
             format_func=lambda layer: "best of each" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
-            help="The best layer is that with the highest accuracy on all training sentences.",
+            help="The layer whose probe on all training sentences is best on the development sentences.",
         )  # fmt: skip
     mine = every[every["task"] == task]
     points = mine[mine["layer"] == own.learned_layer] if own.learned_layer is not None else at_best_layer(mine)
-    points = points.sort_values(["model", "pooling", "n_train"], key=lambda column: column.map(shown.models.index) if column.name == "model" else column)
+    points = points.sort_values(
+        ["model", "pooling", "n_train"], key=lambda column: column.map(shown.models.index) if column.name == "model" else column
+    )
     if points.empty:
         st.info("No probes of this task are stored for this layer.", icon=":material/info:")
         return
@@ -55,11 +57,11 @@ def draw(shown: Shown) -> None:
 
 
 def at_best_layer(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each model's and pooling's best layer on all training sentences; of equal ones the lowest.
+    """The rows of each model's and pooling's best layer on dev, with all training sentences; of equal ones the lowest.
 
     Args:
         table: learning curves of one task.
     """
-    whole = table[table["portion"] == 1].sort_values(["accuracy", "layer"], ascending=[False, True], kind="stable")
+    whole = table[table["portion"] == 1].sort_values(["dev_right", "layer"], ascending=[False, True], kind="stable")
     best = whole.drop_duplicates(["model", "pooling"])[["model", "pooling", "layer"]]
     return table.merge(best, on=["model", "pooling", "layer"])

@@ -1,18 +1,17 @@
 """A visitor's own file of labelled sentences: read, probed at every layer by a chosen model, and not kept."""
 
 import hashlib
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.paths import cache_folder
+from probing.core.sentences import tasks
 from probing.core.sentences.cut import cut_to
-from probing.core.sentences.example import OURS, PARTS, POOLINGS, SentenceData
-from probing.core.sentences.tasks import read_task
+from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
 from probing.core.stats.intervals import wilson
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection
@@ -23,8 +22,13 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import code, count, filled, joined
 
+if TYPE_CHECKING:
+    from probing.models.sentences.curve import Curve
+
 #: More sentences than this are probed by command.
 MOST_SENTENCES = 2_000
+#: Share of the bar that is reading.
+_READING = 0.7
 ENDINGS = ("tsv", "csv", "jsonl")
 SAMPLE = "sentence\tlabel\nThe dogs are barking .\tplural\nThe dog is barking .\tsingular\n"
 
@@ -94,10 +98,7 @@ def read_upload(content: bytes, name: str) -> Upload:
     Raises:
         ProbingError: if it cannot be read; the message names line and reason.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / Path(name).name
-        path.write_bytes(content)
-        _, data = read_task(str(path), cache_folder() / "downloads", OURS)
+    _, data = tasks.read_upload(content, name)
     whole = sum(len(data.parts[part]) for part in PARTS)
     return Upload(cut_to(data, MOST_SENTENCES), whole, hashlib.sha256(content).hexdigest())
 
@@ -131,7 +132,7 @@ def _asked(view: View, model: str) -> bool:
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
-    """What the probes of each layer have right, as ``reports.sentences.accuracies`` gives it, and how many sentences were too long.
+    """What the probes of each layer have right, as ``reports.sentences.accuracy`` gives it, and how many sentences were too long.
 
     A new run of the page ends it: the bar is where Streamlit looks for one.
 
@@ -141,36 +142,48 @@ def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame
     """
     from probing.models.sentences.curve import curve_of, read_sentences
 
-    bar, total = st.progress(0.0, text="Loading the model …"), sum(len(data.parts[part]) for part in PARTS)
-    done = 0
+    total, done = sum(len(data.parts[part]) for part in PARTS), 0
+    bar = st.progress(0.0, text="Loading the model …")
 
     def passed(sentences: int) -> None:
         nonlocal done
         done += sentences
-        bar.progress(0.7 * min(done / total, 1), text=filled("Reading sentence {done:,} of {total:,}", done=done, total=total))
+        bar.progress(_READING * done / total, text=filled("Reading sentence {done:,} of {total:,}", done=done, total=total))
 
     read = live_models.in_turn(choice, lambda live: read_sentences(data, live.encoder, passed))
-    layers = read.states["train"].shape[1]
-    curve = curve_of(
-        read, lambda layer: bar.progress(0.7 + 0.3 * (layer + 1) / layers, text=filled("Probing layer {layer} of {last}", layer=layer, last=layers - 1))
-    )  # fmt: skip
+    last = read.states["train"].shape[1] - 1
+
+    def fitted(layer: int) -> None:
+        share = _READING + (1 - _READING) * (layer + 1) / (last + 1)
+        bar.progress(share, text=filled("Probing layer {layer} of {last}", layer=layer, last=last))
+
+    table = _table(choice.name, data.task, curve_of(read, fitted))
     bar.empty()
-    rows = [
-        {
-            "model": choice.name, "task": data.task, "pooling": pooling, "layer": layer, "c": curve.c[place, layer],
-            "accuracy": curve.right[place, layer] / curve.n_test, **dict(zip(("low", "high"), wilson(curve.right[place, layer], curve.n_test), strict=True)),
-            "right": int(curve.right[place, layer]), "n_train": curve.n_train, "n_test": curve.n_test,
-            "majority": curve.majority_right / curve.n_test, "surface": curve.surface_right / curve.n_test,
-        }
-        for place, pooling in enumerate(POOLINGS) for layer in range(layers)
-    ]  # fmt: skip
-    return pd.DataFrame(rows), read.too_long
+    return table, read.too_long
+
+
+def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
+    """A row a pooling and layer, as ``reports.sentences.accuracy.accuracies`` has them."""
+    rows = []
+    for (place, layer), right in np.ndenumerate(curve.right):
+        low, high = wilson(right, curve.n_test)
+        rows.append(
+            {
+                "model": model, "task": task, "pooling": POOLINGS[place], "layer": layer, "c": float(curve.c[place, layer]),
+                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": low, "high": high,
+                "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority_right / curve.n_test,
+                "surface": curve.surface_right / curve.n_test,
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too_long: int) -> None:
     st.markdown(in_words(best_cells(table).iloc[0].to_dict(), data.task))
     if too_long:
-        st.info(filled("{n} longer than the model takes, left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:")
+        st.info(
+            filled("{n} longer than the model takes, left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
+        )
     blocks.figure(
         drawing(
             layer_panels, table, colours=view.all_colours, labels={model: view.label(model)}, titles={data.task: data.task}

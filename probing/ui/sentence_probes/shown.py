@@ -9,9 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
+from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.sentences.looks import POOLING_NAMES
-from probing.reports.sentences.accuracies import accuracies
+from probing.reports.relatives import named, relatives
+from probing.reports.sentences.accuracy import accuracies
 from probing.store.database import Database
 from probing.store.sentences.queries import sentence_runs, sentence_tasks
 from probing.ui.frame import reads, selection
@@ -77,13 +79,21 @@ class Shown:
         if kept["model"].nunique() > 1:
             kept = kept[kept["model"].isin(self.models)]
             places = {"_task": kept["task"].map(list(self.tasks).index), "_model": kept["model"].map(self.models.index)}
-        return kept.assign(**places).sort_values([*places, "pooling", "layer"], kind="stable").drop(columns=list(places)).reset_index(drop=True)
+        return (
+            kept.assign(**places)
+            .sort_values([*places, "pooling", "layer"], kind="stable")
+            .drop(columns=list(places))
+            .reset_index(drop=True)
+        )
 
     @cached_property
     def tuned(self) -> tuple[str, ...]:
         """The fine-tuned models that are compared with a base, the control last."""
-        mine = self.runs[self.runs["base"].fillna("").ne("") & self.runs["base"].isin(self.runs["model"])]
-        models = [model for model in self.view.all_colours if model in set(mine["model"])]
+        runs = named(self.runs)
+        stands = relatives(runs).stands
+        mine = runs[runs["base"].isin(runs["model"])]
+        there = {model for model in mine["model"] if stands[model] == model or model == self.own.tuned_model}
+        models = [model for model in self.view.all_colours if model in there]
         return tuple(sorted(models, key=lambda model: model in self.controls))
 
     @cached_property
@@ -100,6 +110,10 @@ class Shown:
     def labels(self) -> dict[str, str]:
         """Model -> what figures call it."""
         return {model: self.view.label(model) for model in {*self.models, *self.tuned}}
+
+    def source(self, task: str) -> str:
+        """What the sentences of a task come from."""
+        return str(self.about.set_index("task")["source"].get(task, ""))
 
     def key(self) -> Markdown:
         """What the marks on the names mean."""
@@ -128,8 +142,12 @@ def open_results(view: View) -> Shown | None:
     runs = runs[runs["protocol"] == protocol]
     about = view.read(sentence_tasks)
     about = about[(about["protocol"] == protocol) & about["task"].isin(runs["task"])]
+    about = about.sort_values("task", key=lambda tasks: tasks.map(_place), kind="stable")
     titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
-    models = [model for model in view.all_colours if model in set(runs["model"])]
+    stands = relatives(named(runs)).stands
+    stored_models = [model for model in view.all_colours if model in set(runs["model"])]
+    # Of models that differ by their seed alone one is offered; the others give the spread, and a link can name them.
+    models = [model for model in stored_models if stands[model] == model or model in own.sentence_models]
     usual = _usual(runs, models)
     with st.sidebar:
         _controls(view, models, titles, usual, stored, protocol)
@@ -143,6 +161,11 @@ def open_results(view: View) -> Shown | None:
         st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
     tasks = {task: title for task, title in titles.items() if task in own.sentence_tasks} or titles
     return Shown(view, runs, about, tasks, tuple(wanted[:MOST_MODELS]) or tuple(usual), protocol)
+
+
+def _place(task: str) -> int:
+    """Where a task stands in tables and figures; own ones come last."""
+    return list(SENTENCE_TASKS).index(task) if task in SENTENCE_TASKS else len(SENTENCE_TASKS)
 
 
 def _usual(runs: pd.DataFrame, models: list[str]) -> list[str]:

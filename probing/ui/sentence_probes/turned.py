@@ -7,7 +7,7 @@ import streamlit as st
 
 from probing.core.sentences.example import FIRST, POOLINGS
 from probing.figures.sentences.looks import POOLING_NAMES
-from probing.reports.sentences.changes import turned_sentences
+from probing.reports.sentences.changed import turned_sentences
 from probing.ui.frame import navigation, selection
 from probing.ui.sentence_probes.change import Changed, joined_sentences, majority_of
 from probing.ui.sentence_probes.shown import Shown
@@ -50,9 +50,7 @@ def draw(shown: Shown, changed: Changed | None) -> None:
     if table.empty:
         _none(shown, cell)
         return
-    table = with_words(table, cell.task, shown.protocol).assign(
-        turned=["right" if one.tuned_said == one.gold else "wrong" for one in table.itertuples()]
-    )
+    table = with_words(table, cell.task, shown.protocol)
     way = selection.bound(
         st.segmented_control, "Sentences", "turned_way", shown.view.page, options=list(_WAYS), required=True,
         format_func=_WAYS.__getitem__, resets={"turned_example": ""},
@@ -126,9 +124,7 @@ def _none(shown: Shown, cell: Cell) -> None:
     if not (cell.row["only_base"] or cell.row["only_tuned"]):
         st.info("Both probes have the same sentences right.", icon=":material/info:")
         return
-    st.info(
-        "The answers to single sentences are not stored in these results, only their counts.", icon=":material/info:"
-    )
+    st.info("The answers to single sentences are not stored in these results, only their counts.", icon=":material/info:")
 
 
 def _list(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> None:
@@ -139,6 +135,7 @@ def _list(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> No
         if rows := st.session_state[key].selection.rows:
             selection.update(turned_example=keys[rows[0]])
 
+    where = f"{shown.tasks[cell.task]}, {POOLING_NAMES[cell.pooling]}, layer {cell.layer}"
     top = pd.DataFrame(
         {
             "sentence": [named(row) for row in table.to_dict("records")], "turned": table["turned"], "label": table["gold"],
@@ -148,9 +145,9 @@ def _list(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> No
     blocks.table_with_download(
         table, shown=top, name="sentence-turned", column_config=_HEADINGS, height=min(38 + 35 * len(top), 320), key=key, on_select=picked,
         selection_mode="single-row",
-        stamp=shown.stamp(f"sentences that turned, {shown.tasks[cell.task]}, {POOLING_NAMES[cell.pooling]}, layer {cell.layer}", (changed.model,)),
+        stamp=shown.stamp(f"sentences that turned, {where}", (changed.model,)),
     )  # fmt: skip
-    say_missing(table, cell.task)
+    say_missing(table, cell.task, shown.source(cell.task))
 
 
 def named(row: dict) -> str:

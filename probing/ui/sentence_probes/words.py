@@ -7,7 +7,7 @@ import streamlit as st
 
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
-from probing.core.sentences.tasks import SENTENCE_TASKS, read_task
+from probing.core.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
 from probing.ui.widgets.fetched import State, files_state
 from probing.ui.widgets.markdown import Markdown, code, filled
 
@@ -30,21 +30,28 @@ def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
     return table.assign(text=table["text"].where(~lacking, found))
 
 
-def say_missing(table: pd.DataFrame, task: str) -> None:
-    """Says what is shown instead of words that are not there, and how to get them; nothing where all are there."""
+def say_missing(table: pd.DataFrame, task: str, source: str) -> None:
+    """Says what is shown instead of words that are not there, and how to get them; nothing where all are there.
+
+    Args:
+        table, task: as for ``with_words``.
+        source: what its sentences come from, as the store has it.
+    """
     if not _lacking(table).any():
         return
     named = filled("Sentences without words are named by the first {digits} digits of their sha256", digits=DIGITS)
     if task not in SENTENCE_TASKS:
         words = Markdown("they are in the file that the task was made from")
     else:
-        words = filled("the words are shown after {command}", command=code(fetch_command(task)))
+        words = filled("the words are shown after {command}", command=code(fetch_command(task, source)))
     st.caption(filled("{named}; {words}.", named=named, words=words))
 
 
-def fetch_command(task: str) -> str:
-    """The command that brings the words of a built-in task."""
-    return f"python -m probing fetch {' '.join(SENTENCE_TASKS[task].data_sets)}"
+def fetch_command(task: str, source: str) -> str:
+    """The command that brings the words of a built-in task: of its source, or of the data set that serves first."""
+    data_sets = SENTENCE_TASKS[task].data_sets
+    named = [one for one in data_sets if SOURCES[one].title == source]
+    return f"python -m probing fetch {(named or data_sets)[0]}"
 
 
 def _lacking(table: pd.DataFrame) -> pd.Series:
