@@ -56,14 +56,14 @@ def holds(counts: PairedCounts) -> bool:
     return less * _HUNDREDTH <= counts.n and mcnemar_exact(counts.first_only, counts.second_only) > LEVEL
 
 
-def above_majority(right: int, n: int, majority_right: int) -> bool:
+def above_majority(right: int, n: int, majority: float) -> bool:
     """Whether a probe is significantly better than always answering the commonest training label: ``majority_p`` at most 5 %."""
-    return majority_p(right, n, majority_right) <= LEVEL
+    return majority_p(right, n, majority) <= LEVEL
 
 
-def majority_p(right: int, n: int, majority_right: int) -> float:
-    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, were each right as often as the majority label is."""
-    return float(stats.binom.sf(right - 1, n, majority_right / n)) if n else 1.0
+def majority_p(right: int, n: int, majority: float) -> float:
+    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, were each right with probability ``majority``."""
+    return float(stats.binom.sf(right - 1, n, majority)) if n else 1.0
 
 
 def where_gone(evidence: Evidence, pooling: str) -> str | None:

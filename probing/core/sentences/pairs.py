@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, MEAN, MLP, OWN, RESCALED
+from probing.core.sentences.example import FIRST, MEAN, MLP, OWN
+
+#: The portion of the training sentences at which fates compare own probes, too.
+QUARTER = 4
 
 
 @dataclass(frozen=True, order=True)
@@ -56,31 +59,25 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
 
 
 def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
-    """The pairs that a run stores, in order.
+    """The pairs that reports need of a run, in order; it may store more.
 
-    Of every model: the first token against the mean at each layer, by its own probes. Of a fine-tuned one: every probe against its
-    ``of_base``; its own probe of the first token against the base's of the mean, at each layer; and for each pooling its best layer
-    against the base's best, both chosen on dev. A pair of which one probe was not trained is left out.
+    Of a base: the first token against the mean at each layer, by its own probes. Of a fine-tuned model: every probe on all or a quarter of
+    the training sentences against its ``of_base``; its own probe of the first token against the base's of the mean, at each layer; and for
+    each pooling its best layer against the base's best, both chosen on dev. A pair of which one probe was not trained is left out.
 
     Args:
         model, base: names; ``base`` is empty of a base.
         dev_right: probe of the run -> how many dev sentences it has right.
         base_dev_right: the same of the base's run on the same data.
     """
-    pairs = {
-        Pair(cell, model, Cell(MEAN, cell.layer))
-        for cell in dev_right
-        if cell == Cell(FIRST, cell.layer) and Cell(MEAN, cell.layer) in dev_right
-    }
-    theirs: Mapping[Cell, int] = base_dev_right or {}
-    if base and base != model:
-        own = [cell for cell in dev_right if cell == Cell(cell.pooling, cell.layer)]
+    tuned = base not in ("", model)
+    theirs = (base_dev_right or {}) if tuned else dev_right
+    held = [(cell, Cell(MEAN, cell.layer)) for cell in dev_right if cell == Cell(FIRST, cell.layer)]
+    if tuned:
         best, best_of_base = best_layers(dev_right), best_layers(theirs)
-        held = [(cell, cell.of_base) for cell in dev_right]
-        held += [(cell, Cell(MEAN, cell.layer)) for cell in own if cell.pooling == FIRST]
+        held += [(cell, cell.of_base) for cell in dev_right if cell.portion in (1, QUARTER)]
         held += [(Cell(pooling, best[pooling]), Cell(pooling, layer)) for pooling, layer in best_of_base.items() if pooling in best]
-        pairs |= {Pair(this, base, other) for this, other in held if other in theirs}
-    return sorted(pairs)
+    return sorted({Pair(this, base if tuned else model, other) for this, other in held if other in theirs})
 
 
 def right_and_right(this: Iterable[bool], other: Iterable[bool]) -> tuple[int, int, int, int]:
@@ -89,7 +86,3 @@ def right_and_right(this: Iterable[bool], other: Iterable[bool]) -> tuple[int, i
     for one, two in zip(this, other, strict=True):
         counts[bool(one), bool(two)] += 1
     return counts[True, True], counts[True, False], counts[False, True], counts[False, False]
-
-
-#: The readings that are made with the base's probe.
-OF_BASES_PROBE = (FROZEN, RESCALED, ALIGNED)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.sentences.example import LEFT_OUT, OWN
 from probing.store.database import Database
 
 
@@ -46,18 +47,18 @@ def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
 
 
 def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame:
-    """What a run's own probe on all training sentences says of each test sentence: place, said (the label's name)."""
+    """What a run's own probe on all training sentences says of each test sentence that it could take: place, said (the label's name)."""
     return db.query(
         """
         WITH given AS (
             SELECT unnest(p.predicted) AS label, generate_subscripts(p.predicted, 1) - 1 AS place, t.labels
             FROM sentence_predictions p JOIN sentence_runs r ON r.run_id = p.run_id
             JOIN sentence_tasks t ON t.task = r.task AND t.protocol = r.protocol
-            WHERE p.run_id = $run AND p.pooling = $pooling AND p.layer = $layer AND p.reading = 'own' AND p.portion = 1
+            WHERE p.run_id = $run AND p.pooling = $pooling AND p.layer = $layer AND p.reading = $own AND p.portion = 1
         )
-        SELECT place, labels[label + 1] AS said FROM given ORDER BY place
+        SELECT place, labels[label + 1] AS said FROM given WHERE label <> $left_out ORDER BY place
         """,
-        {"run": run_id, "pooling": pooling, "layer": layer},
+        {"run": run_id, "pooling": pooling, "layer": layer, "own": OWN, "left_out": LEFT_OUT},
     )
 
 
