@@ -12,19 +12,12 @@ from tests.pages.conftest import opening, words
 from tests.pages.planted_family import charts
 from tests.pages.test_headlines import headlines, without_yardstick
 from tests.pages.test_pipeline_page import numbers, said, table_of, traces
+from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD
 from tests.sentences_planted import (
-    BASE,
     BIGRAM,
-    COLA,
-    CONTROL,
     COORDINATION,
-    LAST,
-    LAYERS,
     ODD,
     RUNS,
-    SEED_2,
-    SEED_3,
-    SQUAD,
     TASKS,
     PlantedSentenceRun,
     dev_right,
@@ -178,9 +171,9 @@ def turned(model, task, pooling: str, layer: int) -> dict[str, str]:
 
 
 def test_the_sentences_that_turned_are_those_that_one_of_the_two_probes_has_right(look):
-    query = {"tuned_model": COLA.name, "turned_task": BIGRAM.name, "turned_pooling": MEAN, "turned_layer": "3"}
+    query = {"tuned_model": COLA.name, "turned_task": BIGRAM.name, "turned_pooling": MEAN, "turned_layer": "1"}
     app = look("sentence_probes", **query)
-    wanted = turned(COLA, BIGRAM, MEAN, 3)
+    wanted = turned(COLA, BIGRAM, MEAN, 1)
     table = table_of(app, "base said", "turned")
     assert dict(zip(table["sentence"].str.removeprefix("text "), table["turned"], strict=True)) == wanted
     fell = sum(way == "wrong" for way in wanted.values())

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from probing.core.errors import SentenceDataError
-from probing.core.sentences.example import OURS, PARTS, SentenceData
+from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
 from probing.core.sentences.surface import surface_features
 from probing.models.encoders.load import Encoder
-from probing.models.sentences.probes import Probes, answers, fit_probes
+from probing.models.sentences.probes import answers, fit_probes
+from probing.models.sentences.surface import surface_right
 from probing.models.sentences.vectors import pooled_states, sentence_rows
 
 
@@ -84,24 +85,17 @@ def curve_of(read: Read, fitted: Callable[[int], None] = lambda _: None) -> Curv
         fitted: called after each layer with its number.
     """
     data = read.data
-    surface = {part: surface_features(data.parts["train"], data.parts[part])[None, None].astype(np.float32) for part in PARTS}
-    right, probes = [], []
-    for layer in range(read.states["train"].shape[1]):
-        hits, of_layer = _right(data, {part: read.states[part][:, layer : layer + 1] for part in PARTS}, data.protocol)
-        right.append(hits)
-        probes.append(of_layer)
-        fitted(layer)
-    return Curve(
-        np.concatenate(right, 1), np.concatenate([one.c for one in probes], 1), np.concatenate([one.dev_right for one in probes], 1),
-        majority_right(data.parts["train"], data.parts["test"]),
-        int(_right(data, surface, OURS)[0][0, 0]), *(len(data.parts[part]) for part in PARTS),
-    )  # fmt: skip
-
-
-def _right(data: SentenceData, vectors: dict[str, np.ndarray], protocol: str) -> tuple[np.ndarray, Probes]:
-    """(poolings, layers) test sentences that are right, and the probes."""
     number = {label: place for place, label in enumerate(data.labels)}
     gold = {part: np.array([number[one.label] for one in data.parts[part]], np.uint8) for part in PARTS}
-    probes = fit_probes(vectors["train"], gold["train"], vectors["dev"], gold["dev"], len(number), protocol)
-    right: np.ndarray = (answers(probes, vectors["test"]) == gold["test"]).sum(2)
-    return right, probes
+    surface = [surface_features(data.parts["train"], data.parts[part]) for part in PARTS]
+    right, probes = [], []
+    for layer in range(read.states["train"].shape[1]):
+        train, dev, test = (read.states[part][:, layer : layer + 1] for part in PARTS)
+        probes.append(fit_probes(train, gold["train"], dev, gold["dev"], len(number), data.protocol))
+        right.append((answers(probes[-1], test) == gold["test"]).sum(2))
+        fitted(layer)
+    baseline = surface_right((surface[0], surface[1], surface[2]), (gold["train"], gold["dev"], gold["test"]), len(number))
+    return Curve(
+        np.concatenate(right, 1), np.concatenate([one.c for one in probes], 1), np.concatenate([one.dev_right for one in probes], 1),
+        majority_right(data.parts["train"], data.parts["test"]), baseline, *(len(data.parts[part]) for part in PARTS),
+    )  # fmt: skip
