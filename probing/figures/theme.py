@@ -30,10 +30,6 @@ _CROSSED = {
     "hexagon": "hexagram",
     "cross": "star-square",
 }
-#: Scale of a signed heat map, orange below 0 and blue above; nothing is as transparent as the page.
-SIGNED = (
-    (0, "#D55E00"), (0.3, "rgba(213,94,0,0.6)"), (0.5, "rgba(128,136,144,0.08)"), (0.7, "rgba(31,138,203,0.6)"), (1, "#1F8ACB"),
-)  # fmt: skip
 #: Readable on white and on near-black; used for baselines, grid marks and stamps.
 NEUTRAL = "#808890"
 GRID = "rgba(128,136,144,0.22)"

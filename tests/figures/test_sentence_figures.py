@@ -12,7 +12,7 @@ from probing.figures.sentences.change_map import change_map, drawn_cells
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.figures.sentences.learning_lines import learning_lines
 
-from .colours import colours_of
+from .colours import colours_of, luminance
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = colours_of(BASE, TUNED, CONTROL)
@@ -59,6 +59,16 @@ def changes(layers: int = LAYERS) -> pd.DataFrame:
 
 def traces(figure, name: str) -> list:
     return [trace for trace in figure.data if trace.name == name and trace.x is not None and trace.x[0] is not None]
+
+
+def cells_of(figure) -> dict[tuple, dict]:
+    """(task, pooling, layer) -> what stands in the cell of a map."""
+    return {
+        tuple(place): {"text": trace.text[number], "hover": trace.hovertext[number], "colour": trace.textfont.color}
+        for trace in figure.data
+        if trace.customdata is not None
+        for number, place in enumerate(trace.customdata)
+    }
 
 
 def panels(figure) -> list[str]:
@@ -146,17 +156,26 @@ def test_what_does_not_count_is_grey_and_the_rest_has_its_colour():
 
 def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
     figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
-    points = figure.data[-1]
-    assert points.text[8] == "−8.0" and list(points.customdata[8]) == ["bigram-shift", "first", 8]
-    assert "control: -4.5 points" in points.hovertext[8] and "q = 0.04" in points.hovertext[8] and "McNemar p = 0.01" in points.hovertext[8]
+    one = cells_of(figure)["bigram-shift", "first", 8]
+    assert one["text"] == "−8.0" and len(cells_of(figure)) == 3 * LAYERS
+    assert all(words in one["hover"] for words in ("control: -4.5 points", "q = 0.04", "McNemar p = 0.01"))
     deep = change_map(changes(layers=25), titles=TASKS)
     assert deep.data[-1].mode == "markers", "no room for numbers"
 
 
 def test_stars_mark_what_is_significant_against_the_mean_of_the_base():
     figure = change_map(changes(), kind="base-mean", titles=TASKS)
-    assert [("★" in text) for text in figure.data[-1].text[:LAYERS]] == [layer > 1 for layer in range(LAYERS)]
-    assert "mean of all tokens: 72.0 %" in figure.data[-1].hovertext[4]
+    shown = [cells_of(figure)["bigram-shift", "first", layer] for layer in range(LAYERS)]
+    assert ["★" in one["text"] for one in shown] == [layer > 1 for layer in range(LAYERS)]
+    assert "mean of all tokens: 72.0 %" in shown[4]["hover"]
+
+
+def test_numbers_are_read_on_the_colour_of_their_cell_whatever_the_page():
+    figure = change_map(changes(), titles=TASKS)
+    (colour,) = {one["colour"] for one in cells_of(figure).values() if one["colour"]}
+    shaded = next(trace for trace in figure.data if trace.name == "counts")
+    for _, cell in shaded.colorscale:
+        assert (luminance(cell) + 0.05) / (luminance(colour) + 0.05) > 4.5
 
 
 def test_a_map_without_a_control_counts_by_q_alone():

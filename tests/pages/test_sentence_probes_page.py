@@ -64,8 +64,8 @@ def shares(model, task, pooling: str, protocol: str = "ours", **cell) -> list[fl
 
 def cells_of(figure: dict) -> dict[tuple, str]:
     """(task, pooling, layer) -> the number in the cell of a map."""
-    (points,) = [trace for trace in figure["data"] if trace.get("customdata")]
-    return {tuple(place): text for place, text in zip(points["customdata"], points["text"], strict=True)}
+    points = [trace for trace in figure["data"] if trace.get("customdata")]
+    return {tuple(place): text for one in points for place, text in zip(one["customdata"], one["text"], strict=True)}
 
 
 def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):

@@ -22,6 +22,10 @@ MARK = "○"
 _ROW = 19
 #: Nothing is as transparent as the page, so that the map is readable on light and on dark; steep at first, as most cells know little.
 _SHADES = [[0, theme.faint("#1F8ACB", 0.05)], [0.1, theme.faint("#1F8ACB", 0.3)], [0.45, theme.faint("#1F8ACB", 0.72)], [1, "#1F8ACB"]]
+_SIGNED = [
+    [0, "#D55E00"], [0.3, theme.faint("#D55E00", 0.6)], [0.5, theme.faint("#808890", 0.08)], [0.7, theme.faint("#1F8ACB", 0.6)],
+    [1, "#1F8ACB"],
+]  # fmt: skip
 
 
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
@@ -104,7 +108,7 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
     figure = go.Figure()
     figure.add_heatmap(
         z=shades.values, x=list(shades.columns), y=list(range(len(rows))), xgap=2, ygap=2, hoverinfo="skip",
-        colorscale=theme.SIGNED if signed else _SHADES, zmin=-most if signed else 0, zmax=most,
+        colorscale=_SIGNED if signed else _SHADES, zmin=-most if signed else 0, zmax=most,
         colorbar={"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     # A heat map's cells cannot be clicked; points that are not seen can.

@@ -6,18 +6,20 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from probing.core.sentences.example import FIRST, MEAN
 from probing.figures import layer_axis, theme
 
 _ROW, _FRAME = 30, 190
 #: Deeper models have no room for numbers in the cells of a telephone's figure.
 _MOST_NUMBERS = 13
 _GREY = "rgba(128,136,144,0.16)"
-#: What is drawn -> pooling of the rows, columns of change and of adjusted p, and title of the colour bar.
-KINDS: Mapping[str, tuple[str, str, str, str]] = {
-    "first": ("first", "change", "q", "change, points"),
-    "mean": ("mean", "change", "q", "change, points"),
-    "base-mean": ("first", "mean_change", "mean_q", "against the base's mean, points"),
-}
+#: Opaque, so that black numbers are read on a light page and on a dark one; less than 0 is orange, more blue.
+_SCALE = ((0, "#D55E00"), (0.5, "#F9DFCB"), (0.5, "#D6E8F6"), (1, "#1F8ACB"))
+_ON_COLOUR = "#000000"
+#: What is drawn -> pooling of the rows, columns of change and of adjusted p.
+KINDS: Mapping[str, tuple[str, str, str]] = {
+    "first": (FIRST, "change", "q"), "mean": (MEAN, "change", "q"), "base-mean": (FIRST, "mean_change", "mean_q"),
+}  # fmt: skip
 
 
 def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -31,7 +33,7 @@ def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
         The rows of the kind's pooling with ``shown`` (points) and ``counts``: whether the change is significant and, where it is taken
         against the same pooling of the base, greater than the control's.
     """
-    pooling, change, q, _ = KINDS[kind]
+    pooling, change, q = KINDS[kind]
     cells = changes[changes["pooling"] == pooling].dropna(subset=[change])
     significant = cells[q].notna() & (cells[q] <= 0.05)
     outside = ~cells["inside_control"].fillna(False).astype(bool) if change == "change" else True
@@ -69,21 +71,23 @@ def change_map(
         colorscale=[[0, _GREY], [1, _GREY]], showscale=False, name="does not count",
     )  # fmt: skip
     figure.add_heatmap(
-        z=square(cells["shown"].where(cells["counts"])), x=layers, y=places, xgap=2, ygap=2, hoverinfo="skip", colorscale=theme.SIGNED,
+        z=square(cells["shown"].where(cells["counts"])), x=layers, y=places, xgap=2, ygap=2, hoverinfo="skip", colorscale=_SCALE,
         zmin=-most, zmax=most, name="counts",
-        colorbar={"title": {"text": KINDS[kind][3], "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        showscale=last >= _MOST_NUMBERS, colorbar={"title": {"text": "points", "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     # A heat map's cells cannot be clicked; points can, and they carry the numbers.
-    figure.add_scatter(
-        x=cells["layer"], y=cells["task"].map(tasks.index), mode="markers+text" if last < _MOST_NUMBERS else "markers", showlegend=False,
-        marker={"symbol": "square", "size": _ROW - 6, "opacity": 0}, selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}}, textfont={"size": 10}, text=[_number(one, kind) for one in cells.to_dict("records")],
-        customdata=[[one["task"], one["pooling"], int(one["layer"])] for one in cells.to_dict("records")],
-        hovertext=[_hover(one, kind, titles or {}, model, base) for one in cells.to_dict("records")],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+    for counts, colour in ((False, None), (True, _ON_COLOUR)):
+        mine = cells[cells["counts"] == counts]
+        rows = mine.to_dict("records")
+        figure.add_scatter(
+            x=mine["layer"], y=mine["task"].map(tasks.index), mode="markers+text" if last < _MOST_NUMBERS else "markers", showlegend=False,
+            marker={"symbol": "square", "size": _ROW - 6, "opacity": 0}, selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}}, textfont={"size": 11, "color": colour}, text=[_number(one, kind) for one in rows],
+            customdata=[[one["task"], one["pooling"], int(one["layer"])] for one in rows],
+            hovertext=[_hover(one, kind, titles or {}, model, base) for one in rows], hovertemplate="%{hovertext}<extra></extra>",
+        )  # fmt: skip
     theme.apply(figure, height=_FRAME - 80 + _ROW * max(len(tasks), 2))
-    figure.update_layout(hoverdistance=80, margin_t=16)
+    figure.update_layout(hoverdistance=80, margin_t=34)
     layer_axis.horizontal(figure, last)
     figure.update_yaxes(
         tickmode="array", tickvals=places, ticktext=[theme.breakable((titles or {}).get(task, task), 16) for task in tasks],

@@ -43,7 +43,7 @@ def draw(shown: Shown) -> None:
             "Layer 0 holds no context, and its first token is the same vector for every sentence, so its probe gives the majority. {key}",
             words=_WORDS[mode], fixed="" if mode == "value" else " The baseline is taken as a fixed number.",
             seeds=" Whiskers: from the least to the greatest of several seeds of fine-tuning." if seeds else "",
-            control=" Open markers: the control, trained further on its base's own text." if control else "",
+            control=" Open markers: the control." if control else "",
             key=shown.key(),
         ),
         alt="Accuracy of sentence probes by layer, a panel a task, with majority and surface baseline",
