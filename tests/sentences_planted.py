@@ -20,7 +20,21 @@ from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 from tests.changes_planted import plant_changes
-from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, LOST, MODELS, PlantedModel
+from tests.planted_relatives import (  # noqa: F401
+    BASE,
+    COLA,
+    CONTROL,
+    FATE,
+    LAST,
+    LAYERS,
+    LOST,
+    MODELS,
+    SEED_2,
+    SEED_3,
+    SQUAD,
+    SST_2,
+    PlantedModel,
+)  # fmt: skip
 
 PORTIONS = (1, 4, 16)
 #: Protocol -> train, dev and test sentences.

@@ -25,8 +25,8 @@ from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
 from probing.store.parquet import read_table
-from probing.store.run_tables import CHANGES, EDGES, SENTENCES, STORED, create_run_tables, drop_runs, leave_out_of_kind, part_runs
-from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
+from probing.store.run_tables import STORED, create_run_tables, drop_runs, leave_out_of_kind, part_runs
+from probing.store.schema import CHANGES, EDGES, KEYS, SCHEMA_VERSION, SCHEMAS, SENTENCES, SORT, create_statement
 from probing.store.sentences.completeness import lacking_sentences
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 

@@ -15,12 +15,9 @@ import duckdb
 import pyarrow as pa
 
 from probing.core.provenance import Provenance, stored_provenance
-from probing.store.schema import SCHEMAS, create_statement
+from probing.store.schema import FACTS, OF_KIND, SCHEMAS, create_statement
 
 _log = logging.getLogger(__name__)
-FACTS, EDGES, SENTENCES, CHANGES = "facts", "edges", "sentences", "changes"
-#: Kind of run -> its table of files, which the database keeps; the view ``runs_of_`` and the kind adds the provenance.
-OF_KIND = {EDGES: "edge_runs", SENTENCES: "sentence_runs", CHANGES: "change_runs"}
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; what its configuration does not say is empty.
 _RUNS = pa.schema(

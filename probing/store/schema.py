@@ -13,6 +13,10 @@ from probing.store.tables.columns import ordered, table_schema
 
 #: Raised when a table gets another version; versions before this program refuse its files by name.
 SCHEMA_VERSION = 2
+#: Kinds of runs.
+FACTS, EDGES, SENTENCES, CHANGES = "facts", "edges", "sentences", "changes"
+#: Kind of run -> its table of files, of those that are not on facts.
+OF_KIND = {EDGES: "edge_runs", SENTENCES: "sentence_runs", CHANGES: "change_runs"}
 
 
 _TEXT = pa.string()

@@ -10,7 +10,15 @@ SENTENCE_COMMANDS = {
         "probing.commands.sentences.train",
         "Train probes of every layer for whole sentences, beside the base of a fine-tuned model; resumable, does nothing the second time.",
     ),
+    "tasks": (
+        "probing.commands.sentences.tasks",
+        "List the tasks: what they ask, data sets, licences and, with --counts, how much data they have and what was left out.",
+    ),
     "make": ("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
+    "report": (
+        "probing.commands.sentences.report",
+        "Report stored probes of whole sentences: accuracy, changes, where properties went; the same numbers as on the pages.",
+    ),
 }
 
 

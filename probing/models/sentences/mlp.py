@@ -112,7 +112,8 @@ class _Vectors:
 
 
 def _start(hidden: int, outputs: int, draw: torch.Generator) -> Weights:
-    spread = (6 / (hidden + UNITS)) ** 0.5
+    # A third of the usual spread: near 0 a GELU unit is nearly linear, so what is not linear is learnt where it helps.
+    spread = (6 / (hidden + UNITS)) ** 0.5 / 3
     first = (torch.rand(1, hidden, UNITS, generator=draw) * 2 - 1) * spread
     # Last weights of 0: every probe begins by saying nothing.
     return [first, torch.zeros(1, 1, UNITS), torch.zeros(1, UNITS, outputs), torch.zeros(1, 1, outputs)]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.changes.measures import MEASURES
 from probing.reports.changes.stored import beside_base, stored
 from probing.store.changes import queries
 from probing.store.database import Database
@@ -13,6 +14,9 @@ COLUMNS = (
     "seed_high", "seeds", "inside_control",
 )  # fmt: skip
 _KEYS = ["measure", "layer", "head"]
+#: Metrics of likeness with the base, which are 1 where nothing changed; differences are 0 there.
+_LIKENESS = ("attention_map_cosine", "cka", "rsa", "same_token_cosine")
+SAME_IS_ONE = tuple(name for name, measure in MEASURES.items() if measure.metric in _LIKENESS)
 
 
 def values(db: Database, models: Sequence[str] | None = None, measures: Sequence[str] | None = None, heads: bool = False) -> pd.DataFrame:
@@ -43,7 +47,3 @@ def values(db: Database, models: Sequence[str] | None = None, measures: Sequence
     table["inside_control"] = small | table["value"].between(table["_low"], table["_high"])
     table = found.relatives.listed(table, models)
     return table.sort_values(["model", "measure", "layer", "head"], ignore_index=True)[list(COLUMNS)]
-
-
-#: Measures of likeness with the base, which are 1 where nothing changed.
-SAME_IS_ONE = ("map-cosine", "cka-first", "cka-mean", "rsa-first", "rsa-mean", "same-token-cosine")

@@ -83,15 +83,6 @@ def check_classes(rows: Iterable[Labelled], name: str) -> None:
         )
 
 
-def as_tsv(examples: Iterable[Example]) -> str:
-    """Examples as the content of a file that ``read_own_file`` reads."""
-    rows = list(examples)
-    paired = any(one.pair for one in rows)
-    lines = ["\t".join((*NEEDED, "pair")[: 2 + paired])]
-    lines += ["\t".join((one.text, one.label, one.pair)[: 2 + paired]) for one in rows]
-    return "\n".join(lines) + "\n"
-
-
 def _labelled(row: dict[str, Any], where: str) -> Labelled:
     cells = {}
     for column in (*NEEDED, *OPTIONAL):
