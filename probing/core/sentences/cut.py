@@ -4,6 +4,9 @@ from dataclasses import replace
 
 from probing.core.sentences.example import PARTS, SentenceData
 
+#: The most sentences of all parts together that a page asks a model at once; more are for the command line.
+MOST_AT_ONCE = 2_000
+
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
     """The data with at most so many sentences: of each part the beginning, in the parts' proportions, with whole rounds of classes.

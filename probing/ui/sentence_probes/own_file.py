@@ -10,9 +10,8 @@ import streamlit as st
 
 from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
-from probing.core.sentences.cut import cut_to
+from probing.core.sentences.cut import MOST_AT_ONCE, cut_to
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
-from probing.core.stats.intervals import wilson
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
@@ -23,12 +22,8 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import code, count, filled, joined
 
 if TYPE_CHECKING:
-    from probing.models.sentences.curve import Curve
+    from probing.models.sentences.training.curve import Curve
 
-#: More sentences than this are probed by command.
-MOST_SENTENCES = 2_000
-#: Share of the bar that is reading.
-_READING = 0.7
 ENDINGS = ("tsv", "csv", "jsonl")
 SAMPLE = "sentence\tlabel\nThe dogs are barking .\tplural\nThe dog is barking .\tsingular\n"
 
@@ -56,7 +51,7 @@ def draw(view: View) -> None:
             "A TSV, CSV or JSONL file with the columns {names}, and {more} where you want them: every layer of a model is asked for "
             "the labels. At most {most:,} sentences are read here; the file stays on this machine and is not kept.",
             names=joined(" and ", map(code, ("sentence", "label"))), more=joined(", ", map(code, ("pair", "part", "group"))),
-            most=MOST_SENTENCES,
+            most=MOST_AT_ONCE,
         )
     )  # fmt: skip
     st.download_button(
@@ -93,14 +88,14 @@ def draw(view: View) -> None:
 
 
 def read_upload(content: bytes, name: str) -> Upload:
-    """A file of labelled sentences, cut to ``MOST_SENTENCES``.
+    """A file of labelled sentences, cut to ``MOST_AT_ONCE``.
 
     Raises:
         ProbingError: if it cannot be read; the message names line and reason.
     """
     _, data = tasks.read_upload(content, name)
     whole = sum(len(data.parts[part]) for part in PARTS)
-    return Upload(cut_to(data, MOST_SENTENCES), whole, hashlib.sha256(content).hexdigest())
+    return Upload(cut_to(data, MOST_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
 
 
 def _summary(upload: Upload) -> None:
@@ -140,39 +135,28 @@ def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame
         ModelError: if the model cannot be loaded.
         SentenceDataError: if the model can take too few of the sentences.
     """
-    from probing.models.sentences.curve import curve_of, read_sentences
+    from probing.models.sentences.training.curve import quick_curve
 
-    total, done = sum(len(data.parts[part]) for part in PARTS), 0
     bar = st.progress(0.0, text="Loading the model …")
 
-    def passed(sentences: int) -> None:
-        nonlocal done
-        done += sentences
-        bar.progress(_READING * done / total, text=filled("Reading sentence {done:,} of {total:,}", done=done, total=total))
+    def at(share: float) -> None:
+        bar.progress(share, text=filled("Reading and probing: {share:.0f} %", share=share * 100))
 
-    read = live_models.in_turn(choice, lambda live: read_sentences(data, live.encoder, passed))
-    last = read.states["train"].shape[1] - 1
-
-    def fitted(layer: int) -> None:
-        share = _READING + (1 - _READING) * (layer + 1) / (last + 1)
-        bar.progress(share, text=filled("Probing layer {layer} of {last}", layer=layer, last=last))
-
-    table = _table(choice.name, data.task, curve_of(read, fitted))
+    curve = live_models.in_turn(choice, lambda live: quick_curve(data, live.encoder, at))
     bar.empty()
-    return table, read.too_long
+    return _table(choice.name, data.task, curve), curve.too_long
 
 
 def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
     """A row a pooling and layer, as ``reports.sentences.accuracy.accuracies`` has them."""
     rows = []
     for (place, layer), right in np.ndenumerate(curve.right):
-        low, high = wilson(right, curve.n_test)
         rows.append(
             {
                 "model": model, "task": task, "pooling": POOLINGS[place], "layer": layer, "c": float(curve.c[place, layer]),
-                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": low, "high": high,
-                "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority_right / curve.n_test,
-                "surface": curve.surface_right / curve.n_test,
+                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer], "high": curve.high[place, layer],
+                "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority / curve.n_test,
+                "surface": curve.surface / curve.n_test,
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
