@@ -29,6 +29,7 @@ LINKS: dict[str, list[dict]] = {
     "heads": [{}, {"model": TUNED}],
     "pipeline": [{}, {"layerwise": "selectivity", "bars_of": "nesia-mini-ner-conll"}, {"edge_part": "test", "unseen": "true"}],
     "edge_sentences": [{}, {"trace_part": "dev", "trace_kind": "ambiguous"}],
+    "sentence_probes": [{}],
     "reproduction": [{}, {"paper": "edge-probing"}],
     "methods": [{}],
 }
