@@ -27,11 +27,13 @@ class PublishedEncoder(Frozen):
     Attributes:
         name: as the paper calls it.
         source: its name on the Hugging Face Hub.
+        stand_ins: close relatives, which are named as what they are.
         layers: number of layers above the embeddings.
     """
 
     name: str
     source: str
+    stand_ins: tuple[str, ...] = ()
     layers: int
 
 
@@ -130,12 +132,13 @@ class PublishedSentences(Frozen):
         return {one.objective: one.name for one in self.tuned}
 
     def stored_encoders(self, bases: Collection[str]) -> dict[str, str]:
-        """Encoder of the paper -> the stored model that it is.
+        """Encoder of the paper -> the stored model that it is, or that stands in for it.
 
         Args:
             bases: names of models that have results.
         """
-        return {one.name: one.source for one in self.models if one.source in bases}
+        found = {one.name: next((name for name in (one.source, *one.stand_ins) if name in bases), "") for one in self.models}
+        return {name: base for name, base in found.items() if base}
 
     def change(self, model: str, task: str, pooling: str, objective: str) -> tuple[float, float] | None:
         """Change over the lower and over the upper layers, in points; None where it was not read.
