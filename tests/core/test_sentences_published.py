@@ -5,7 +5,7 @@ import re
 import pytest
 
 from probing.core.errors import PublishedError
-from probing.core.sentences.published import GROUPS, LOWER, SENTENCE_PROBING, UPPER, layer_group, published_sentences
+from probing.core.sentences.published import SENTENCE_PROBING, published_sentences
 
 PAPER = published_sentences()
 #: A second typing of Tables 2 and 5: rows of eight cells, CLS then mean, two fine-tuning tasks each, lower then upper layers.
@@ -72,12 +72,6 @@ def test_table_1_and_table_4_are_as_printed():
 def test_eighteen_claims_and_the_tasks_of_the_tables():
     assert len(PAPER.claims) == 18 and PAPER.tasks == ("bigram-shift", "coordination-inversion", "odd-man-out")
     assert PAPER.stored_encoders({"roberta-base", "nesia-mini"}) == {"RoBERTa": "roberta-base"}
-
-
-@pytest.mark.parametrize(("layers", "last_of_lower"), [(12, 6), (8, 4), (3, 1), (1, 0)])
-def test_layers_up_to_half_the_depth_are_the_lower_group(layers, last_of_lower):
-    groups = [layer_group(layer, layers) for layer in range(layers + 1)]
-    assert groups == [LOWER] * (last_of_lower + 1) + [UPPER] * (layers - last_of_lower) and set(groups) == set(GROUPS)
 
 
 @pytest.mark.parametrize(

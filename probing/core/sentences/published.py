@@ -9,16 +9,11 @@ from pydantic import Field, model_validator
 from probing.core.published import Claim, Frozen, numbered, read_as, refuse_twice
 from probing.core.registry import REPOSITORY
 from probing.core.sentences.example import POOLINGS
+from probing.core.sentences.numbers import LOWER, UPPER
 
 SENTENCE_PROBING = REPOSITORY / "data" / "published" / "sentence-probing.toml"
-#: The two groups of layers that changes are averaged over: 0..floor(L/2), and the rest.
-LOWER, UPPER = "lower", "upper"
+#: The two groups of layers that changes are averaged over.
 GROUPS = (LOWER, UPPER)
-
-
-def layer_group(layer: int, layers: int) -> str:
-    """The group that a layer of an encoder with so many layers belongs to: layers 0 to 6 of the paper's 12 are the lower one."""
-    return LOWER if layer <= layers // 2 else UPPER
 
 
 class PublishedEncoder(Frozen):
@@ -43,7 +38,7 @@ class PublishedTuning(Frozen):
     Attributes:
         name: as the paper calls it.
         objective: what results call a model that was fine-tuned so.
-        metrics: names of its scores.
+        metrics: its scores, as results call them.
         training, validation: numbers of examples, as printed.
         note: what is to be said of them.
         scores: row of Table 1 -> per cent, one a metric.

@@ -28,7 +28,8 @@ def mean_beats_first(evidence: InterplayEvidence) -> Finding:
     answers, said, rows, left = [], [], [], []
     for encoder in evidence.judged:
         for task in TASKS:
-            by_layer = _poolings_apart(evidence, encoder, task)
+            mine = evidence.poolings
+            by_layer = mine[mine["encoder"].eq(encoder) & mine["task"].eq(task) & mine["layer"].ge(1)].sort_values("layer")
             if by_layer.empty:
                 continue
             if not any(evidence.readable(encoder, task, pooling) for pooling in ("first", "mean")):
@@ -44,16 +45,6 @@ def mean_beats_first(evidence: InterplayEvidence) -> Finding:
     words = f"Mean-pooling minus CLS-pooling over layers 1 to L, points: {'; '.join(said)}.{_at_chance(left)}"
     null = "; ".join(f"{task} {points(value)}" for task, value in _majorities(evidence).items())
     return Finding(verdict(every(answers)), words, pd.concat(rows, ignore_index=True), f"The majority label gives {null} per cent.")
-
-
-def _poolings_apart(evidence: InterplayEvidence, encoder: str, task: str) -> pd.DataFrame:
-    """``encoder, task, layer, value, low, high``: accuracy with mean-pooling minus that with CLS-pooling, as of independent sentences."""
-    first, mean = (evidence.accuracy(encoder, task, pooling).set_index("layer") for pooling in ("first", "mean"))
-    layers = [layer for layer in mean.index if layer in first.index]
-    pairs = zip(intervals(mean.loc[layers]), intervals(first.loc[layers]), strict=True)
-    ends = [(one.value, one.low, one.high) for one in (apart(*pair) for pair in pairs)]
-    rows = [(encoder, task, layer, *numbers) for layer, numbers in zip(layers, ends, strict=True)]
-    return pd.DataFrame(rows, columns=["encoder", "task", "layer", "value", "low", "high"])
 
 
 def _at_chance(left: list[str]) -> str:

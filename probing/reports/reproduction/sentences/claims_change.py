@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN, POOLINGS
-from probing.core.sentences.published import GROUPS, LOWER, UPPER
+from probing.core.sentences.numbers import LOWER, UPPER
+from probing.core.sentences.published import GROUPS
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, between, every, less, more, most, verdict
 from probing.reports.reproduction.evidence import Finding
 from probing.reports.reproduction.sentences.claims_accuracy import FAMILIES
@@ -153,7 +154,8 @@ def sst_costs(evidence: InterplayEvidence) -> Finding:
     if not found:
         return Finding(UNTESTED, left or _no_changes(evidence, [SST], [SHIFT, ODD]))
     answers = [less(one, 0) for one in found.values()]
-    parts = [every(answers)]
+    # What cannot be read leaves the claim open.
+    parts = [every([*answers, None] if left else answers)]
     words = f"{_counted(evidence, found, answers)}{left}"
     columns = _columns_of_three(evidence, SST)
     if columns:
@@ -179,7 +181,8 @@ def squad_costs(evidence: InterplayEvidence) -> Finding:
         f"{len(within)} surely within a point."
     )
     table = _table(evidence, list(dict.fromkeys(cell[:4] for cell in (*found, *beside))))
-    return Finding(verdict(every([*answers, *within])), words, table, _controls(table))
+    parts = [*answers, *within, *([None] if left else [])]
+    return Finding(verdict(every(parts)), words, table, _controls(table))
 
 
 def _all_cells(evidence: InterplayEvidence, objective: str, tasks: Sequence[str]) -> list[tuple[str, str, str, str, str]]:

@@ -41,14 +41,14 @@ def entropy_rises(evidence: InterplayEvidence) -> Finding:
         last = last_of(evidence.depths[encoder], LAST_THREE)
         top = first.tail(last)
         answers += [more(one, 0) for one in intervals(top)]
-        said.append(f"CoLA, last {last} layers {_by_layer(top)}")
+        said.append(f"CoLA, {_some('last', last)} {_by_layer(top)}")
         if mean.empty:
             answers.append(None)
             said.append(_no_mean_model(encoder))
         else:
             (final,) = intervals(mean.tail(1))
             answers.append(less(final, 0))
-            said.append(f"{COLA_MEAN}, last {last} layers {_by_layer(mean.tail(last))}")
+            said.append(f"{COLA_MEAN}, {_some('last', last)} {_by_layer(mean.tail(last))}")
         tables += [first, mean]
     if not tables:
         return Finding(UNTESTED, _not_measured(evidence, COLA))
@@ -78,7 +78,7 @@ def attention_moves_late(evidence: InterplayEvidence) -> Finding:
         else:
             halves = [Interval(HALF * one.value, HALF * one.low, HALF * one.high) for one in top]
             answers += [less(apart(other, half), 0) for other, half in zip(intervals(mean.tail(last)), halves, strict=True)]
-            said.append(f"{COLA_MEAN}, last {last} layers {_by_layer(mean.tail(last))}")
+            said.append(f"{COLA_MEAN}, {_some('last', last)} {_by_layer(mean.tail(last))}")
         tables += [first, mean]
     if not tables:
         return Finding(UNTESTED, _not_measured(evidence, COLA))
@@ -145,7 +145,9 @@ def last_layers_raise(evidence: InterplayEvidence) -> Finding:
             undone, control = _undone(full, last), _undone(full, first)
             shares[objective] = undone
             answers += [_at_least_half(undone), more(apart(first, last), 0)]
-            said.append(f"{objective}: the last {n} layers undo {_per_cent(undone)} of the rise, the first {n} {_per_cent(control)}")
+            said.append(
+                f"{objective}: put back, the {_some('last', n)} undo {_per_cent(undone)} of the rise, the {_some('first', n)} {_per_cent(control)}"
+            )
             rows.append((encoder, objective, n, undone.value, undone.low, undone.high, control.value, control.low, control.high))
         if len(shares) == 2:
             answers.append(between(apart(shares[COLA], shares[SST]), -EQUAL, EQUAL))
@@ -192,6 +194,11 @@ def _beside(table: pd.DataFrame) -> str:
     known = table[table["control"].notna()]
     known = known[known["objective"].eq(COLA)]
     return f"The control, by layer: {', '.join(f'{row.layer}: {row.control:.2f}' for row in known.itertuples())}." if len(known) else ""
+
+
+def _some(which: str, n: int) -> str:
+    """ "last 3 layers", "last layer"."""
+    return f"{which} layer" if n == 1 else f"{which} {n} layers"
 
 
 def _no_mean_model(encoder: str) -> str:

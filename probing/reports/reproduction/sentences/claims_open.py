@@ -2,14 +2,15 @@
 
 import pandas as pd
 
+from probing.core.sentences.fates import NOT_FOUND, NOT_LINEAR, OTHER_LAYER, OTHER_TOKENS
 from probing.core.sentences.published import PublishedSentences
 from probing.core.stats.intervals import wilson
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNTESTED, Interval, more, verdict
 from probing.reports.reproduction.evidence import Finding, ranged
 from probing.reports.reproduction.sentences.evidence import TUNED, InterplayEvidence
 
-#: Where a property is found again that the retrained probe no longer holds, and where it is not.
-FOUND, NOT_FOUND = ("other tokens", "other layer", "not linear"), "not found"
+#: Where a property is found again that the retrained probe no longer holds.
+FOUND = (OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR)
 
 
 def number_of_probes(evidence: InterplayEvidence) -> Finding:
@@ -30,7 +31,8 @@ def papers_probes(published: PublishedSentences) -> Finding:
     fits = total == published.probes and encoders * models == published.probed_models
     words = (
         f"{rows[0][1]} layers x {tasks} tasks x 2 poolings x {models} models are {rows[0][-1]:,} probes for one encoder; {encoders} "
-        f"encoders are {encoders * models} models with {total:,} probes. The paper says {published.probes:,} on {published.probed_models} models."
+        f"encoders are {encoders * models} models with {total:,} probes. "
+        f"The paper says {published.probes:,} on {published.probed_models} models."
     )
     return Finding(HOLDS if fits else FAILS, words, table)
 

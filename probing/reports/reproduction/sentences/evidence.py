@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from probing.core.sentences.published import UPPER
+from probing.core.sentences.numbers import UPPER
 from probing.reports.reproduction.decisions import Interval
 from probing.reports.reproduction.evidence import UNLEARNED
 from probing.reports.reproduction.words import in_points
@@ -19,6 +19,7 @@ BERT, ROBERTA, ALBERT = "BERT", "RoBERTa", "ALBERT"
 #: What a sentence calls a pooling.
 POOLED = {"first": "CLS", "mean": "mean"}
 _ENDS = ("value", "low", "high")
+POOLING_COLUMNS = ("encoder", "task", "layer", *_ENDS)
 ACCURACY_COLUMNS = ("encoder", "task", "pooling", "layer", *_ENDS, "majority", "surface")
 GROUP_COLUMNS = ("encoder", "objective", "task", "pooling", "group", *_ENDS, "control", "seed_low", "seed_high")
 CHANGE_COLUMNS = (
@@ -45,6 +46,7 @@ class InterplayEvidence:
         depths: encoder -> number of layers above the embeddings.
         named: encoder of the paper -> the encoder here that it is, or that stands in for it.
         accuracies: ``ACCURACY_COLUMNS``: probes of the pre-trained encoders.
+        poolings: ``POOLING_COLUMNS``: accuracy with mean-pooling minus that with CLS-pooling, on the same sentences.
         groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers; the control's beside it.
         changes: ``CHANGE_COLUMNS``: the same by layer, and ``over_mean``: against the encoder's own mean-pooled probe.
         values: ``VALUE_COLUMNS``: measures of attention; of the model before fine-tuning and of the control beside them.
@@ -62,6 +64,7 @@ class InterplayEvidence:
     depths: Mapping[str, int]
     named: Mapping[str, str] = field(default_factory=dict)
     accuracies: pd.DataFrame = field(default_factory=lambda: empty(ACCURACY_COLUMNS))
+    poolings: pd.DataFrame = field(default_factory=lambda: empty(POOLING_COLUMNS))
     groups: pd.DataFrame = field(default_factory=lambda: empty(GROUP_COLUMNS))
     changes: pd.DataFrame = field(default_factory=lambda: empty(CHANGE_COLUMNS))
     values: pd.DataFrame = field(default_factory=lambda: empty(VALUE_COLUMNS))
