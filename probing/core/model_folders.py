@@ -7,6 +7,7 @@ from typing import Any
 from probing.core.errors import ModelError, RegistryError
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_of_model, read_registry
+from probing.core.tasks.recipe import FinetuneRecipe, variant_of
 
 #: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
 FINETUNING = "finetuning.json"
@@ -28,6 +29,21 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
         return made
     except (OSError, ValueError, TypeError) as error:
         raise _not_written_by_finetune(note, error) from error
+
+
+def variant_and_seed(folder: Path) -> tuple[str, int | None]:
+    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None where no recipe is noted.
+
+    Raises:
+        ModelError: if the note is damaged.
+    """
+    recipe = finetuning_note(folder).get("recipe")
+    if not recipe:
+        return "", None
+    try:
+        return variant_of(recipe), FinetuneRecipe.model_validate(recipe).seed
+    except (ValueError, TypeError) as error:
+        raise _not_written_by_finetune(folder / FINETUNING, error) from error
 
 
 def find_entry(model: str, base: str | None = None, name: str | None = None) -> ModelEntry:

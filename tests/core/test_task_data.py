@@ -6,7 +6,7 @@ import re
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.tasks import conll, held_out, msmarco, squad
+from probing.core.tasks import conll, glue, held_out, msmarco, squad
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
 
@@ -133,3 +133,65 @@ def test_the_real_data_sets_are_read_whole(shared_data):
     assert len(train_1) + len(test_1) > 3_700
     lists = msmarco.read_ranked_lists(shared_data / "msmarco")
     assert len(lists) == 43 + 54 + 53 + 76 and sum(bool(found.judged) for found in lists) == 150
+
+
+COLA = 'gj04\t1\t\tWe say "yes.\ngj04\t0\t*\tYes we \u2028say.\nks08\t1\t \tIt "is red.\n'
+SST2 = "sentence\tlabel\nfun for all \t1\nno wit , only gags \t0\n"
+RTE = "index\tsentence1\tsentence2\tlabel\n0\tParis is in France.\tFrance has Paris.\tentailment\n1\tIt is.\tIt is not.\tnot_entailment\n"
+
+
+def glue_file(folder, text, name="train.tsv"):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(text.encode())
+    return folder / name
+
+
+def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_path):
+    cola = glue.read_cola(glue_file(tmp_path, COLA))
+    assert [one.text for one in cola] == ['We say "yes.', "Yes we \u2028say.", 'It "is red.']
+    assert [one.label for one in cola] == ["acceptable", "unacceptable", "acceptable"] and not any(one.pair for one in cola)
+    # Blanks at the end are SST-2's own.
+    assert [(one.text, one.label) for one in glue.read_sst2(glue_file(tmp_path, SST2))] == [
+        ("fun for all", "positive"), ("no wit , only gags", "negative"),
+    ]  # fmt: skip
+    first, second = glue.read_rte(glue_file(tmp_path, RTE))
+    assert (first.text, first.pair, first.label, second.label) == (
+        "Paris is in France.", "France has Paris.", "entailment", "not_entailment",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "words"),
+    [
+        (glue.read_cola, "gj04\t1\tWe say.\n", "line 1: got 3 columns, expected 4 .*source, label, mark, sentence.*; take"),
+        (glue.read_cola, COLA + "gj04\t2\t\tWe.\n", "line 4: got the label '2', expected 0 or 1; take"),
+        (glue.read_cola, COLA + "gj04\t1\t\t \n", "line 4: got an empty sentence"),
+        (glue.read_cola, "", "has no sentences; expected lines of source"),
+        (glue.read_sst2, "index\tsentence\n0\tno labels\n", "line 1: got the columns 'index, sentence', expected sentence, label; "),
+        (glue.read_sst2, "sentence\tlabel\n", "has no sentences"),
+        (glue.read_rte, RTE + "2\tA.\tB.\tneutral\n", "line 4: got the label 'neutral', expected entailment or not_entailment"),
+    ],
+)
+def test_a_file_that_is_not_glues_is_named_with_its_line_and_what_to_do(read, text, words, tmp_path):
+    with pytest.raises(FactsError, match=words):
+        read(glue_file(tmp_path, text))
+
+
+def test_a_glue_file_in_another_encoding_or_missing_is_named(tmp_path):
+    (tmp_path / "train.tsv").write_bytes("gj04\t1\t\tcafé\n".encode("latin-1"))
+    with pytest.raises(FactsError, match=r"cannot read .*utf-8"):
+        glue.read_cola(tmp_path / "train.tsv")
+    with pytest.raises(FactsError, match=r"none of dev\.tsv; fetch the data set first"):
+        glue.cola_parts(glue_file(tmp_path, COLA).parent)
+
+
+def test_a_glue_task_lies_in_its_folder_of_the_data_set_or_in_one_of_its_own(tmp_path):
+    for name in ("train.tsv", "dev.tsv"):
+        glue_file(tmp_path / "glue" / "SST-2", SST2, name)
+    assert glue.sst2_parts(tmp_path / "glue") == glue.sst2_parts(tmp_path / "glue" / "SST-2")
+
+
+def test_texts_that_are_scored_are_not_trained_on():
+    train = [glue.LabelledText("a", "x"), glue.LabelledText("b", "x"), glue.LabelledText("a", "x", "c")]
+    assert glue.without_scored(train, [glue.LabelledText("a", "y")]) == train[1:]
+    assert glue.without_scored(train, [glue.LabelledText("a", "x", "c")]) == train[:2]

@@ -54,3 +54,11 @@ def test_a_recipe_of_version_0_2_is_made_again_byte_for_byte(note):
     of_these = {name: kept["recipe"][name] for name in ("base_weights", "data_sha256")}
     assert FinetuneRecipe(objective=slug, **of_these, **settings).canonical() == was
     assert task_called(kept["objective"]) is TASKS[slug]
+
+
+def test_what_came_later_is_left_out_of_a_recipe_that_does_not_use_it():
+    plain = FinetuneRecipe(objective="cola", base_weights="", data_sha256="", learning_rate=1e-3)
+    said = plain.model_copy(update={"pooling": "first", "schedule": "linear", "beta2": 0.999, "dropout": None, "fresh_pooler": False})
+    assert said.canonical() == plain.canonical() and "pooling" not in plain.fields()
+    for name, value in {"pooling": "mean", "schedule": "constant", "beta2": 0.99, "dropout": 0.0, "fresh_pooler": True}.items():
+        assert plain.model_copy(update={name: value}).fields()[name] == value

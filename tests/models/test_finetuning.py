@@ -45,12 +45,12 @@ def weights(model):
 
 def test_steps_are_planned_from_the_recipe_alone(tokenizer):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
-    assert plan_steps(rows, RECIPE) == plan_steps(rows, RECIPE)
-    passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0}))
+    assert plan_steps(rows, RECIPE).steps == plan_steps(rows, RECIPE).steps
+    passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0})).steps
     assert len(passes) == 2 * 8 and sorted(n for step in passes[:8] for n in step) == list(range(30))
-    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_a_step": 100}))
+    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_a_step": 100})).steps
     assert sorted(n for step in two_passes for n in step) == sorted([*range(30), *range(30)])
-    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_a_step": 100, "steps": 20}))
+    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_a_step": 100, "steps": 20})).steps
     assert len(by_tokens) == 20
     assert all(len(step) * max(len(rows[n].ids) for n in step) <= 100 for step in by_tokens)
 
@@ -123,13 +123,13 @@ def test_a_shared_head_trains_the_models_own(architecture, folder_of):
 def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     whole = mlm(folder_of)
-    history = finetune(whole, tokenizer, rows, "mlm", RECIPE, tmp_path / "whole", "cpu", save_every=2).history
+    history = finetune(whole, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path / "whole", "cpu", save_every=2).history
     assert history[-1]["step"] == 6
     resumed = mlm(folder_of)
     middle = tmp_path / "middle"
     _stop_after(folder_of, tokenizer, rows, middle, 2)
     assert [folder.name for folder in middle.glob("checkpoint-*")] == ["checkpoint-2"]
-    finetune(resumed, tokenizer, rows, "mlm", RECIPE, middle, "cpu", save_every=2)
+    finetune(resumed, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), middle, "cpu", save_every=2)
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(resumed)[name]), name
 
@@ -148,16 +148,16 @@ def _stop_after(folder_of, tokenizer, rows, folder, step):
             return list.__getitem__(self, n)
 
     with pytest.raises(KeyboardInterrupt):
-        finetune(mlm(folder_of), tokenizer, Breaks(broken), "mlm", RECIPE, folder, "cpu", save_every=2)
+        finetune(mlm(folder_of), PlannedSteps(Breaks(broken), RECIPE, tokenizer, "mlm"), folder, "cpu", save_every=2)
 
 
 def test_checkpoints_of_another_recipe_are_refused(folder_of, tokenizer, tmp_path):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
-    finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE.model_copy(update={"steps": 1}), tmp_path, "cpu")
+    finetune(mlm(folder_of), PlannedSteps(rows, RECIPE.model_copy(update={"steps": 1}), tokenizer, "mlm"), tmp_path, "cpu")
     with pytest.raises(ModelError, match="another recipe"):
-        finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
+        finetune(mlm(folder_of), PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path, "cpu")
     with pytest.raises(ModelError, match="nothing to fine-tune on"):
-        finetune(mlm(folder_of), tokenizer, [], "mlm", RECIPE, tmp_path / "other", "cpu")
+        finetune(mlm(folder_of), PlannedSteps([], RECIPE, tokenizer, "mlm"), tmp_path / "other", "cpu")
 
 
 def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, tokenizer, tmp_path):
@@ -165,13 +165,13 @@ def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, toke
     with torch.no_grad():
         model.bert.encoder.layer[0].output.dense.weight[0, 0] = torch.nan
     with pytest.raises(ModelError, match="the loss is nan up to step 6"):
-        finetune(model, tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
+        finetune(model, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path, "cpu")
 
 
 def test_frozen_word_embeddings_stay_as_they_are(folder_of, tokenizer, tmp_path):
     rows, model = examples.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
     before = weights(model)
-    finetune(model, tokenizer, rows, "mlm", RECIPE.model_copy(update={"freeze_embeddings": True}), tmp_path, "cpu")
+    finetune(model, PlannedSteps(rows, RECIPE.model_copy(update={"freeze_embeddings": True}), tokenizer, "mlm"), tmp_path, "cpu")
     changed = {name for name, value in weights(model).items() if not torch.equal(value, before[name])}
     assert "bert.embeddings.word_embeddings.weight" not in changed
     assert any("layer.2" in name for name in changed)

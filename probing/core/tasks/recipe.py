@@ -1,14 +1,28 @@
 """What decides what a fine-tuning computes."""
 
+import hashlib
 import json
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+#: Fields that older recipes lack: left out of the canonical form at their defaults, which mean what was done before they came.
+_LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
+_CANONICAL = {"sort_keys": True, "separators": (",", ":")}
 
 
 class FinetuneRecipe(BaseModel):
     """Everything that decides what a fine-tuning computes.
 
     Either ``batch`` rows a step for ``epochs`` passes, or about ``tokens_a_step`` padded tokens a step for ``steps`` steps.
+
+    Attributes:
+        pooling: what a head that labels a whole sentence reads: the first token's state or the mean of all, special ones included.
+        schedule: of the learning rate after the warm-up: linear to 0, or constant.
+        beta2: of Adam.
+        dropout: everywhere in the model; None: as the base has it.
+        fresh_pooler: whether the dense layer below such a head begins at random, also where the base has one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,7 +42,31 @@ class FinetuneRecipe(BaseModel):
     masked_share: float = 0.15
     freeze_embeddings: bool = False
     seed: int = 1
+    pooling: Literal["first", "mean"] = "first"
+    schedule: Literal["linear", "constant"] = "linear"
+    beta2: float = Field(0.999, gt=0, lt=1)
+    dropout: float | None = Field(None, ge=0, lt=1)
+    fresh_pooler: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        """The canonical fields, as they are noted beside a model."""
+        defaults = {name: type(self).model_fields[name].default for name in _LATER}
+        return {name: value for name, value in self.model_dump().items() if name not in defaults or value != defaults[name]}
 
     def canonical(self) -> str:
         """Canonical JSON, the form that is compared and stored."""
-        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+        return json.dumps(self.fields(), **_CANONICAL)
+
+
+def variant_of(recipe: Mapping[str, Any]) -> str:
+    """What names all fine-tunings that differ by their seed alone: 12 digits of the sha256 of the canonical recipe without its seed.
+
+    Args:
+        recipe: as it is noted beside a model.
+
+    Raises:
+        pydantic.ValidationError: for what is no recipe.
+    """
+    fields = FinetuneRecipe.model_validate(dict(recipe)).fields()
+    fields.pop("seed")
+    return hashlib.sha256(json.dumps(fields, **_CANONICAL).encode()).hexdigest()[:12]

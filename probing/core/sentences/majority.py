@@ -1,0 +1,18 @@
+"""The floor of every accuracy: always the commonest label."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from probing.core.sentences.example import Example
+
+
+def majority_label(train: Sequence[Example]) -> str:
+    """The commonest label of the training part; of equally common ones the first in sorted order."""
+    counts = Counter(one.label for one in train)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+def majority_right(train: Sequence[Example], part: Sequence[Example]) -> int:
+    """How many examples of a part the commonest training label answers rightly."""
+    answer = majority_label(train)
+    return sum(one.label == answer for one in part)

@@ -1,0 +1,1 @@
+"""One file for each layout of labelled sentences; every reader gives rows in the order of the file."""

@@ -1,0 +1,31 @@
+"""CoLA, SST-2 and RTE as tasks for probes.
+
+A model that is fine-tuned on one of them has seen the labels of its training file, so the development file is the test part here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from probing.core.errors import FactsError, SentenceDataError
+from probing.core.sentences.example import Example
+from probing.core.sentences.readers.labelled import Labelled
+from probing.core.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
+
+GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {
+    "cola": cola_parts,
+    "sst-2": sst2_parts,
+    "rte": rte_parts,
+}
+
+
+def read_glue(task: str, folder: Path) -> list[Labelled]:
+    """Rows of a task of GLUE: those of the training file, then those of the development file as the test part.
+
+    Raises:
+        SentenceDataError: if a file is missing or malformed.
+    """
+    try:
+        train, test = GLUE[task](folder)
+    except FactsError as error:
+        raise SentenceDataError(str(error)) from error
+    return [Labelled(Example(one.text, one.label, one.pair), part) for part, found in (("train", train), ("test", test)) for one in found]

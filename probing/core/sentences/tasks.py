@@ -1,0 +1,150 @@
+"""The tasks of sentence-level probing: one entry for each, which commands, training, reports and pages read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from probing.core.errors import OptionError, SentenceDataError
+from probing.core.sentences.example import OURS, PROTOCOLS, SENTEVAL, SentenceData
+from probing.core.sentences.readers.glue_files import GLUE, read_glue
+from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.probing_files import read_probing_file
+from probing.core.sentences.splits import pooled, split
+
+X_PROBE, SENTEVAL_DATA, GLUE_DATA, EWT = "x-probe", "senteval", "glue", "ud-english-ewt"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where sentences come from.
+
+    Attributes:
+        title: for readers.
+        licence: of the sentences.
+        open: whether it allows that results hold them.
+    """
+
+    title: str
+    licence: str
+    open: bool = False
+
+
+#: Data set -> what it is.
+SOURCES: Mapping[str, Source] = {
+    X_PROBE: Source("X-Probe, English", "none stated; sentences of Wikipedia"),
+    SENTEVAL_DATA: Source("SentEval", "BSD 3-clause for the labels; sentences of the Toronto Book Corpus, not to be published"),
+    GLUE_DATA: Source("GLUE", "research use; rights in the sentences remain with their authors"),
+    EWT: Source("UD English EWT, changed by rule", "CC BY-SA 4.0", open=True),
+}
+
+
+@dataclass(frozen=True)
+class SentenceTask:
+    """A task of sentence-level probing.
+
+    Attributes:
+        name: on the command line and in results; of a user's file its name without the ending.
+        title: in tables and figures.
+        level: surface, syntactic, semantic, discourse, or own.
+        asks: what its labels answer.
+        data_sets: any of them serves; the first that was fetched is read.
+        licence: of the sentences.
+        source: what they come from.
+        open: whether the licence allows that results hold them.
+    """
+
+    name: str
+    title: str
+    level: str
+    asks: str
+    data_sets: tuple[str, ...]
+    licence: str
+    source: str
+    open: bool
+
+
+_PROBING = (X_PROBE, SENTEVAL_DATA)
+_LIST: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
+    ("bigram-shift", "Bigram shift", "syntactic", "Were two neighbouring words swapped?", _PROBING),
+    ("coordination-inversion", "Coordination inversion", "semantic", "Were two coordinated clauses swapped?", _PROBING),
+    ("odd-man-out", "Odd man out", "semantic", "Was a noun or verb replaced by another of the same form and frequency?", (EWT,)),
+    ("past-present", "Past or present", "semantic", "Is the main verb in the past or in the present tense?", _PROBING),
+    ("subject-number", "Subject number", "semantic", "Is the subject of the main clause singular or plural?", _PROBING),
+    ("tree-depth", "Tree depth", "syntactic", "How deep is the parse tree?", _PROBING),
+    ("cola", "CoLA", "syntactic", "Is the sentence acceptable English?", (GLUE_DATA,)),
+    ("sst-2", "SST-2", "semantic", "Is the opinion of a film positive or negative?", (GLUE_DATA,)),
+    ("rte", "RTE", "semantic", "Does the second sentence follow from the first?", (GLUE_DATA,)),
+)
+
+
+def _task(name: str, title: str, level: str, asks: str, data_sets: tuple[str, ...]) -> SentenceTask:
+    source = SOURCES[data_sets[0]]
+    return SentenceTask(name, title, level, asks, data_sets, source.licence, source.title, source.open)
+
+
+#: Name -> task, in the order of tables and figures.
+SENTENCE_TASKS: Mapping[str, SentenceTask] = {entry[0]: _task(*entry) for entry in _LIST}
+#: The tasks that ``all`` means.
+ALL: tuple[str, ...] = tuple(SENTENCE_TASKS)[:6]
+
+_SWAPPED = {"I": "inverted", "O": "original"}
+_DEPTHS = {str(depth): str(depth) for depth in range(1, 21)}
+#: Task -> name of its files in SentEval and X-Probe, and what their labels are called here.
+_FILES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "bigram-shift": ("bigram_shift", _SWAPPED),
+    "coordination-inversion": ("coordination_inversion", {**_SWAPPED, "Inv": "inverted", "Orig": "original"}),
+    "past-present": ("past_present", {"PAST": "past", "PRES": "present", "Past": "past", "Pres": "present"}),
+    "subject-number": ("subj_number", {"NN": "singular", "NNS": "plural", "Sing": "singular", "Plur": "plural"}),
+    "tree-depth": ("tree_depth", _DEPTHS),
+}
+
+
+def read_task(name: str, downloads: Path, protocol: str = OURS) -> tuple[SentenceTask, SentenceData]:
+    """A task and its data.
+
+    Args:
+        name: of a task, or the path of a TSV, CSV or JSONL file.
+        downloads: the folder with the fetched data sets, each in a folder of its name.
+        protocol: of ``PROTOCOLS``.
+
+    Returns:
+        The task, with source and licence of the data set that was read, and its examples.
+
+    Raises:
+        OptionError: if there is no task or protocol of that name.
+        SentenceDataError: if its data are missing, malformed, or cannot be used.
+    """
+    if protocol not in PROTOCOLS:
+        raise OptionError(f"got the protocol {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
+    if name not in SENTENCE_TASKS:
+        raise OptionError(f"got the task {name!r}; expected one of {', '.join(SENTENCE_TASKS)}")
+    task = SENTENCE_TASKS[name]
+    data_set = _fetched(task, downloads, protocol)
+    source = SOURCES[data_set]
+    rows = _rows(name, data_set, downloads / data_set)
+    # Training files of GLUE stay apart: fine-tuned models have seen their labels.
+    if protocol != SENTEVAL and data_set in _PROBING:
+        rows = pooled(rows)
+    return replace(task, licence=source.licence, source=source.title, open=source.open), split(name, rows, protocol)
+
+
+def _fetched(task: SentenceTask, downloads: Path, protocol: str) -> str:
+    """The data set that is read; SentEval's own goes first under its protocol."""
+    order = sorted(task.data_sets, key=lambda one: protocol == SENTEVAL and one != SENTEVAL_DATA)
+    for data_set in order:
+        if (downloads / data_set).is_dir():
+            return data_set
+    fetch = " or ".join(f"python -m probing fetch {one}" for one in order)
+    raise SentenceDataError(f"no folder {downloads / order[0]}; {task.name} needs it: {fetch}")
+
+
+def _rows(name: str, data_set: str, folder: Path) -> list[Labelled]:
+    if name in GLUE:
+        return read_glue(name, folder)
+    if data_set == EWT:
+        raise SentenceDataError("odd-man-out is not made yet")
+    stem, labels = _FILES[name]
+    paths = [folder / f"{stem}.txt"] if data_set == SENTEVAL_DATA else sorted(folder.glob(f"{stem}.*.txt"))
+    if not paths:
+        raise SentenceDataError(f"{folder} has no {stem}.te.txt; fetch it again: python -m probing fetch {data_set}")
+    return [row for path in paths for row in read_probing_file(path, labels)]

@@ -1,0 +1,108 @@
+"""CoLA, SST-2 and RTE as GLUE has them (Wang et al. 2019): a sentence, or two, with one label.
+
+The official test parts have no labels, so a model is scored on the development part.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+from probing.core.errors import FactsError
+from probing.core.tasks.data_files import first_of, lines_of
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledText:
+    """A sentence, or two, with its label.
+
+    Attributes:
+        text: the sentence.
+        label: its label, a word.
+        pair: the second sentence; empty where the task has one.
+    """
+
+    text: str
+    label: str
+    pair: str = ""
+
+
+#: What the files say -> the label. RTE's files have words already.
+COLA_LABELS: Mapping[str, str] = MappingProxyType({"0": "unacceptable", "1": "acceptable"})
+SST2_LABELS: Mapping[str, str] = MappingProxyType({"0": "negative", "1": "positive"})
+RTE_LABELS: Mapping[str, str] = MappingProxyType({"entailment": "entailment", "not_entailment": "not_entailment"})
+
+
+def read_cola(path: Path) -> list[LabelledText]:
+    """Sentences of a CoLA file: source, label, the author's mark and sentence, without a header.
+
+    Raises:
+        FactsError: if it is missing, not UTF-8, empty, or a line has other columns.
+    """
+    return list(_labelled(path, lines_of(path), ("source", "label", "mark", "sentence"), COLA_LABELS, first=1))
+
+
+def read_sst2(path: Path) -> list[LabelledText]:
+    """Sentences and phrases of an SST-2 file; raises as ``read_cola``, and for a header other than GLUE's."""
+    return _below_a_header(path, ("sentence", "label"), SST2_LABELS)
+
+
+def read_rte(path: Path) -> list[LabelledText]:
+    """Premises with their hypotheses of an RTE file; raises as ``read_sst2``."""
+    return _below_a_header(path, ("index", "sentence1", "sentence2", "label"), RTE_LABELS)
+
+
+def _parts(read: Callable[[Path], list[LabelledText]], name: str, folder: Path) -> tuple[list[LabelledText], list[LabelledText]]:
+    """Training and development part of a task: from its folder in GLUE's, or from a folder of its own."""
+    inside = folder / name
+    where = inside if inside.is_dir() else folder
+    return read(first_of(where, ("train.tsv",))), read(first_of(where, ("dev.tsv",)))
+
+
+#: (folder) -> training and development part, as the files have them.
+cola_parts = partial(_parts, read_cola, "CoLA")
+sst2_parts = partial(_parts, read_sst2, "SST-2")
+rte_parts = partial(_parts, read_rte, "RTE")
+
+
+def without_scored(train: Sequence[LabelledText], scored: Sequence[LabelledText]) -> list[LabelledText]:
+    """The training part without the texts that are scored, whatever their labels: 16 of CoLA's development sentences are in both."""
+    held = {(one.text, one.pair) for one in scored}
+    return [one for one in train if (one.text, one.pair) not in held]
+
+
+def _below_a_header(path: Path, columns: Sequence[str], labels: Mapping[str, str]) -> list[LabelledText]:
+    lines = lines_of(path)
+    header = next(lines, "").removeprefix("\ufeff").rstrip("\r\n").split("\t")
+    if header != list(columns):
+        raise FactsError(
+            f"{path}, line 1: got the columns {', '.join(header)[:200]!r}, expected {', '.join(columns)}; "
+            "take GLUE's train.tsv and dev.tsv (test.tsv has no labels)"
+        )
+    return list(_labelled(path, lines, columns, labels, first=2))
+
+
+def _labelled(path: Path, lines: Iterator[str], columns: Sequence[str], labels: Mapping[str, str], first: int) -> Iterator[LabelledText]:
+    """Examples of tab-separated lines; a quotation mark is a letter as any other.
+
+    Raises:
+        FactsError: if a line has other columns, a label that is none, or no text; or if there are no lines.
+    """
+    label_at, texts_at = columns.index("label"), [place for place, name in enumerate(columns) if name.startswith("sentence")]
+    number = first - 1
+    for number, line in enumerate(lines, first):
+        values = line.rstrip("\r\n").split("\t")
+        if len(values) != len(columns):
+            raise FactsError(
+                f"{path}, line {number}: got {len(values)} columns, expected {len(columns)} with tabs between them ({', '.join(columns)}); "
+                "take GLUE's own file"
+            )
+        label, texts = values[label_at], [values[place].strip() for place in texts_at]
+        if label not in labels:
+            raise FactsError(f"{path}, line {number}: got the label {label[:60]!r}, expected {' or '.join(labels)}; take GLUE's own file")
+        if not all(texts):
+            raise FactsError(f"{path}, line {number}: got an empty sentence, expected one; delete the line or take GLUE's own file")
+        yield LabelledText(texts[0], labels[label], *texts[1:])
+    if number < first:
+        raise FactsError(f"{path} has no sentences; expected lines of {', '.join(columns)} with tabs between; fetch the data set again")
