@@ -146,7 +146,8 @@ def last_layers_raise(evidence: InterplayEvidence) -> Finding:
             shares[objective] = undone
             answers += [_at_least_half(undone), more(apart(first, last), 0)]
             said.append(
-                f"{objective}: put back, the {_some('last', n)} undo {_per_cent(undone)} of the rise, the {_some('first', n)} {_per_cent(control)}"
+                f"{objective}: putting back the {_some('last', n)} undoes {_per_cent(undone)} of the rise, the {_some('first', n)} "
+                f"{_per_cent(control)}"
             )
             rows.append((encoder, objective, n, undone.value, undone.low, undone.high, control.value, control.low, control.high))
         if len(shares) == 2:

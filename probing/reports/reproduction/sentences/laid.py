@@ -50,7 +50,8 @@ def lay_beside(db: Database | None, base: str, published: PublishedSentences) ->
         published: the paper's numbers.
     """
     nothing = Finding(UNTESTED, "Neither sentence probes nor measured changes are stored.")
-    ours, family, run_ids = None, None, ()
+    ours, family = None, None
+    run_ids: tuple[str, ...] = ()
     if db is not None and base:
         families = families_here(db, published)
         family = next(one for one in families if one.base == base)

@@ -37,9 +37,8 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
             mine = ours[ours["model"].eq(model) & ours["metric"].eq(metric)]
             why = "" if len(mine) else _no_model(family, tuned.objective) if not model else "its task score is not stored"
             row = mine.iloc[0] if len(mine) else pd.Series(dtype=object)
-            numbers = [
-                100 * float(row[name]) if name in row and pd.notna(row[name]) else None for name in ("value", "low", "high", "baseline")
-            ]
+            known = [row.get(name) for name in ("value", "low", "high", "baseline")]
+            numbers = [None if one is None or pd.isna(one) else 100 * float(one) for one in known]
             said = [str(row.get(name, "")) for name in ("baseline_name", "verdict")]
             rows.append((tuned.name, metric, *theirs, *numbers, *said, model, why))
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(dict.fromkeys(SCORE_COLUMNS[2:10], "float64"))
