@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from probing.core.errors import SentenceDataError
-from probing.core.sentences.example import MOST, PARTS, QUICK, SENTEVAL, Example, SentenceData
+from probing.core.sentences.example import MOST, PARTS, SENTEVAL, Example, SentenceData
 from probing.core.sentences.readers.labelled import Labelled
 
 #: Shares of training, development and test sentences.
