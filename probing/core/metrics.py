@@ -1,5 +1,6 @@
 """Every quantity the project shows, as data: one table feeds tool-tips, axis titles, the Methods page and its tests."""
 
+from probing.core.changes.measures import CHANGE_METRICS
 from probing.core.edges.metrics import EDGE_METRICS
 from probing.core.head_kinds import HEAD_METRICS
 from probing.core.metric import Metric
@@ -393,6 +394,7 @@ _ALL = (
     *HEAD_METRICS,
     *TASK_METRICS,
     *EDGE_METRICS,
+    *CHANGE_METRICS,
 )
 
 #: Name -> metric.

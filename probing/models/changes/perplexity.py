@@ -4,6 +4,7 @@ After Mosbach et al. (2020, section 5.2): the head is always the base's complete
 number and the seed alone, so every model with the same tokenizer, every epoch and every number of replaced layers is asked the same.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -47,6 +48,14 @@ class MaskedBlocks:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of what is asked."""
+        digest = hashlib.sha256(repr(self.ids.shape).encode())
+        for array in (self.ids, self.labels, self.at):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     @property
     def masked(self) -> np.ndarray:
