@@ -34,6 +34,10 @@ COMMANDS = {
     ),
     "build": ("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
     "edges": ("probing.commands.edges.group", "Edge probing: where in the layers syntax and meaning can be read."),
+    "sentences": (
+        "probing.commands.sentences.group",
+        "Sentence probing: in which layers a property of the whole sentence can be read, before and after fine-tuning.",
+    ),
     "changes": ("probing.commands.changes.group", "What fine-tuning changed, layer by layer: attention, perplexity, similarity of states."),
     "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),

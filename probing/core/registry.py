@@ -55,13 +55,22 @@ class ModelEntry(BaseModel):
 
 
 class DataFile(BaseModel):
-    """One file of a data set: its path inside the fetched folder, and its sha256 where known."""
+    """One file of a data set: its path inside the fetched folder, and its sha256 where known.
+
+    Attributes:
+        local: its path in a folder of local copies, where it need not have the same as in the fetched folder.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
+    local: str = ""
     sha256: str = ""
     url: str = ""
+
+    def copy_in(self, folder: Path) -> Path:
+        """Where its local copy is, or would be."""
+        return folder / self.local if self.local and not (folder / self.path).is_file() else folder / self.path
 
 
 class DataEntry(BaseModel):

@@ -70,14 +70,14 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         if not entry.files:
             shutil.copytree(folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: copy_whole(Path(from_), Path(to)))
             return target
-        missing = [file.path for file in entry.files if not (folder / file.path).is_file() and file.sha256]
+        missing = [file.path for file in entry.files if not file.copy_in(folder).is_file() and file.sha256]
         if missing:
             raise RegistryError(f"{folder} lacks {_some(missing)} of {entry.name}; nothing was taken")
-        if not any((folder / file.path).is_file() for file in entry.files):
+        if not any(file.copy_in(folder).is_file() for file in entry.files):
             raise RegistryError(f"{folder} has no file of {entry.name}, such as {entry.files[0].path}")
         for file in entry.files:
-            if (folder / file.path).is_file():
-                _place(lambda temporary, file=file: shutil.copyfile(folder / file.path, temporary), file, target)  # type: ignore[misc]
+            if file.copy_in(folder).is_file():
+                _place(lambda temporary, file=file: shutil.copyfile(file.copy_in(folder), temporary), file, target)  # type: ignore[misc]
         if lacking := [file.path for file in entry.files if not (target / file.path).is_file()]:
             raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; what is there was taken: {target}")
         return target

@@ -1,6 +1,26 @@
-"""The lines that a use case has for the user: a command prints them."""
+"""What a use case has for the user: lines, which a command prints, and progress bars."""
 
 from collections.abc import Callable
 
+from tqdm import tqdm
+
 #: Called with each line for the user.
 Say = Callable[[str], None]
+
+
+class ProgressBar:
+    """A progress bar with the time that is left, which is told how far the work is."""
+
+    def __init__(self, title: str, unit: str = "step"):
+        self._bar = tqdm(desc=title, unit=unit, unit_scale=True)
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def moved(self, done: int, most: int) -> None:
+        """So much is done of at most so much."""
+        self._bar.total = most
+        self._bar.update(done - self._bar.n)

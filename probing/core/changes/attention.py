@@ -3,7 +3,6 @@
 All is in float64. Rows are made to sum to 1, as a model's own float32 sums are off by some 1e-7.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np

@@ -37,6 +37,6 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
         for number, line in enumerate(stream, 1):
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise error_class(f"{path}, line {number}: is not UTF-8 text ({error.reason})") from error
+        raise error_class(f"{path}, line {number}: is not UTF-8 text ({error.reason}); save it as UTF-8") from error
     except (OSError, EOFError, ZlibError) as error:
         raise error_class(f"{path}, line {number + 1}: cannot be read ({error}); fetch the data set again") from error

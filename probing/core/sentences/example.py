@@ -19,6 +19,8 @@ POOLINGS = (FIRST, MEAN)
 #: probe after a linear map without labels; an MLP probe.
 OWN, FROZEN, RESCALED, ALIGNED, MLP = "own", "frozen", "rescaled", "aligned", "mlp"
 READINGS = (OWN, FROZEN, RESCALED, ALIGNED, MLP)
+#: What stands for the answer to a test sentence that a model cannot take, in the place of a label's number.
+LEFT_OUT = 255
 
 
 @dataclass(frozen=True, slots=True)

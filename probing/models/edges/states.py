@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import logging
-import mmap
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +10,12 @@ import numpy as np
 import torch
 
 from probing.core.edges.target import Record
-from probing.core.errors import CacheError, ModelError
-from probing.core.files.atomic import whole_file, write_whole
+from probing.core.errors import ModelError
 from probing.core.files.locks import one_at_a_time
 from probing.models.edges.lexical import lexical_states
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
 from probing.models.encoders.load import Encoder, joint_identity
-
-log = logging.getLogger(__name__)
+from probing.models.runtime.checked_arrays import give_back, read_mapped, write_mapped
 
 #: Raised when the files get another layout; older ones are then made again.
 VERSION = 1
@@ -122,8 +117,7 @@ class WordStates:
         if self._held >= BYTES_HELD:
             self._held = 0
             for file in self.files:
-                if isinstance(file.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-                    file.base.madvise(mmap.MADV_DONTNEED)
+                give_back(file)
 
     def pieces(self, record: Record, span: tuple[int, int]) -> np.ndarray | str:
         """Numbers of the kept pieces of a span, or why it has none."""
@@ -192,12 +186,13 @@ def word_states(
         for number, group in enumerate(groups):
             path = home / f"states-{number:04d}.npy"
             count = sum(len(kept[name]) for name in group)
-            if not _is_whole(path, (count, *shape), dtype):
-                _write(path, _encode(group, cuts, kept, encoder, dtype))
+            if (there := read_mapped(path, (count, *shape), dtype)) is None:
+                write_mapped(_encode(group, cuts, kept, encoder, dtype), path)
+                there = np.load(path, mmap_mode="r")
             done += count
             if passed:
                 passed(done, total)
-            files.append(np.load(path, mmap_mode="r"))
+            files.append(there)
     places, start = {}, 0
     for name in order:
         places[name] = (start, kept[name], cuts[name])
@@ -242,30 +237,3 @@ def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np
     if not np.isfinite(found).all():
         raise ModelError(f"hidden states of {encoder.name} are too large for {dtype}, or no numbers; keep them as float32 (--states-dtype)")
     return found
-
-
-def _write(path: Path, array: np.ndarray) -> None:
-    try:
-        with whole_file(path) as temporary, temporary.open("wb") as stream:
-            np.save(stream, array)
-        write_whole(path.with_suffix(".crc"), _sum(array))
-    except OSError as error:
-        raise CacheError(f"cannot write hidden states to {path}: {error}; free some space or set PROBING_CACHE to another disk") from error
-
-
-def _is_whole(path: Path, shape: tuple[int, ...], dtype: str) -> bool:
-    try:
-        found = np.load(path, mmap_mode="r")
-        whole = found.shape == shape and found.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum(found)
-    except (OSError, ValueError, EOFError):  # numpy calls an empty file the end of one.
-        whole = False
-    if not whole and path.exists():
-        log.warning("%s is damaged and is made again", path)
-    return whole
-
-
-def _sum(array: np.ndarray) -> str:
-    total = 0
-    for start in range(0, len(array), 4096):
-        total = zlib.crc32(np.ascontiguousarray(array[start : start + 4096]).view(np.uint8).data, total)
-    return f"{total:08x}"

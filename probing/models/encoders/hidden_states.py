@@ -49,16 +49,27 @@ def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enou
         yield batch
 
 
-def all_hidden_states(rows: Sequence[Sequence[int]], encoder: Encoder) -> tuple[torch.Tensor, ...]:
-    """Hidden states of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device."""
+def all_hidden_states(
+    rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None
+) -> tuple[torch.Tensor, ...]:
+    """Hidden states of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device.
+
+    Args:
+        rows: token ids.
+        encoder: a frozen encoder.
+        types: token types of each row, of an encoder that has them; None: all 0.
+    """
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
     seen = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = torch.tensor(row)
         seen[i, : len(row)] = 1
+    inputs = {"input_ids": ids, "attention_mask": seen}
+    if types is not None:
+        inputs["token_type_ids"] = torch.tensor([[*row, *[0] * (width - len(row))] for row in types])
     with torch.inference_mode():
-        output = encoder.body(input_ids=ids.to(encoder.device), attention_mask=seen.to(encoder.device), output_hidden_states=True)
+        output = encoder.body(**{name: given.to(encoder.device) for name, given in inputs.items()}, output_hidden_states=True)
     states = output.hidden_states
     if len(states) != encoder.layers + 1:
         raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")

@@ -1,14 +1,19 @@
 """Arrays on disk with a sum of their bytes, so that a file with one wrong bit is not taken for a whole one."""
 
+import logging
+import mmap
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from probing.core.files.atomic import whole_file
+from probing.core.errors import CacheError
+from probing.core.files.atomic import whole_file, write_whole
+
+log = logging.getLogger(__name__)
 
 #: Where a file's metadata keeps the sum. One entry: safetensors writes several in an order that changes from file to file.
 SUM = "crc32"
@@ -46,3 +51,55 @@ def read_sealed(path: Path) -> dict[str, np.ndarray]:
     if (found := sum_of(arrays)) != expected:
         raise OSError(f"{path} is damaged: the sum of its bytes is {found}, it was written with {expected}")
     return arrays
+
+
+def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays at ``path``, which ``make`` makes where they are not there or are damaged."""
+    try:
+        return read_sealed(path)
+    except OSError:
+        if path.exists():
+            log.warning("%s is damaged and is made again", path)
+    arrays = {name: np.ascontiguousarray(one) for name, one in make().items()}
+    write_sealed(arrays, path)
+    return arrays
+
+
+def write_mapped(array: np.ndarray, path: Path) -> None:
+    """Writes one array that is read through a memory map, ``.npy``, with the sum of its bytes beside it.
+
+    Raises:
+        CacheError: if the disk does not take it.
+    """
+    try:
+        with whole_file(path) as temporary, temporary.open("wb") as stream:
+            np.save(stream, array)
+        write_whole(path.with_suffix(".crc"), _sum_of_rows(array))
+    except OSError as error:
+        raise CacheError(f"cannot write hidden states to {path}: {error}; free some space or set PROBING_CACHE to another disk") from error
+
+
+def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
+    """The memory map of an array that ``write_mapped`` wrote; None where it is not there, another one, or damaged."""
+    try:
+        found = np.load(path, mmap_mode="r")
+        if found.shape == shape and found.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum_of_rows(found):
+            return found
+    except (OSError, ValueError, EOFError):  # numpy calls an empty file the end of one.
+        pass
+    if path.exists():
+        log.warning("%s is damaged and is made again", path)
+    return None
+
+
+def give_back(array: np.ndarray) -> None:
+    """Gives the pages of a memory map back, which count as this process's memory; the next read takes them from the system's cache."""
+    if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        array.base.madvise(mmap.MADV_DONTNEED)
+
+
+def _sum_of_rows(array: np.ndarray) -> str:
+    total = 0
+    for start in range(0, len(array), 4096):
+        total = zlib.crc32(np.ascontiguousarray(array[start : start + 4096]).reshape(-1).view(np.uint8).data, total)
+    return f"{total:08x}"

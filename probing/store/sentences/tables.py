@@ -30,7 +30,8 @@ _CELL = {"run_id": _TEXT, "pooling": _TEXT, "layer": _SMALL, "reading": _TEXT, "
 #: the online code of the training labels (empty where it was not computed).
 #: ``sentence_pairs``: how many test sentences two probes have right: both, only the first, only the second, neither. The first is this
 #: run's probe at the columns of a cell; the second is ``with_model``'s at the ``with_`` columns (``with_model`` may be the run's own).
-#: ``sentence_predictions``: label numbers in the order of ``sentence_examples``.
+#: ``sentence_predictions``: label numbers in the order of ``sentence_examples``, with 255 (``LEFT_OUT``) for each sentence that the model
+#: or its base cannot take; ``n_test`` of a run and of its scores does not count those.
 SENTENCE_SCHEMAS: dict[str, pa.Schema] = {
     "sentence_tasks": ordered(
         table_schema(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from probing import __version__
 from probing.core.edges.control import with_control_labels
@@ -37,6 +36,7 @@ from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table, write_table
 from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables
 from probing.workflows.edges.task_rows import counted_mask, label_names, write_task
+from probing.workflows.say import ProgressBar
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.edges.work:open_edges"
@@ -188,12 +188,12 @@ class EdgeWork:
         training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
         keys = [key for _, found in runs for key in found]
         work = _begin(self.folder, data.task, [config.fingerprint for config, _ in runs])
-        with _Bar(f"{task.name}: {len(keys)} probes") as bar:
+        with ProgressBar(f"{task.name}: {len(keys)} probes") as bar:
             trained = train_probes(training, keys, self.recipe, self.encoder.device, work / "training.safetensors", passed=bar.moved)
         coded = None
         if any(config.codes for config, _ in runs):
             chosen = [key for config, found in runs if config.codes for key in found]
-            with _Bar(f"{task.name}: online code") as bar:
+            with ProgressBar(f"{task.name}: online code") as bar:
                 coded = online_codes(training, chosen, self.recipe, self.encoder.device, work, bar.moved)
         names = label_names(data)
         given = Answered(data, arrays, states, self.encoder, trained, coded, names, counted_mask(task, names))
@@ -227,7 +227,7 @@ class EdgeWork:
             for part in read_cached(task, self.downloads)[1].parts().values()
             for record in part.records
         )
-        with _Bar(f"{self.encoder.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece") as bar:
+        with ProgressBar(f"{self.encoder.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece") as bar:
             return word_states(records, self.encoder, cache_folder() / "edge-states", self.recipe.states_dtype, bar.moved)
 
 
@@ -263,24 +263,6 @@ def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]
             if missing <= begun <= wanted:
                 return begun
     return missing
-
-
-class _Bar:
-    """A progress bar with the time that is left, which is told how far the work is."""
-
-    def __init__(self, title: str, unit: str = "step"):
-        self._bar = tqdm(desc=title, unit=unit, unit_scale=True)
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def moved(self, done: int, most: int) -> None:
-        """So much is done of at most so much."""
-        self._bar.total = most
-        self._bar.update(done - self._bar.n)
 
 
 def open_edges(setup: Mapping[str, Any]) -> EdgeWork:

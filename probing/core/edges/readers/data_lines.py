@@ -1,46 +1,24 @@
 """Lines of a data file, with errors that name file and line."""
 
-import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from zlib import error as ZlibError
 
 from probing.core.edges.target import Part, Record
 from probing.core.errors import EdgeDataError
+from probing.core.files import data_lines as files
 
 #: Training, development and test data.
 Parts = tuple[Part, Part, Part | None]
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a text file (gzipped where its name ends so) without their line ends, counted from 1.
-
-    Raises:
-        EdgeDataError: if it is missing, cannot be read, or is not UTF-8.
-    """
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            yield from numbered(stream, path)
-    except FileNotFoundError as error:
-        raise EdgeDataError(f"{path} is missing; fetch its data set first (python -m probing fetch {path.parent.name})") from error
-    except OSError as error:
-        raise EdgeDataError(f"{path} cannot be read ({error}); fetch its data set again") from error
+    """Lines of a text file without their line ends, counted from 1; errors are of this capability's class."""
+    return files.numbered_lines(path, EdgeDataError)
 
 
 def numbered(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
-    r"""Lines of UTF-8, counted from 1; only ``\n`` ends a line, as words may hold what Python takes for other line ends.
-
-    Raises:
-        EdgeDataError: naming ``path`` and the line, if the stream breaks off or is not UTF-8.
-    """
-    number = 0
-    try:
-        for number, line in enumerate(stream, 1):
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise wrong(path, number, f"is not UTF-8 text ({error.reason})") from error
-    except (OSError, EOFError, ZlibError) as error:
-        raise wrong(path, number + 1, f"cannot be read ({error}); fetch the data set again") from error
+    """Lines of a stream of UTF-8; errors name ``path`` and the line, and are of this capability's class."""
+    return files.numbered(stream, path, EdgeDataError)
 
 
 def wrong(path: Path, line: int, message: str) -> EdgeDataError:

@@ -7,8 +7,7 @@ from pathlib import Path
 from probing.core.edges.readers.data_lines import Parts, numbered_lines, part_of, wrong
 from probing.core.edges.target import PARTS, Part, Record, Target
 from probing.core.errors import EdgeDataError
-
-_COLUMNS = 10
+from probing.core.files.conllu import conllu_sentences
 
 
 @dataclass(frozen=True)
@@ -39,45 +38,17 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
 def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[ParsedSentence]:
     """Sentences of the numbered lines of a CoNLL-U file.
 
-    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are passed over: the words of the one have lines of their own, and the
-    other is no word.
-
     Raises:
         EdgeDataError: for a line of another form, or a head outside the sentence.
     """
-    name = document = ""
-    rows: list[tuple[str, str, int, str]] = []
-    number = 0
-    for number, line in lines:
-        if not line.strip():
-            if rows:
-                yield _sentence(path, number, name, document, rows)
-            name, rows = "", []
-        elif line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            if key.strip() == "sent_id":
-                name = value.strip()
-            elif key.strip() == "newdoc id":
-                document = value.strip()
-        else:
-            columns = line.split("\t")
-            if len(columns) != _COLUMNS:
-                raise wrong(path, number, f"got {len(columns)} columns, expected CoNLL-U's {_COLUMNS}, separated by tabs")
-            if "-" in columns[0] or "." in columns[0]:
-                continue
-            if columns[0] != str(len(rows) + 1) or not columns[6].isdigit():
-                got = f"word number {columns[0]!r} with head {columns[6]!r}"
-                raise wrong(path, number, f"got {got}, expected word {len(rows) + 1} with a number as its head")
-            rows.append((columns[1], columns[4], int(columns[6]), columns[7]))
-    if rows:
-        yield _sentence(path, number, name, document, rows)
-
-
-def _sentence(path: Path, line: int, name: str, document: str, rows: list[tuple[str, str, int, str]]) -> ParsedSentence:
-    words, tags, heads, relations = zip(*rows, strict=True)
-    if max(heads) > len(words):
-        raise wrong(path, line, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words")
-    return ParsedSentence(name, document, words, tags, heads, relations)
+    document = ""
+    for found in conllu_sentences(lines, path, EdgeDataError):
+        document = found.comments.get("newdoc id", document)
+        words, tags, relations = found.column(1), found.column(4), found.column(7)
+        heads = tuple(map(int, found.column(6)))
+        if max(heads) > len(words):
+            raise wrong(path, found.end, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words")
+        yield ParsedSentence(found.comments.get("sent_id", ""), document, words, tags, heads, relations)
 
 
 def part_of_speech(sentence: ParsedSentence) -> Iterator[Target]:

@@ -1,0 +1,39 @@
+"""``probing sentences``: the commands of sentence-level probing."""
+
+import typer
+
+from probing.commands.main import CommandsOnCall
+
+#: Command -> its module and its line, as in ``probing.commands.main.COMMANDS``.
+SENTENCE_COMMANDS = {
+    "train": (
+        "probing.commands.sentences.train",
+        "Train probes of every layer for whole sentences, beside the base of a fine-tuned model; resumable, does nothing the second time.",
+    ),
+    "tasks": (
+        "probing.commands.sentences.tasks",
+        "List the tasks: what they ask, data sets, licences and, with --counts, how much data they have and what was left out.",
+    ),
+    "make": ("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
+}
+
+
+class SentenceCommandsOnCall(CommandsOnCall):
+    """Knows the commands of sentence-level probing."""
+
+    listed = SENTENCE_COMMANDS
+
+
+sentences = typer.Typer(
+    name="sentences",
+    cls=SentenceCommandsOnCall,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@sentences.callback()
+def _sentences() -> None:
+    """Sentence probing: in which layers a property of the whole sentence can be read, before and after fine-tuning."""

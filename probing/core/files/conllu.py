@@ -1,0 +1,62 @@
+"""Sentences of CoNLL-U files: their comments, and the columns of their words."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from probing.core.files.data_lines import ErrorClass
+
+_COLUMNS = 10
+
+
+@dataclass
+class TreebankSentence:
+    """A sentence of a CoNLL-U file.
+
+    Attributes:
+        comments: key -> value of its lines such as ``# sent_id = …``.
+        words: for each word the number of its line and its ten columns.
+        end: number of the line that ends it.
+    """
+
+    comments: dict[str, str] = field(default_factory=dict)
+    words: list[tuple[int, list[str]]] = field(default_factory=list)
+    end: int = 0
+
+    def column(self, place: int) -> tuple[str, ...]:
+        """One column of all words, counted from 0: 1 is the form, 3 the universal and 4 the language's own part of speech."""
+        return tuple(columns[place] for _, columns in self.words)
+
+
+def conllu_sentences(lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass) -> Iterator[TreebankSentence]:
+    """Sentences of the numbered lines of a CoNLL-U file.
+
+    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are passed over: the words of the one have lines of their own, and the
+    other is no word.
+
+    Raises:
+        ProbingError: of the given class, for a line with another number of columns or a word that is not the next.
+    """
+    found = TreebankSentence()
+    for number, line in lines:
+        found.end = number
+        if not line.strip():
+            if found.words:
+                yield found
+                found = TreebankSentence()
+        elif line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            found.comments[key.strip()] = value.strip()
+        else:
+            columns = line.split("\t")
+            if len(columns) != _COLUMNS:
+                got = f"got {len(columns)} columns, expected CoNLL-U's {_COLUMNS}, separated by tabs"
+                raise error_class(f"{path}, line {number}: {got}")
+            if "-" in columns[0] or "." in columns[0]:
+                continue
+            if columns[0] != str(len(found.words) + 1) or not columns[6].isdigit():
+                got = f"word number {columns[0]!r} with head {columns[6]!r}"
+                raise error_class(f"{path}, line {number}: got {got}, expected word {len(found.words) + 1} with a number as its head")
+            found.words.append((number, columns))
+    if found.words:
+        yield found

@@ -1,0 +1,47 @@
+"""What a probe can know without a model: length, first letter, final mark and words of a sentence."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from probing.core.sentences.example import Example
+
+#: How many of the commonest training words are features.
+WORDS = 2_000
+_MARKS = (".", "?", "!", ",", ";", ":", '"', "'", ")")
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def surface_features(train: Sequence[Example], part: Sequence[Example]) -> np.ndarray:
+    """Features of a part's examples; training examples say which words there are.
+
+    They are, for each sentence of an example, its length in words and in characters, whether it begins with an upper-case letter and
+    which mark ends it; then whether the example has each of the commonest training words, in lower case.
+
+    Returns:
+        (examples, features) float32.
+    """
+    counts: Counter[str] = Counter()
+    for one in train:
+        counts.update(_words(one))
+    common = sorted(counts, key=lambda word: (-counts[word], word))[:WORDS]
+    place = {word: number for number, word in enumerate(common)}
+    paired = any(one.pair for one in train)
+    shapes = [_shape(one.text) + (_shape(one.pair) if paired else []) for one in part]
+    features = np.zeros((len(part), 3 + len(_MARKS) if not paired else 2 * (3 + len(_MARKS))), dtype=np.float32)
+    features[:] = shapes
+    words = np.zeros((len(part), len(common)), dtype=np.float32)
+    for row, one in zip(words, part, strict=True):
+        row[[place[word] for word in _words(one) if word in place]] = 1
+    return np.concatenate([features, words], axis=1)
+
+
+def _words(one: Example) -> set[str]:
+    return set(_WORD.findall(f"{one.text} {one.pair}".lower()))
+
+
+def _shape(text: str) -> list[float]:
+    text = text.strip()
+    return [len(text.split()), len(text), text[:1].isupper(), *(text.endswith(mark) for mark in _MARKS)]

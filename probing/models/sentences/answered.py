@@ -1,0 +1,206 @@
+"""What the probes of one model answer: own ones, those of its base, and the MLP, each kept on disk once it is computed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from probing import __version__
+from probing.core.provenance import canonical_json, fingerprint_of
+from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, POOLINGS, RESCALED, SENTEVAL
+from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.torch_settings import thread_count
+from probing.models.sentences.codes import code_lengths
+from probing.models.sentences.mlp import fit_mlp, mlp_answers
+from probing.models.sentences.probes import Probes, answers, fit_probes
+from probing.models.sentences.readings import aligned, own_scale
+from probing.models.sentences.stored_states import SentenceStates
+
+#: What a call tells of a piece of work that is done: its name.
+Done = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Split:
+    """The sentences of a task that are asked, and their labels.
+
+    Attributes:
+        places: train, dev, test -> numbers of the sentences among all, rising.
+        gold: train, dev, test -> (sentences,) uint8, the labels' numbers.
+        classes: number of labels.
+        protocol: how probes are fitted.
+        seed: of the MLP's start.
+    """
+
+    places: Mapping[str, np.ndarray]
+    gold: Mapping[str, np.ndarray]
+    classes: int
+    protocol: str
+    seed: int = 0
+
+    def portion(self, portion: int) -> np.ndarray:
+        """Places in the training part of one in ``portion`` sentences of each class, at least one of it: the first, so that they are nested."""
+        gold = self.gold["train"]
+        chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
+        return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of all that decides an answer beside the states."""
+        digest = sha256()
+        for part in sorted(self.places):
+            digest.update(self.places[part].tobytes() + self.gold[part].tobytes())
+        decides = [__version__, digest.hexdigest(), self.classes, self.protocol, self.seed, thread_count()]
+        return fingerprint_of(canonical_json(decides))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the probes of one reading answer, for every pooling and layer.
+
+    Attributes:
+        c: (poolings, layers) inverse strength of regularisation; None of MLPs.
+        dev_right: (poolings, layers) sentences of dev that are right.
+        test: (poolings, layers, sentences) uint8.
+        n_train: training sentences.
+    """
+
+    c: np.ndarray | None
+    dev_right: np.ndarray
+    test: np.ndarray
+    n_train: int
+
+
+@dataclass(frozen=True)
+class ModelAnswers:
+    """Answers of one model's own probes.
+
+    Attributes:
+        states: of the model.
+        split: which sentences.
+        folder: where what is computed is kept; equal bytes whether it was.
+        poolings: the poolings, as ``POOLINGS`` calls them.
+        done: called with the name of each piece of work once it is there.
+    """
+
+    states: SentenceStates
+    split: Split
+    folder: Path
+    poolings: tuple[str, ...] = POOLINGS
+    done: Done = lambda _: None
+
+    def own(self, portion: int = 1) -> tuple[Probes, Answer]:
+        """The model's own linear probes, fitted on one in ``portion`` of the training sentences."""
+        kept = self._kept(f"own-{portion}", lambda: self._fitted(portion))
+        given = {one.name: kept[f"probes.{one.name}"] for one in fields(Probes) if one.name != "classes"}
+        probes = Probes(**given, classes=self.split.classes)
+        return probes, Answer(probes.c, probes.dev_right, kept["test"], len(self.split.portion(portion)))
+
+    def mlp(self) -> Answer:
+        """MLP probes with one hidden layer."""
+        kept = self._kept(MLP, self._mlp)
+        return Answer(None, kept["dev_right"], kept["test"], len(self.split.gold["train"]))
+
+    def codes(self) -> np.ndarray:
+        """(poolings, layers) bits of the online code of the training labels."""
+        return self._kept("codes", self._codes)["bits"]
+
+    def of_base(self, reading: str, base: "ModelAnswers") -> Answer:
+        """What the base's own probes answer on this model's states, read in one of three ways."""
+        probes, _ = base.own()
+        probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
+        found = [self._by_base(reading, probes, base, layers) for layers in self.states.chunks(2 * len(self.poolings))]
+        dev, test = (np.concatenate([one[place] for one in found], 1) for place in (0, 1))
+        self.done(reading)
+        return Answer(probes.c, (dev == self.split.gold["dev"]).sum(2), test, len(self.split.gold["train"]))
+
+    def read(self, part: str, layers: slice) -> np.ndarray:
+        """States of a part's sentences, (poolings, layers, sentences, hidden)."""
+        return self.states.read(self.split.places[part], layers, [POOLINGS.index(one) for one in self.poolings])
+
+    def _by_base(self, reading: str, probes: Probes, base: "ModelAnswers", layers: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Answers on dev and test of some layers."""
+        of_layers = layers_of(probes, layers)
+        parts = self.read("dev", layers), self.read("test", layers)
+        if reading == FROZEN:
+            dev, test = (answers(of_layers, one) for one in parts)
+            return dev, test
+        train = self.read("train", layers)
+        of_base = replace(base, poolings=self.poolings)
+        if reading == RESCALED:
+            mean, scale = own_scale(train)
+            if self.split.protocol == SENTEVAL:
+                mean, scale = _on_scale_of(of_base.read("train", layers), mean, scale)
+            dev, test = (answers(of_layers, one, mean, scale) for one in parts)
+            return dev, test
+        if reading != ALIGNED:
+            raise ValueError(f"got the reading {reading!r}, expected one by the base's probes")
+        like_base = aligned(train, of_base.read("train", layers))
+        dev, test = (answers(of_layers, like_base(one)) for one in parts)
+        return dev, test
+
+    def _fitted(self, portion: int) -> dict[str, np.ndarray]:
+        chosen, found, test = self.split.portion(portion), [], []
+        for layers in self.states.chunks(len(self.poolings)):
+            train = self.states.read(self.split.places["train"][chosen], layers, [POOLINGS.index(one) for one in self.poolings])
+            gold = self.split.gold
+            probes = fit_probes(train, gold["train"][chosen], self.read("dev", layers), gold["dev"], self.split.classes, self.split.protocol)
+            del train
+            test.append(answers(probes, self.read("test", layers)))
+            found.append(probes)
+        names = [one.name for one in fields(Probes) if one.name != "classes"]
+        arrays = {f"probes.{name}": np.concatenate([getattr(one, name) for one in found], 1) for name in names}
+        return arrays | {"test": np.concatenate(test, 1)}
+
+    def _mlp(self) -> dict[str, np.ndarray]:
+        gold, dev_right, test = self.split.gold, [], []
+        for layers in self.states.chunks(len(self.poolings)):
+            train, dev = self.read("train", layers), self.read("dev", layers)
+            fitted = fit_mlp(train, gold["train"], dev, gold["dev"], self.split.classes, self.split.seed)
+            dev_right.append((mlp_answers(fitted, dev) == gold["dev"]).sum(2))
+            test.append(mlp_answers(fitted, self.read("test", layers)))
+        return {"dev_right": np.concatenate(dev_right, 1), "test": np.concatenate(test, 1)}
+
+    def _codes(self) -> dict[str, np.ndarray]:
+        gold = self.split.gold["train"]
+        chunks = self.states.chunks(len(self.poolings))
+        bits = [code_lengths(self.read("train", layers), gold, self.split.classes) for layers in chunks]
+        return {"bits": np.concatenate(bits, 1)}
+
+    def _kept(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        which = "" if self.poolings == POOLINGS else "-" + "-".join(self.poolings)
+        path = self.folder / f"{name}{which}-{self.split.fingerprint}.safetensors"
+        arrays = kept_arrays(path, make)
+        self.done(name)
+        return arrays
+
+
+def _on_scale_of(base: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What gives vectors with this mean and scale the mean and scale of the base's, for probes of vectors as they come."""
+    of_base, spread = own_scale(base)
+    both = np.isfinite(scale) & np.isfinite(spread)
+    ratio = np.divide(scale, spread, out=np.full_like(scale, np.inf), where=both)
+    return np.where(both, mean - of_base * np.where(both, ratio, 0), mean), ratio
+
+
+def part_of(probes: Probes, poolings: Sequence[int]) -> Probes:
+    """The probes of some poolings."""
+    return _changed(probes, lambda array: array[list(poolings)])
+
+
+def layers_of(probes: Probes, layers: slice) -> Probes:
+    """The probes of some layers."""
+    return _changed(probes, lambda array: array[:, layers])
+
+
+def _changed(probes: Probes, change: Callable[[np.ndarray], np.ndarray]) -> Probes:
+    return replace(probes, **{one.name: change(getattr(probes, one.name)) for one in fields(Probes) if one.name != "classes"})
+
+
+#: Readings of a fine-tuned model by its base's probes.
+BY_BASE = (FROZEN, RESCALED, ALIGNED)
+#: Readings that every model has.
+BY_ITSELF = (OWN, MLP)

@@ -1,0 +1,62 @@
+"""Online code: how short a code the training labels have when probes predict them from ever more of the sentences (Voita and Titov 2020).
+
+The first of ten blocks is sent with the uniform code. Each further block is as long as all before it together, and is sent with the
+probabilities of a probe that was trained on all before it. The code length is the sum: a probe that reads its labels easily needs few
+sentences, so its code is short. One strength of regularisation holds for a whole code; the sender takes the one with the shortest code and
+says which it is.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import torch
+
+from probing.models.sentences.probes import CS
+from probing.models.sentences.scaling import scale_of, standardised
+from probing.models.sentences.solver import solve
+
+BLOCKS = 10
+
+
+def block_ends(sentences: int) -> list[int]:
+    """Where the blocks end: at a 512th, a 256th, ... a half, all of the sentences; fewer blocks where there are fewer than 512."""
+    return sorted({math.ceil(sentences / 2**power) for power in range(BLOCKS)})
+
+
+def uniform_bits(sentences: int, classes: int) -> float:
+    """Length of the code that knows nothing: log2 of the number of labels a sentence."""
+    return sentences * math.log2(classes)
+
+
+def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """Bits of the online code of the training labels, (poolings, layers).
+
+    Args:
+        train: (poolings, layers, sentences, hidden), in an order whose beginnings have every class.
+        labels: (sentences,), label numbers.
+        classes: K.
+    """
+    ends = block_ends(len(labels))
+    bits = np.zeros((*train.shape[:2], len(CS)))
+    for start, end in itertools.pairwise(ends):
+        if len(np.unique(labels[:start])) < classes:
+            # No probe can be trained yet.
+            bits += uniform_bits(end - start, classes)
+            continue
+        for place in np.ndindex(*train.shape[:2]):
+            mean, scale = scale_of(train[place][:start])
+            path = solve(standardised(train[place][:start], mean, scale), labels[:start], classes, CS)
+            sent = standardised(train[place][start:end], mean, scale)
+            for number, (weights, bias) in enumerate(zip(path.weights, path.bias, strict=True)):
+                bits[(*place, number)] += _bits(sent @ weights.T + bias, labels[start:end])
+    return bits.min(2) + math.log2(len(CS)) + uniform_bits(ends[0], classes)
+
+
+def _bits(logits: np.ndarray, labels: np.ndarray) -> float:
+    """Bits of labels under a probe's probabilities; logits as (sentences, outputs)."""
+    given = torch.from_numpy(logits).double()
+    if given.shape[1] == 1:
+        given = torch.cat([torch.zeros_like(given), given], 1)
+    gold = torch.from_numpy(labels.astype(np.int64))
+    return float(torch.nn.functional.cross_entropy(given, gold, reduction="sum")) / math.log(2)

@@ -1,0 +1,171 @@
+"""Files of the own probes of one model and task, for sentences that are asked live: the scaling is folded in."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from probing.core.errors import HeadError
+from probing.core.files.atomic import whole_file
+from probing.core.registry import REPOSITORY
+from probing.models.runtime.checked_arrays import sum_of
+from probing.models.sentences.probes import Probes
+from probing.models.sentences.solver import outputs_of
+
+FILE = "probes.safetensors"
+#: The probes that ship: of each model a folder by its name.
+SHIPPED = REPOSITORY / "data" / "sentences"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class TaskProbes:
+    """The own probes of one model and task, ready to answer.
+
+    Attributes:
+        task: name of the task.
+        title: as readers see it.
+        pairs: whether it asks about two sentences.
+        labels: what they answer, in order of number.
+        protocol: of ``PROTOCOLS``.
+        model: name of the encoder that they were trained on.
+        identity: of its weights.
+        data: sha256 of the task's data (``SentenceData.sha256``).
+        right: (poolings, layers), test sentences that are right.
+        tested: number of test sentences.
+        majority: of these, those with the commonest training label.
+        c: (poolings, layers), the strength of regularisation that the development part chose.
+        weights: (poolings, layers, outputs, hidden) float32, of vectors as the encoder gives them.
+        bias: (poolings, layers, outputs) float32.
+    """
+
+    task: str
+    title: str
+    pairs: bool
+    labels: tuple[str, ...]
+    protocol: str
+    model: str
+    identity: str
+    data: str
+    right: np.ndarray
+    tested: int
+    majority: int
+    c: np.ndarray
+    weights: np.ndarray
+    bias: np.ndarray
+
+
+def folded(probes: Probes) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and bias of vectors as they come, as they are stored: weights in 16 bits, each row by its largest.
+
+    The bias follows from the rounded weights, so that rounding meets a vector's distance from the mean alone.
+    """
+    weights = probes.weights.astype(np.float64) / probes.scale[:, :, None]
+    rounded = _unpacked(*_packed(weights))
+    bias = probes.bias - np.einsum("plod,pld->plo", rounded.astype(np.float64), probes.mean.astype(np.float64))
+    return rounded, bias.astype(np.float32)
+
+
+def probes_folder(cache: Path, identity: str, task: str) -> Path:
+    """Where the probes of a task lie that were trained on an encoder with these weights."""
+    return cache / "sentences" / identity[:16] / task
+
+
+def found_probes(model: str, identity: str, cache: Path) -> dict[str, Path]:
+    """The files of all probes of an encoder by task: those that were trained here, then those that ship.
+
+    Args:
+        model: its name.
+        identity: of its weights; files that were made with other weights are left out, those that cannot be read are not.
+        cache: the cache folder.
+    """
+    found: dict[str, Path] = {}
+    for folder in (probes_folder(cache, identity, "any").parent, SHIPPED / model):
+        for path in sorted(folder.glob(f"*/{FILE}")):
+            if path.parent.name not in found and _identity_of(path) in (identity, ""):
+                found[path.parent.name] = path
+    return dict(sorted(found.items()))
+
+
+def _identity_of(path: Path) -> str:
+    """Identity of the encoder of a file's probes; empty where the file cannot be read, which reading it says."""
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            return str(json.loads((stream.metadata() or {})["probes"])["identity"])
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def write_probes(probes: TaskProbes, folder: Path) -> Path:
+    """Writes probes whole or not at all; equal probes are equal bytes."""
+    weights, size = _packed(probes.weights)
+    arrays = {"weights": weights, "size": size, "bias": np.ascontiguousarray(probes.bias, np.float32)}
+    about = {
+        "version": _VERSION, "task": probes.task, "title": probes.title, "pairs": probes.pairs, "labels": list(probes.labels),
+        "protocol": probes.protocol, "model": probes.model, "identity": probes.identity, "data": probes.data,
+        "right": probes.right.tolist(), "tested": int(probes.tested), "majority": int(probes.majority), "c": probes.c.tolist(),
+    }  # fmt: skip
+    about["crc32"] = _sum_of(arrays, about)
+    path = folder / FILE
+    with whole_file(path) as temporary:
+        # One entry: safetensors writes several in an order that changes from file to file.
+        save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
+    return path
+
+
+def read_probes(path: Path, identity: str = "") -> TaskProbes:
+    """The probes of a file.
+
+    Args:
+        path: the file.
+        identity: of the weights that they must have been trained on; empty: any.
+
+    Raises:
+        HeadError: if it is missing, damaged, not a file of sentence probes, or of another encoder.
+    """
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            about = json.loads((stream.metadata() or {})["probes"])
+            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+        if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
+            raise ValueError("the sum of its bytes is another than when it was written")
+        weights, bias = _unpacked(arrays["weights"], arrays["size"]), arrays["bias"]
+        right, c = np.array(about["right"]), np.array(about["c"])
+        form = (*right.shape, outputs_of(len(about["labels"])))
+        if weights.shape[:-1] != form or bias.shape != form or c.shape != right.shape:
+            raise ValueError(f"its weights have the shape {weights.shape}, expected {(*form, 'hidden')}")
+        if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+            raise ValueError("it holds values that are not numbers")
+        found = TaskProbes(
+            about["task"], about["title"], bool(about["pairs"]), tuple(about["labels"]), about["protocol"], about["model"],
+            about["identity"], about["data"], right, about["tested"], about["majority"], c, weights, bias,
+        )  # fmt: skip
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise HeadError(f"cannot read the sentence probes in {path}: {error}; delete the file and train them again") from error
+    if identity and found.identity != identity:
+        raise HeadError(
+            f"the probes in {path} were trained on weights {found.identity[:12]} ({found.model}), expected {identity[:12]}; train them again"
+        )
+    return found
+
+
+def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of each row's largest weight in float16, and that weight in float32: no weight is too large or too small for 16 bits."""
+    size = np.abs(weights).max(-1, keepdims=True).astype(np.float32)
+    shares = weights / np.where(size > 0, size, 1)
+    return np.ascontiguousarray(shares.astype(np.float16)), np.ascontiguousarray(size[..., 0])
+
+
+def _unpacked(shares: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """What ``_packed`` packed, in float32; packing it again gives the same."""
+    found: np.ndarray = shares.astype(np.float32) * size[..., None]
+    return found
+
+
+def _sum_of(arrays: dict[str, np.ndarray], about: dict[str, object]) -> str:
+    """CRC-32 of the tensors and of what the header says of them."""
+    return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

@@ -1,0 +1,159 @@
+"""Probes with one hidden layer: what of a label is there, but not linear. All layers and poolings are trained side by side."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from probing.models.sentences.probes import labels_of
+from probing.models.sentences.scaling import own_scale
+from probing.models.sentences.solver import outputs_of
+
+UNITS = 128
+BATCH = 256
+RATE, DECAY = 1e-3, 0.01
+#: Passes over the training sentences at most, and how many without a smaller loss on the development part end a probe's training.
+MOST_EPOCHS, PATIENCE = 12, 2
+_BETAS, _TINY = (0.9, 0.999), 1e-8
+#: Sentences that are asked at once.
+_ASKED = 1024
+
+Weights = list[torch.Tensor]
+Moments = list[tuple[torch.Tensor, torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """Trained probes of one hidden layer of GELU units.
+
+    Attributes:
+        weights: two matrices and two biases, each with a first axis of all poolings' layers: (problems, hidden, units),
+            (problems, 1, units), (problems, units, outputs), (problems, 1, outputs).
+        mean, scale: (poolings, layers, hidden), of the training vectors.
+        dev_right: (poolings, layers), development sentences that are right.
+        epochs: (poolings, layers), passes over the training sentences that were kept.
+    """
+
+    weights: tuple[torch.Tensor, ...]
+    mean: np.ndarray
+    scale: np.ndarray
+    dev_right: np.ndarray
+    epochs: np.ndarray
+
+
+def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, seed: int) -> Mlp:
+    """Trains a probe for every layer and pooling, each until its loss on the development part no longer falls.
+
+    Every probe begins with the same weights and reads the sentences in the same order, so none depends on which others are trained.
+
+    Args:
+        train, dev: (poolings, layers, sentences, hidden), as ``pooled_states`` gives them.
+        labels, dev_labels: (sentences,), label numbers.
+        classes: K.
+        seed: of the first weights and of the order.
+    """
+    mean, scale = own_scale(train)
+    flat = _Vectors(train, mean, scale)
+    held = _Vectors(dev, mean, scale)
+    problems, hidden = len(flat.vectors), train.shape[3]
+    draw = torch.Generator().manual_seed(seed)
+    weights = [one.expand(problems, -1, -1).clone() for one in _start(hidden, outputs_of(classes), draw)]
+    kept, moments = [one.clone() for one in weights], [(torch.zeros_like(one), torch.zeros_like(one)) for one in weights]
+    gold, dev_gold = torch.from_numpy(labels.astype(np.int64)), torch.from_numpy(dev_labels.astype(np.int64))
+    best, since = torch.full((problems,), torch.inf), torch.zeros(problems, dtype=torch.long)
+    epochs, right = torch.zeros(problems, dtype=torch.long), torch.zeros(problems, dtype=torch.long)
+    running, steps = torch.arange(problems), 0
+    for epoch in range(1, MOST_EPOCHS + 1):
+        order = torch.randperm(len(labels), generator=draw)
+        for batch in order.split(BATCH):
+            steps += 1
+            _step(flat.of(running, batch), gold[batch], weights, moments, steps)
+        loss, correct = _judged(held, running, weights, dev_gold)
+        better = loss < best[running]
+        now = running[better]
+        for store, new in zip(kept, weights, strict=True):
+            store[now] = new[better]
+        best[now], right[now], epochs[now] = loss[better], correct[better], epoch
+        since[running] += 1
+        since[now] = 0
+        go_on = since[running] < PATIENCE
+        if not go_on.any():
+            break
+        if not go_on.all():
+            running, weights = running[go_on], [one[go_on] for one in weights]
+            moments = [(first[go_on], second[go_on]) for first, second in moments]
+    form = train.shape[:2]
+    return Mlp(tuple(kept), mean, scale, right.numpy().reshape(form), epochs.numpy().reshape(form))
+
+
+def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
+    """What the probes say: (poolings, layers, sentences) uint8 label numbers."""
+    asked = _Vectors(vectors, mlp.mean, mlp.scale)
+    everything = torch.arange(len(asked.vectors))
+    found = np.empty((len(everything), vectors.shape[2]), np.uint8)
+    with torch.inference_mode():
+        for part in torch.arange(vectors.shape[2]).split(_ASKED):
+            found[:, part] = labels_of(_logits(asked.of(everything, part), mlp.weights).numpy())
+    return found.reshape(vectors.shape[:3])
+
+
+class _Vectors:
+    """Vectors of all layers and poolings in one axis, standardised when they are read: a copy of all of them would double the memory."""
+
+    def __init__(self, vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray):
+        problems = vectors.shape[0] * vectors.shape[1]
+        self.vectors = torch.from_numpy(vectors.reshape(problems, *vectors.shape[2:]))
+        self.mean, self.scale = (torch.from_numpy(one.reshape(problems, 1, -1)) for one in (mean, scale))
+
+    def of(self, problems: torch.Tensor, sentences: torch.Tensor) -> torch.Tensor:
+        """(problems, sentences, hidden)."""
+        return self.vectors[problems[:, None], sentences].sub_(self.mean[problems]).div_(self.scale[problems])
+
+
+def _start(hidden: int, outputs: int, draw: torch.Generator) -> Weights:
+    # A third of the usual spread: near 0 a GELU unit is nearly linear, so what is not linear is learnt where it helps.
+    spread = (6 / (hidden + UNITS)) ** 0.5 / 3
+    first = (torch.rand(1, hidden, UNITS, generator=draw) * 2 - 1) * spread
+    # Last weights of 0: every probe begins by saying nothing.
+    return [first, torch.zeros(1, 1, UNITS), torch.zeros(1, UNITS, outputs), torch.zeros(1, 1, outputs)]
+
+
+def _logits(vectors: torch.Tensor, weights: tuple[torch.Tensor, ...] | Weights) -> torch.Tensor:
+    """(problems, sentences, outputs)."""
+    inner = functional.gelu(torch.baddbmm(weights[1], vectors, weights[0]), approximate="tanh")
+    return torch.baddbmm(weights[3], inner, weights[2])
+
+
+def _losses(logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    """(problems,), the mean over sentences."""
+    if logits.shape[2] == 1:
+        margins = logits[:, :, 0]
+        return (functional.softplus(margins) - margins * gold).mean(1)
+    chosen = logits.gather(2, gold[None, :, None].expand(len(logits), -1, 1))[:, :, 0]
+    return (torch.logsumexp(logits, 2) - chosen).mean(1)
+
+
+def _judged(held: _Vectors, running: torch.Tensor, weights: Weights, gold: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Loss and right answers of each running probe on the development part."""
+    loss, correct = torch.zeros(len(running)), torch.zeros(len(running), dtype=torch.long)
+    with torch.inference_mode():
+        for part in torch.arange(len(gold)).split(_ASKED):
+            logits = _logits(held.of(running, part), weights)
+            loss += _losses(logits, gold[part]) * len(part)
+            correct += torch.from_numpy((labels_of(logits.numpy()) == gold[part].numpy()).sum(1))
+    return loss.clone(), correct.clone()
+
+
+def _step(
+    vectors: torch.Tensor, gold: torch.Tensor, weights: Weights, moments: list[tuple[torch.Tensor, torch.Tensor]], number: int
+) -> None:
+    """One step of Adam with decay beside it, in place; what a probe learns does not depend on the others."""
+    leaves = [one.detach().requires_grad_() for one in weights]
+    gradients = torch.autograd.grad(_losses(_logits(vectors, leaves), gold).sum(), leaves)
+    with torch.no_grad():
+        for one, gradient, (first, second) in zip(weights, gradients, moments, strict=True):
+            first.lerp_(gradient, 1 - _BETAS[0])
+            second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
+            size = (second / (1 - _BETAS[1] ** number)).sqrt_().add_(_TINY)
+            one.mul_(1 - RATE * DECAY).addcdiv_(first, size, value=-RATE / (1 - _BETAS[0] ** number))

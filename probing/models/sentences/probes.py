@@ -1,0 +1,96 @@
+"""Linear probes of every layer and pooling: logistic regressions whose strength of regularisation the development part chooses."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from probing.core.sentences.example import SENTEVAL
+from probing.models.sentences.scaling import own_scale, standardised
+from probing.models.sentences.solver import outputs_of, solve
+
+#: Strengths of regularisation: from nearly none of the vectors' say to nearly all.
+CS = tuple(2.0**power for power in range(-14, 5, 3))
+#: SentEval's.
+SENTEVAL_CS = tuple(2.0**power for power in range(-2, 4))
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The probes of one model and task.
+
+    Attributes:
+        weights: (poolings, layers, outputs, hidden) float32, of standardised vectors; one output for two classes, K for K.
+        bias: (poolings, layers, outputs).
+        mean, scale: (poolings, layers, hidden), of the training vectors; 0 and 1 where the protocol does not standardise. A constant
+            feature has the scale ``inf``.
+        c: (poolings, layers), the strength that the development part chose; of equal ones the smaller.
+        dev_right: (poolings, layers), development sentences that are right with it.
+        classes: K.
+    """
+
+    weights: np.ndarray
+    bias: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    c: np.ndarray
+    dev_right: np.ndarray
+    classes: int
+
+
+def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, protocol: str) -> Probes:
+    """Trains a probe for every layer and pooling.
+
+    Args:
+        train, dev: (poolings, layers, sentences, hidden), as ``pooled_states`` gives them.
+        train_labels, dev_labels: (sentences,), label numbers.
+        classes: K.
+        protocol: of ``PROTOCOLS``; SentEval's takes vectors as they come, and its own strengths.
+    """
+    raw = protocol == SENTEVAL
+    cs = SENTEVAL_CS if raw else CS
+    (poolings, layers, _, hidden), outputs = train.shape, outputs_of(classes)
+    mean, scale = own_scale(train)
+    found = Probes(
+        np.empty((poolings, layers, outputs, hidden), np.float32), np.empty((poolings, layers, outputs), np.float32), mean, scale,
+        np.empty((poolings, layers)), np.empty((poolings, layers), np.int64), classes,
+    )  # fmt: skip
+    if raw:
+        # Less their mean all the same vectors give the same weights, and the solver needs fewer steps.
+        scale[np.isfinite(scale)] = 1
+    for place in np.ndindex(poolings, layers):
+        path = solve(standardised(train[place], mean[place], scale[place]), train_labels, classes, cs)
+        here = standardised(dev[place], mean[place], scale[place])
+        right = [int((_labels(here, w, b) == dev_labels).sum()) for w, b in zip(path.weights, path.bias, strict=True)]
+        best = int(np.argmax(right))
+        found.weights[place], found.bias[place] = path.weights[best], path.bias[best]
+        found.c[place], found.dev_right[place] = cs[best], right[best]
+    if raw:
+        shift = np.einsum("plod,pld->plo", found.weights.astype(np.float64), mean.astype(np.float64))
+        found.bias[:] = found.bias - shift
+        mean[:] = 0
+    return found
+
+
+def answers(probes: Probes, vectors: np.ndarray, mean: np.ndarray | None = None, scale: np.ndarray | None = None) -> np.ndarray:
+    """What the probes say: (poolings, layers, sentences) uint8 label numbers; of equal ones the first.
+
+    Args:
+        probes: of one model.
+        vectors: (poolings, layers, sentences, hidden), of that model, or of another with as many layers and features.
+        mean, scale: what standardises the vectors; None: what standardised the probes' own training vectors.
+    """
+    mean, scale = probes.mean if mean is None else mean, probes.scale if scale is None else scale
+    found = np.empty(vectors.shape[:3], np.uint8)
+    for place in np.ndindex(*vectors.shape[:2]):
+        here = standardised(vectors[place], mean[place], scale[place])
+        found[place] = _labels(here, probes.weights[place], probes.bias[place])
+    return found
+
+
+def labels_of(logits: np.ndarray) -> np.ndarray:
+    """(..., outputs) -> (...): the label that the numbers stand for; of equal ones the first."""
+    return logits[..., 0] > 0 if logits.shape[-1] == 1 else logits.argmax(-1)
+
+
+def _labels(vectors: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return labels_of(vectors @ weights.T + bias)

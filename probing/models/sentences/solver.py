@@ -1,0 +1,234 @@
+"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in the metric of Boehning's bound.
+
+The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is nowhere more than X'X / 4 for two classes and
+(1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric of that bound: its Cholesky factor is computed once for
+each C, X'X once for all, and each C begins at the solution of the one before. Of K classes every one has weights, as in scikit-learn's
+multinomial form: they sum to 0 by themselves, and in that subspace the bound is X'X / 2 for each class.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+log = logging.getLogger(__name__)
+
+#: The largest gradient of the objective by C and by training sentence, as scikit-learn counts it.
+GRADIENT = 1e-5
+#: About the largest distance of a weight from its own at the minimum: a small gradient alone says little where the penalty hardly holds.
+STEP = 5e-5
+#: Steps of one C before it is given up, and steps without a smaller gradient before float64 takes over.
+MOST_STEPS, STALLED = 1000, 15
+#: Pairs of steps and gradients that L-BFGS remembers.
+MEMORY = 10
+#: A step is halved so often at most.
+HALVINGS = 25
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Logistic regressions of one set of vectors.
+
+    Attributes:
+        weights: (cs, outputs, hidden) float32; one output for two classes, K for K.
+        bias: (cs, outputs) float32.
+        gradient: (cs,), the largest that is left, by C and training sentence.
+        evaluations: (cs,), how often the objective was computed.
+        solved: (cs,), whether the criteria of ``GRADIENT`` and ``STEP`` hold.
+    """
+
+    weights: np.ndarray
+    bias: np.ndarray
+    gradient: np.ndarray
+    evaluations: np.ndarray
+    solved: np.ndarray
+
+
+def outputs_of(classes: int) -> int:
+    """Numbers that a probe gives: one for two classes, else one a class."""
+    return 1 if classes == 2 else classes
+
+
+def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[float]) -> Solution:
+    """Logistic regressions on the same vectors for every C.
+
+    Args:
+        vectors: (sentences, hidden), float32 or float64, better with a mean of 0.
+        labels: (sentences,), label numbers; every class has a sentence.
+        classes: K, at least 2.
+        cs: strengths, rising: the larger, the less regularised.
+
+    Raises:
+        ValueError: if a class has no sentence: its intercept would have no end.
+    """
+    counts = np.bincount(labels, minlength=classes)
+    if len(counts) != classes or classes < 2 or not counts.all():
+        raise ValueError(f"got training sentences by class {counts.tolist()}, expected at least one of each of {max(classes, 2)} classes")
+    outputs, hidden = outputs_of(classes), vectors.shape[1]
+    if not vectors.any():
+        return _constant(counts, hidden, len(cs))
+    problem = _Problem(torch.from_numpy(vectors), _targets(labels, classes))
+    weights = np.zeros((len(cs), outputs, hidden), np.float32)
+    bias = np.zeros((len(cs), outputs), np.float32)
+    gradient, evaluations, solved = np.zeros(len(cs)), np.zeros(len(cs), int), np.zeros(len(cs), bool)
+    point = torch.zeros(hidden + 1, outputs, dtype=torch.float64)
+    with torch.inference_mode():
+        for number, c in enumerate(cs):
+            found = _minimum(problem, c, point)
+            if not found.solved and not problem.double:
+                problem = problem.exact()
+                found = _minimum(problem, c, found.point, found.evaluations)
+            if not found.solved:
+                log.warning(
+                    "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most %.0e",
+                    c, found.evaluations, found.gradient, GRADIENT,
+                )  # fmt: skip
+            point = found.point
+            weights[number], bias[number] = point[:-1].T.float().numpy(), point[-1].float().numpy()
+            gradient[number], evaluations[number], solved[number] = found.gradient, found.evaluations, found.solved
+    return Solution(weights, bias, gradient, evaluations, solved)
+
+
+def _constant(counts: np.ndarray, hidden: int, number: int) -> Solution:
+    """Where no feature varies: logarithms of the shares, exactly, so that labels that are equally common tie."""
+    logs = np.log(counts)
+    bias = logs[1:] - logs[:1] if len(counts) == 2 else logs - logs.mean()
+    zeros = np.zeros(number)
+    weights = np.zeros((number, len(bias), hidden), np.float32)
+    return Solution(weights, np.tile(bias.astype(np.float32), (number, 1)), zeros, zeros.astype(int), np.ones(number, bool))
+
+
+def _targets(labels: np.ndarray, classes: int) -> torch.Tensor:
+    """(outputs, sentences): 1 for the gold class."""
+    gold = torch.from_numpy(labels.astype(np.int64))
+    return gold[None].float() if classes == 2 else functional.one_hot(gold, classes).T.float().contiguous()
+
+
+class _Problem:
+    """Vectors and labels, with the objective and its metric."""
+
+    def __init__(self, vectors: torch.Tensor, targets: torch.Tensor, product: torch.Tensor | None = None):
+        self.vectors, self.targets = vectors, targets.to(vectors.dtype)
+        self.product = (vectors.T @ vectors).double() if product is None else product
+        self.outputs, self.number = targets.shape
+        self.double = vectors.dtype == torch.float64
+        self.curvature = 0.25 if self.outputs == 1 else 0.5
+
+    def exact(self) -> "_Problem":
+        """The same in float64."""
+        return _Problem(self.vectors.double(), self.targets, self.product)
+
+    def value(self, point: torch.Tensor, c: float) -> tuple[float, torch.Tensor]:
+        """The objective and its gradient at (hidden + 1, outputs); the vectors' products in their own precision, the rest in float64."""
+        near = point.to(self.vectors.dtype)
+        # (outputs, sentences): sums over few classes are faster along the first axis.
+        logits = torch.addmm(near[-1:].T, near[:-1].T, self.vectors.T)
+        gold = (logits * self.targets).sum(dtype=torch.float64)
+        if self.outputs == 1:
+            loss = functional.softplus(logits).sum(dtype=torch.float64)
+            missed = logits.sigmoid_().sub_(self.targets)
+        else:
+            most = logits.max(0).values
+            missed = logits.sub_(most).exp_()
+            total = missed.sum(0)
+            loss = (total.log() + most).sum(dtype=torch.float64)
+            missed.div_(total).sub_(self.targets)
+        gradient = torch.empty_like(point)
+        gradient[:-1] = (missed @ self.vectors).T.double() * c + point[:-1]
+        gradient[-1] = c * missed.sum(1, dtype=torch.float64)
+        return float(c * (loss - gold)) + float(point[:-1].square().sum()) / 2, gradient
+
+    def metric(self, c: float) -> torch.Tensor:
+        """Cholesky factor of the bound's Hessian for the weights of one class."""
+        bound = self.product * (c * self.curvature)
+        diagonal = bound.diagonal()
+        diagonal += 1
+        least = float(diagonal.mean()) * 1e-10
+        for _ in range(10):
+            factor, failed = torch.linalg.cholesky_ex(bound)
+            if not failed:
+                return factor
+            # Vectors that are nearly collinear, summed in float32; any metric that is positive leads to the same minimum.
+            diagonal += least
+            least *= 10
+        return torch.linalg.cholesky(bound)
+
+
+@dataclass(frozen=True)
+class _Found:
+    point: torch.Tensor
+    gradient: float
+    evaluations: int
+    solved: bool
+
+
+class _Memory:
+    """Steps and changes of the gradient, and what L-BFGS makes of them."""
+
+    def __init__(self, factor: torch.Tensor, bias: float):
+        self._factor, self._bias = factor, bias
+        self._pairs: list[tuple[torch.Tensor, torch.Tensor, float]] = []
+        self._scale = 1.0
+
+    def bounded(self, gradient: torch.Tensor) -> torch.Tensor:
+        """The step that the bound asks for."""
+        return torch.cat([torch.cholesky_solve(gradient[:-1], self._factor), gradient[-1:] / self._bias])
+
+    def ahead(self, gradient: torch.Tensor) -> float:
+        """How far a weight still is from the minimum, about: by the bound, and by the curvature that the last step found."""
+        return self._scale * float(self.bounded(gradient).abs().max())
+
+    def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
+        curved = float((step * change).sum())
+        if curved > 0:
+            self._pairs = [*self._pairs[1 - MEMORY :], (step, change, curved)]
+            self._scale = curved / float((change * self.bounded(change)).sum())
+
+    def step(self, gradient: torch.Tensor) -> torch.Tensor:
+        """The step that the last pairs and the metric ask for."""
+        rest, shares = gradient.clone(), []
+        for step, change, curved in reversed(self._pairs):
+            shares.append(float((step * rest).sum()) / curved)
+            rest -= shares[-1] * change
+        rest = self._scale * self.bounded(rest)
+        for (step, change, curved), share in zip(self._pairs, reversed(shares), strict=True):
+            rest += (share - float((change * rest).sum()) / curved) * step
+        return rest
+
+
+def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int = 0) -> _Found:
+    """L-BFGS from a point until both criteria hold, nothing gets better, or ``MOST_STEPS`` are done."""
+    memory = _Memory(problem.metric(c), c * problem.number * problem.curvature)
+    value, gradient = problem.value(point, c)
+    evaluations += 1
+    best, since = np.inf, 0
+    for _ in range(MOST_STEPS):
+        left = float(gradient.abs().max()) / (c * problem.number)
+        ahead = memory.ahead(gradient)
+        if left <= GRADIENT and ahead <= STEP:
+            return _Found(point, left, evaluations, True)
+        since = 0 if ahead < best else since + 1
+        best = min(best, ahead)
+        if since > STALLED and not problem.double:
+            break
+        step = memory.step(gradient)
+        slope = float((gradient * step).sum())
+        # What float32 rounds away from the sum of all losses is no rise.
+        room = abs(value) * (1e-14 if problem.double else 1e-7)
+        length = 1.0
+        for _ in range(HALVINGS):
+            there = point - length * step
+            new_value, new_gradient = problem.value(there, c)
+            evaluations += 1
+            if new_value <= value - 1e-4 * length * slope + room:
+                break
+            length /= 2
+        else:
+            break
+        memory.add(there - point, new_gradient - gradient)
+        point, value, gradient = there, new_value, new_gradient
+    left = float(gradient.abs().max()) / (c * problem.number)
+    return _Found(point, left, evaluations, left <= GRADIENT and memory.ahead(gradient) <= STEP)

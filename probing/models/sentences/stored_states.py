@@ -1,0 +1,141 @@
+"""Pooled states of all sentences of a task: encoded block by block, kept on disk in float16, read a few layers at a time."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from probing.core.errors import ModelError
+from probing.core.files.locks import one_at_a_time
+from probing.core.provenance import canonical_json, fingerprint_of
+from probing.core.sentences.example import POOLINGS, Example
+from probing.models.encoders.load import Encoder
+from probing.models.runtime.checked_arrays import give_back, read_mapped, write_mapped
+from probing.models.runtime.torch_settings import thread_count
+from probing.models.sentences.vectors import pooled_states, sentence_rows
+
+#: Raised when the files get another layout; older ones are then made again.
+VERSION = 1
+#: Sentences of one file: what is lost at most when a run is killed.
+SENTENCES_A_FILE = 2048
+#: Bytes of the states that are held as float32 at a time.
+BYTES_AT_A_TIME = 1 << 29
+
+
+@dataclass(frozen=True)
+class SentenceStates:
+    """Pooled states of the sentences that a model can take.
+
+    Attributes:
+        taken: (sentences,) bool, which of all sentences the model can take.
+        blocks: float16 memory maps, each (poolings, layers, sentences, hidden), less ``centre``.
+        centre: (poolings, layers, 1, hidden) float32, the mean over the first block. Without it float16 would cut features of a large mean
+            to a few steps, and a constant one could fall on two sides of a step.
+    """
+
+    taken: np.ndarray
+    blocks: Sequence[np.ndarray]
+    centre: np.ndarray
+
+    @property
+    def layers(self) -> int:
+        """L + 1."""
+        return int(self.centre.shape[1])
+
+    @property
+    def hidden(self) -> int:
+        """Size of a state."""
+        return int(self.centre.shape[3])
+
+    def read(self, sentences: np.ndarray, layers: slice = slice(None), poolings: Sequence[int] = (0, 1)) -> np.ndarray:
+        """(poolings, layers, sentences, hidden) float32 of some sentences, by their rising numbers among all sentences."""
+        numbers = np.cumsum(self.taken)[sentences] - 1
+        chosen = range(self.layers)[layers]
+        found = np.empty((len(poolings), len(chosen), len(numbers), self.hidden), np.float32)
+        starts = np.searchsorted(numbers, np.arange(len(self.blocks) + 1) * SENTENCES_A_FILE)
+        for number, block in enumerate(self.blocks):
+            here = slice(starts[number], starts[number + 1])
+            inside = numbers[here] - number * SENTENCES_A_FILE
+            for place, pooling in enumerate(poolings):
+                for row, layer in enumerate(chosen):
+                    found[place, row, here] = block[pooling, layer][inside]
+            give_back(block)
+        found += self.centre[list(poolings)][:, layers]
+        return found
+
+    def chunks(self, poolings: int) -> Iterator[slice]:
+        """Layers that are read together, so that memory is bounded whatever the model's size."""
+        sentences = int(self.taken.sum())
+        most = max(1, BYTES_AT_A_TIME // (4 * poolings * max(1, sentences) * self.hidden))
+        for start in range(0, self.layers, most):
+            yield slice(start, min(self.layers, start + most))
+
+
+def sentence_states(
+    examples: Sequence[Example], encoder: Encoder, folder: Path, passed: Callable[[int, int], None] | None = None
+) -> SentenceStates:
+    """Pooled states of sentences, from the disk as far as they are there; equal bytes either way.
+
+    Args:
+        examples: the sentences in a fixed order.
+        encoder: a frozen encoder.
+        folder: where they are kept.
+        passed: called with the sentences that are done and all of them.
+
+    Raises:
+        CacheError: if the disk does not take them.
+        ModelError: if a state is too large for float16.
+    """
+    rows = sentence_rows(examples, encoder)
+    taken = np.array([row is not None for row in rows], bool)
+    kept = [row for row in rows if row is not None]
+    shape = (len(POOLINGS), encoder.layers + 1, 1, encoder.hidden)
+    blocks: list[np.ndarray] = []
+    centre = np.zeros(shape, np.float32)
+    with one_at_a_time(folder.with_name(f".{folder.name}.lock")):
+        for number, start in enumerate(range(0, len(kept), SENTENCES_A_FILE)):
+            chosen = kept[start : start + SENTENCES_A_FILE]
+            path = folder / f"states-{number:04d}.npy"
+            there = read_mapped(path, (*shape[:2], len(chosen), shape[3]), "float16")
+            middle = read_mapped(folder / "centre.npy", shape, "float32") if number == 0 else centre
+            if there is None or middle is None:
+                states = pooled_states(chosen, encoder, _from(start, len(kept), passed))
+                middle = states.mean(2, keepdims=True, dtype=np.float64).astype(np.float32) if number == 0 else centre
+                if number == 0:
+                    write_mapped(middle, folder / "centre.npy")
+                there = _written(states - middle, path, encoder.name)
+            centre = np.asarray(middle)
+            if passed:
+                passed(start + len(chosen), len(kept))
+            blocks.append(there)
+    return SentenceStates(taken, blocks, centre)
+
+
+def states_fingerprint(encoder: Encoder, data: str) -> str:
+    """What decides every bit of the states of a task's sentences, ``data`` being their fingerprint; a folder's name."""
+    decides = [VERSION, SENTENCES_A_FILE, encoder.identity, encoder.configuration, encoder.device.type, thread_count(), data]
+    return f"{hashlib.sha256(encoder.identity.encode()).hexdigest()[:12]}-{fingerprint_of(canonical_json(decides))}"
+
+
+def _from(start: int, total: int, passed: Callable[[int, int], None] | None) -> Callable[[int], None] | None:
+    if passed is None:
+        return None
+    done = start
+
+    def more(number: int) -> None:
+        nonlocal done
+        done += number
+        passed(done, total)
+
+    return more
+
+
+def _written(states: np.ndarray, path: Path, name: str) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        small = states.astype(np.float16)
+    if not np.isfinite(small).all():
+        raise ModelError(f"sentence vectors of {name} are too large for float16, or no numbers; this model cannot be probed")
+    write_mapped(small, path)
+    return np.load(path, mmap_mode="r")

@@ -1,0 +1,84 @@
+"""Whole sentences as vectors: the state of the first token and the mean over all tokens, of every layer, from one pass of the encoder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from probing.core.errors import ModelError
+from probing.core.sentences.example import POOLINGS, Example
+from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
+from probing.models.encoders.load import Encoder
+
+TOKENS_A_BATCH = 4096
+ENOUGH_TOKENS = 1024
+
+
+@dataclass(frozen=True)
+class Row:
+    """A sentence or a pair as an encoder reads it.
+
+    Attributes:
+        ids: token ids, special tokens included.
+        types: token types of a pair, where the encoder tells its sentences apart; empty: all 0.
+    """
+
+    ids: tuple[int, ...]
+    types: tuple[int, ...] = ()
+
+
+def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | None]:
+    """Token ids of each sentence or pair, never cut; None where it has more pieces than the model takes."""
+    if not examples:
+        return []
+    found: list[Row | None] = [None] * len(examples)
+    # A text beside an empty one would get a separator more than the text alone.
+    for paired in (False, True):
+        chosen = [place for place, one in enumerate(examples) if bool(one.pair) is paired]
+        if not chosen:
+            continue
+        seconds = [examples[place].pair for place in chosen] if paired else None
+        read = encoder.tokenizer(
+            [examples[place].text for place in chosen], seconds, truncation=False, return_token_type_ids=True, verbose=False
+        )
+        typed = paired and getattr(encoder.body.config, "type_vocab_size", 1) > 1
+        for place, ids, types in zip(chosen, read["input_ids"], read["token_type_ids"], strict=True):
+            if len(ids) <= encoder.max_pieces:
+                found[place] = Row(tuple(ids), tuple(types) if typed else ())
+    return found
+
+
+def pooled_states(rows: Sequence[Row], encoder: Encoder, passed: Callable[[int], None] | None = None) -> np.ndarray:
+    """Vectors of every layer and pooling; the encoder reads each row once.
+
+    Args:
+        rows: of ``sentence_rows``, those without one left out.
+        encoder: a frozen encoder.
+        passed: called after each batch with its number of rows.
+
+    Returns:
+        (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, special ones included and padding left
+        out; layers count from 0, the output of the embeddings.
+
+    Raises:
+        ModelError: if a state is not a number.
+    """
+    result = np.empty((len(POOLINGS), encoder.layers + 1, len(rows), encoder.hidden), np.float32)
+    for batch in batches_by_length([len(row.ids) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
+        chosen = [rows[place] for place in batch]
+        width = max(len(row.ids) for row in chosen)
+        types = [row.types or (0,) * len(row.ids) for row in chosen] if any(row.types for row in chosen) else None
+        states = all_hidden_states([row.ids for row in chosen], encoder, types)
+        share = torch.tensor([[1 / len(row.ids)] * len(row.ids) + [0.0] * (width - len(row.ids)) for row in chosen])[:, None]
+        share = share.to(encoder.device)
+        with torch.inference_mode():
+            for layer, state in enumerate(states):
+                state = state.float()
+                result[0, layer, batch] = state[:, 0].cpu().numpy()
+                result[1, layer, batch] = torch.bmm(share, state)[:, 0].cpu().numpy()
+        if not np.isfinite(result[:, :, batch]).all():
+            raise ModelError(f"{encoder.name} gave states that are not numbers; take float32 on another device, or other weights")
+        if passed:
+            passed(len(batch))
+    return result

@@ -1,0 +1,33 @@
+"""Writes tasks of our own as files that everybody can read."""
+
+from collections import Counter
+from pathlib import Path
+
+from probing.core.errors import StoreError
+from probing.core.files.atomic import write_whole
+from probing.core.paths import cache_folder
+from probing.core.sentences.odd_man_out import make_odd_man_out
+from probing.core.sentences.tasks import EWT
+from probing.workflows.say import Say
+
+
+def write_odd_man_out(source: Path | None, out: Path, say: Say = print) -> Path:
+    """Writes odd-man-out as TSV with the columns ``sentence`` and ``label``; equal treebanks give equal bytes.
+
+    Args:
+        source: folder of UD English EWT; None is the fetched one.
+        out: the file.
+        say: called with each line for the user.
+
+    Raises:
+        SentenceDataError: if the treebank is missing or malformed.
+        StoreError: if the file cannot be written.
+    """
+    examples = make_odd_man_out(source or cache_folder() / "downloads" / EWT)
+    try:
+        write_whole(out, "sentence\tlabel\n" + "".join(f"{one.text}\t{one.label}\n" for one in examples))
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
+    counts = ", ".join(f"{number:,} {label}" for label, number in sorted(Counter(one.label for one in examples).items()))
+    say(f"odd-man-out: {counts} sentences in {out}")
+    return out

@@ -1,0 +1,59 @@
+"""The tasks of sentence-level probing as a table: what they ask, where their data come from, and how much there is of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from probing.core.sentences.example import OURS, PARTS, SentenceData
+from probing.core.sentences.majority import majority_right
+from probing.core.sentences.tasks import SENTENCE_TASKS, SentenceTask, read_task
+
+COUNTS = ("source", "rows", *PARTS, "labels", "majority", "dropped")
+
+
+def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False, protocol: str = OURS) -> pd.DataFrame:
+    """A row a task; of tasks whose data are not fetched the counts are empty.
+
+    Args:
+        downloads: the folder of the fetched data sets.
+        names: of tasks, or files; none lists all built-in tasks.
+        counts: whether data are read and counted.
+        protocol: by which sentences become parts.
+
+    Returns:
+        task, title, level, asks, data_set (any of them serves), licence, fetched and, with counts, those of ``COUNTS``: ``rows`` of the
+        files, examples of each part, ``majority`` the test accuracy of the commonest training label in [0, 1], and ``dropped`` reasons
+        with numbers, which with the parts make up all rows.
+
+    Raises:
+        OptionError: for a task that there is not.
+        SentenceDataError: if data are malformed.
+    """
+    rows: list[dict] = []
+    for name in names or SENTENCE_TASKS:
+        task = SENTENCE_TASKS.get(name)
+        there = task is None or any((downloads / one).is_dir() for one in task.data_sets)
+        data = None
+        if task is None or (counts and there):
+            task, data = read_task(name, downloads, protocol)
+        rows.append(_about(task, there) | (_counted(task, data) if counts and data is not None else {}))
+    return pd.DataFrame(rows, columns=[*_about(next(iter(SENTENCE_TASKS.values())), True), *(COUNTS if counts else ())])
+
+
+def _about(task: SentenceTask, there: bool) -> dict:
+    return {
+        "task": task.name, "title": task.title, "level": task.level, "asks": task.asks, "data_set": " or ".join(task.data_sets) or "own",
+        "licence": task.licence, "fetched": "yes" if there else "no",
+    }  # fmt: skip
+
+
+def _counted(task: SentenceTask, data: SentenceData) -> dict:
+    parts = {part: len(data.parts[part]) for part in PARTS}
+    return parts | {
+        "source": task.source,
+        "rows": sum(parts.values()) + sum(data.dropped.values()),
+        "labels": len(data.labels),
+        "majority": majority_right(data.parts["train"], data.parts["test"]) / parts["test"],
+        "dropped": "; ".join(f"{number:,} {reason}" for reason, number in data.dropped.items()),
+    }

@@ -1,0 +1,109 @@
+"""What is stored of a task's data: its row with both baselines, and the test sentences."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from probing import __version__
+from probing.core.errors import ProbingError
+from probing.core.provenance import canonical_json, fingerprint_of
+from probing.core.sentences.example import PARTS, SentenceData
+from probing.core.sentences.majority import majority_right
+from probing.core.sentences.surface import surface_features
+from probing.core.sentences.tasks import SentenceTask
+from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.sentences.surface import surface_right
+from probing.store.parquet import as_stored, read_table, write_table
+
+
+def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path) -> list[Path]:
+    """Writes the tables of a task's data where they are not there or are others.
+
+    Args:
+        task: with source and licence.
+        data: of one protocol.
+        folder: of the tables.
+        cache: where what the surface probe has right is kept.
+
+    Returns:
+        The files.
+    """
+    decides = canonical_json([__version__, data.task, data.protocol, data.sha256])
+    # No model decides it, and it takes seconds.
+    surface = kept_arrays(cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])})
+    tables = {"sentence_tasks": [task_row(task, data, int(surface["right"][0]))], "sentence_examples": example_rows(task, data)}
+    files = []
+    for table, rows in tables.items():
+        path = task_path(table, data, folder)
+        try:
+            there = path.is_file() and read_table(path, table).equals(as_stored(table, rows))
+        except ProbingError:
+            there = False
+        if not there:
+            write_table(table, rows, path)
+        files.append(path)
+    return files
+
+
+def _by_surface(data: SentenceData) -> int:
+    train = data.parts["train"]
+    features, gold = zip(*((surface_features(train, data.parts[part]), gold_labels(data, part)) for part in PARTS), strict=True)
+    return surface_right(features, gold, len(data.labels))
+
+
+def task_path(table: str, data: SentenceData, folder: Path) -> Path:
+    """The file of one of the tables of a task's data."""
+    return folder / f"{table}-{data.task}-{data.protocol}.parquet"
+
+
+def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:
+    """The row of ``sentence_tasks``.
+
+    Args:
+        task: with source and licence.
+        data: of one protocol.
+        right: test sentences that the surface probe has right.
+    """
+    of_label = Counter(one.label for one in data.parts["train"])
+    return {
+        "task": data.task,
+        "protocol": data.protocol,
+        "title": task.title,
+        "level": task.level,
+        "source": task.source,
+        "licence": task.licence,
+        "labels": list(data.labels),
+        "n_train_labels": [of_label[label] for label in data.labels],
+        "n_train": len(data.parts["train"]),
+        "n_dev": len(data.parts["dev"]),
+        "n_test": len(data.parts["test"]),
+        "majority_right": majority_right(data.parts["train"], data.parts["test"]),
+        "surface_right": right,
+        "dropped": json.dumps(dict(data.dropped), sort_keys=True),
+        "sha256": data.sha256,
+    }
+
+
+def example_rows(task: SentenceTask, data: SentenceData) -> list[dict]:
+    """The rows of ``sentence_examples``; words are there where the licence lets results hold them."""
+    number_of = {label: number for number, label in enumerate(data.labels)}
+    return [
+        {
+            "task": data.task,
+            "protocol": data.protocol,
+            "place": place,
+            "example": one.sha256[:16],
+            "label": number_of[one.label],
+            "text": one.text if task.open else None,
+            "pair": one.pair or None if task.open else None,
+        }
+        for place, one in enumerate(data.parts["test"])
+    ]
+
+
+def gold_labels(data: SentenceData, part: str) -> np.ndarray:
+    """(sentences,) uint8, the numbers of a part's labels."""
+    number_of = {label: number for number, label in enumerate(data.labels)}
+    return np.array([number_of[one.label] for one in data.parts[part]], np.uint8)

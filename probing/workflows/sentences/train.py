@@ -1,0 +1,228 @@
+"""Trains the probes of whole sentences and stores what they answer."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from probing import __version__
+from probing.core.errors import OptionError, ProbingError
+from probing.core.model_folders import find_entry
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.provenance import canonical_json, fingerprint_of, stored_configuration
+from probing.core.sentences.example import MLP, OURS, OWN, POOLINGS, PROTOCOLS, READINGS
+from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
+from probing.jobs.coordinator import run_job
+from probing.jobs.job import Job, Shard
+from probing.jobs.lock import claimed
+from probing.jobs.manifest import NAME as MANIFEST
+from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.models.sentences.answered import BY_BASE
+from probing.store.build import build_database
+from probing.store.parquet import read_table
+from probing.store.sources import files_of
+from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.say import Say
+from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, open_models, read_cached
+
+#: Shares of the training sentences that the learning curve has; the quarter is also what fates are found with.
+PORTIONS = (1, 4, 16)
+
+
+@dataclass(frozen=True)
+class SentencesRequest:
+    """Which probes are trained on which model, and how.
+
+    Attributes:
+        model: registry name, hub id or folder.
+        tasks: names of tasks, or paths of files; ``("all",)`` is the six tasks.
+        protocol: ours, quick or senteval.
+        poolings: first, mean.
+        readings: own, frozen, rescaled, aligned, mlp; None: all that the model can have.
+        portions: one in so many of the training sentences, for the reading ``own``.
+        predictions: whether the answer to each test sentence is stored.
+        codes: whether the online code is computed.
+        seed: of the MLP's start.
+        base: the model that it was fine-tuned from, where that is not known.
+        name: how results call the model; None is its registry name or its folder's.
+        out: folder of the results; None is the usual one.
+        device: auto, cpu, cuda or mps.
+        threads: processors of a shard; None leaves them as they are.
+        executor: who computes; a shard is a task.
+        rebuild: whether the database is built when the results are in the usual folder.
+    """
+
+    model: str
+    tasks: tuple[str, ...] = ("all",)
+    protocol: str = OURS
+    poolings: tuple[str, ...] = POOLINGS
+    readings: tuple[str, ...] | None = None
+    portions: tuple[int, ...] = PORTIONS
+    predictions: bool = True
+    codes: bool = False
+    seed: int = 0
+    base: str | None = None
+    name: str | None = None
+    out: Path | None = None
+    device: str = "auto"
+    threads: int | None = None
+    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
+    rebuild: bool = True
+
+    def check(self) -> None:
+        """Raises ``OptionError`` for what no probe can be."""
+        given = {
+            "protocol": ((self.protocol,), PROTOCOLS), "pooling": (self.poolings, POOLINGS),
+            "reading": (READINGS if self.readings is None else self.readings, READINGS),
+        }  # fmt: skip
+        for what, (found, known) in given.items():
+            if strange := [one for one in found if one not in known] or (["none"] if not found else []):
+                raise OptionError(f"got the {what} {strange[0]!r}, expected {' or '.join(known)}")
+        if not self.tasks:
+            raise OptionError("got no task, expected 'all', names of tasks, or files")
+        if not self.portions or not all(1 <= one <= 255 for one in self.portions):
+            raise OptionError(f"got the portions {list(self.portions)}, expected numbers from 1 (all training sentences) to 255")
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The tasks, each once; files as absolute paths without links, as a task is called by its file's own name."""
+        given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
+        # A built-in task is meant also where a file of its name lies here.
+        return tuple(dict.fromkeys(name if name in SENTENCE_TASKS else _resolved(name) for name in given))
+
+    def wanted(self, has_base: bool) -> Wanted:
+        """The probes of a model, in the usual order.
+
+        Raises:
+            OptionError: if a base's own readings are asked of a model without one.
+        """
+        chosen = self.readings
+        if chosen is None:
+            chosen = READINGS if has_base else (OWN, MLP)
+        if not has_base and (strange := [one for one in chosen if one in BY_BASE]):
+            raise OptionError(
+                f"got the reading {strange[0]!r} for {self.model}, of which no base is known; name the model that it was fine-tuned from "
+                f"(--base), or leave {strange[0]!r} out"
+            )
+        return Wanted(
+            protocol=self.protocol,
+            poolings=tuple(one for one in POOLINGS if one in self.poolings),
+            readings=tuple(one for one in READINGS if one in chosen),
+            portions=tuple(sorted(set(self.portions))),
+            predictions=self.predictions,
+            codes=self.codes and OWN in chosen,
+            seed=self.seed,
+        )
+
+
+def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
+    """Trains probes of every task and stores their answers; resumable, does nothing the second time.
+
+    A call that was killed goes on where it was, under any executor, and gives the same bytes.
+
+    Args:
+        request: which probes.
+        say: called with each line for the user.
+
+    Returns:
+        The folder of the results.
+
+    Raises:
+        OptionError: for an option that no probe can have, or a task that there is not.
+        ProbingError: if data or model are not there or not usable, or a name is taken.
+    """
+    request.check()
+    read_cached.cache_clear()  # Files may be others than at an earlier call.
+    used = set_threads(request.threads)
+    downloads = cache_folder() / "downloads"
+    wanted = request.wanted(bool(find_entry(request.model, request.base, request.name).base))
+    stamps = _read_all(request, downloads, say)
+    opened = open_models(request.model, request.base, request.device, request.name)
+    target = request.out or runs_folder()
+    folders = [target] if request.out else result_folders()
+    refuse_taken_name(opened.encoder, folders)
+    _refuse_taken_tasks(stamps, request.protocol, folders)
+    work = SentenceWork(**vars(opened), wanted=wanted, target=target, downloads=downloads)
+    job = _job(work, request, used, stamps)
+    with claimed(job.folder, say):
+        if not all(work.has_probes(task) for task in stamps):
+            # The manifest does not name them: workers look at every task again, and train those whose probes are lost.
+            (job.folder / MANIFEST).unlink(missing_ok=True)
+        outcome = run_job(job, executor(request.executor, used, opened.encoder.device.type))
+    if request.executor.who != Who.local:
+        say(outcome.told())
+    if request.rebuild and request.out is None:
+        build_database(result_folders(), database_folder())
+    beside = f" beside {opened.base.name}" if opened.base else ""
+    say(f"probes of {', '.join(stamps)} on {opened.encoder.name}{beside}: {target}")
+    return target
+
+
+def _resolved(name: str) -> str:
+    """A file as workers must call it, which start elsewhere; anything else as it is."""
+    path = Path(name).expanduser()
+    return str(path.resolve()) if path.is_file() else name
+
+
+def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str, str]:
+    """Task -> fingerprint of its data; every task is read before the first is trained.
+
+    Raises:
+        OptionError: if two tasks have the same name.
+    """
+    stamps: dict[str, str] = {}
+    for name in request.task_names:
+        _, data = read_cached(name, downloads, request.protocol)
+        if data.task in stamps:
+            raise OptionError(f"two of the tasks {', '.join(request.task_names)} are called {data.task}; rename one of the files")
+        parts = ", ".join(f"{part} {len(examples):,}" for part, examples in data.parts.items())
+        dropped = ", ".join(f"{number:,} {reason}" for reason, number in data.dropped.items())
+        say(f"{data.task}: {parts} sentences; {len(data.labels)} labels" + (f"; left out: {dropped}" if dropped else ""))
+        stamps[data.task] = data.sha256
+    return stamps
+
+
+def _job(work: SentenceWork, request: SentencesRequest, threads: int, stamps: Mapping[str, str]) -> Job:
+    """The job of all tasks: a shard is a task."""
+    encoder = work.encoder
+    setup = {
+        "version": __version__,
+        "model": same_path(request.model),
+        "base": request.base and same_path(request.base),
+        "device": encoder.device.type,
+        "threads": threads,
+        "used_threads": thread_count(),
+        "name": encoder.name,
+        "weights": encoder.identity,
+        "configuration": encoder.configuration,
+        "base_name": work.base.name if work.base else "",
+        "base_weights": work.base.identity if work.base else "",
+        "objective": work.objective,
+        "variant": work.variant,
+        "tuned_seed": work.tuned_seed,
+        "wanted": asdict(work.wanted),
+        "target": str(work.target.absolute()),
+        "downloads": str(work.downloads.absolute()),
+    }
+    decides = canonical_json([setup, dict(stamps)])
+    folder = cache_folder() / "jobs" / f"sentences-{fingerprint_of(decides)}"
+    shards = [Shard(task, {"task": name}) for task, name in zip(stamps, request.task_names, strict=True)]
+    return Job(folder, OPENER, json.loads(json.dumps(setup)), shards, passed_on(), work)
+
+
+def _refuse_taken_tasks(stamps: Mapping[str, str], protocol: str, folders: Sequence[Path]) -> None:
+    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not tell the two apart."""
+    for folder in folders:
+        for path in files_of("sentence_runs", folder) if folder.is_dir() else ():
+            try:
+                rows = read_table(path, "sentence_runs").to_pylist()
+            except ProbingError:
+                continue
+            for row in rows:
+                stored = stored_configuration(row["config"]).get("data")
+                if row["protocol"] == protocol and row["task"] in stamps and stored != stamps[row["task"]]:
+                    raise OptionError(
+                        f"run {row['run_id']} in {folder} is of other data that are called {row['task']}, too; rename the file of this "
+                        f"task, or delete the other's files, such as *-{row['run_id']}.parquet and sentence_*-{row['task']}-{protocol}.parquet"
+                    )

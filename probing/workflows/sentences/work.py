@@ -1,0 +1,349 @@
+"""What workers of ``sentences train`` do, in whatever process: open model and base once, then ask one task's sentences after the other's."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probing import __version__
+from probing.core.errors import JobError, ModelError, ProbingError, SentenceDataError
+from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.core.paths import cache_folder
+from probing.core.sentences.example import MLP, OURS, OWN, PARTS, POOLINGS, SentenceData
+from probing.core.sentences.run import SentenceRunConfig
+from probing.core.sentences.tasks import SentenceTask, read_task
+from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.load import Encoder
+from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.models.sentences.answered import Answer, ModelAnswers, Split
+from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
+from probing.models.sentences.stored_states import SentenceStates, sentence_states, states_fingerprint
+from probing.store.parquet import read_table, write_table
+from probing.workflows.say import ProgressBar
+from probing.workflows.sentences.run_rows import QUARTER, Answered, Which, rows_of_run, run_tables
+from probing.workflows.sentences.task_rows import gold_labels, write_task
+
+#: The function that opens the worker in another process.
+OPENER = "probing.workflows.sentences.work:open_sentences"
+#: How probes are fitted: raised when a change of the program gives other probes for the same states.
+RECIPE = "probes-1"
+_TOO_LONG = "longer than the model takes"
+_TOO_LONG_FOR_BASE = "longer than the base takes"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which probes of every task there are, and what is kept of them.
+
+    Attributes:
+        protocol: how sentences become parts.
+        poolings, readings, portions: which probes; portions are of the reading ``own``.
+        predictions: whether the answer to each test sentence is stored.
+        codes: whether the online code is computed.
+        seed: of the MLP's start.
+    """
+
+    protocol: str = OURS
+    poolings: tuple[str, ...] = POOLINGS
+    readings: tuple[str, ...] = (OWN, MLP)
+    portions: tuple[int, ...] = (1, 4, 16)
+    predictions: bool = True
+    codes: bool = False
+    seed: int = 0
+
+    def which(self) -> list[Which]:
+        """Reading and portion of all probes."""
+        return [(reading, portion) for reading in self.readings for portion in (self.portions if reading == OWN else (1,))]
+
+
+@dataclass(frozen=True)
+class SentenceWork:
+    """Asks the sentences of tasks; a ``Worker`` of the job that ``train_sentences`` makes.
+
+    Attributes:
+        encoder: the model.
+        base: the model that it was fine-tuned from; None of a base.
+        objective, variant, tuned_seed: as runs call them.
+        target: folder of the Parquet files.
+        downloads: folder of the fetched data sets.
+        threads: that the probes are computed with.
+    """
+
+    encoder: Encoder
+    base: Encoder | None
+    objective: str
+    variant: str
+    tuned_seed: int | None
+    wanted: Wanted
+    target: Path
+    downloads: Path
+    threads: int = field(default_factory=thread_count)
+
+    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
+        """Asks the tasks in order; runs that are stored are left alone."""
+        for place, given in enumerate(arguments):
+            finished(place, self.ask_task(given["task"]))
+
+    def config(self, data: SentenceData) -> SentenceRunConfig:
+        """What the run of a task is the fingerprint of."""
+        return SentenceRunConfig(
+            model=self.encoder.name,
+            weights=self.encoder.identity,
+            model_revision=self.encoder.revision,
+            base=self.base.name if self.base else "",
+            objective=self.objective,
+            head_recipe=RECIPE,
+            seed=self.wanted.seed,
+            dtype="float32",
+            threads=self.threads,
+            code_version=__version__,
+            configuration=self.encoder.configuration,
+            casing=self.encoder.casing,
+            task=data.task,
+            data=data.sha256,
+            protocol=data.protocol,
+            poolings=self.wanted.poolings,
+            readings=self.wanted.readings,
+            portions=self.wanted.portions,
+            codes=self.wanted.codes,
+            base_weights=self.base.identity if self.base else "",
+            base_configuration=self.base.configuration if self.base else "",
+        )
+
+    def ask_task(self, name: str) -> list[Path]:
+        """Makes the run of one task if it is not there.
+
+        Returns:
+            Every file of the task and its run; without the probes, which another run of the task may replace.
+        """
+        task, data = read_cached(name, self.downloads, self.wanted.protocol)
+        files = write_task(task, data, self.target, cache_folder() / "sentence-states")
+        config = self.config(data)
+        if not self._stored(config):
+            self._make(task, data, config)
+        return files + [self._path(table, config) for table in run_tables(self.wanted.predictions)]
+
+    def has_probes(self, task: str) -> bool:
+        """Whether typed sentences can be asked through a task's probes, if there are to be such probes at all."""
+        if OWN not in self.wanted.readings or 1 not in self.wanted.portions or self.wanted.poolings != POOLINGS:
+            return True
+        try:
+            read_probes(self._probes(task) / FILE)
+        except ProbingError:
+            return False
+        return True
+
+    def _path(self, table: str, config: SentenceRunConfig) -> Path:
+        return self.target / f"{table}-{config.fingerprint}.parquet"
+
+    def _probes(self, task: str) -> Path:
+        return probes_folder(cache_folder(), self.encoder.identity, task)
+
+    def _stored(self, config: SentenceRunConfig) -> bool:
+        """Whether all that is wanted of a run is there and can be read."""
+        try:
+            for table in run_tables(self.wanted.predictions):
+                read_table(self._path(table, config), table)
+        except ProbingError:
+            return False
+        return self.has_probes(config.task)
+
+    def _make(self, task: SentenceTask, data: SentenceData, config: SentenceRunConfig) -> None:
+        kept = cache_folder() / "sentence-states"
+        work = cache_folder() / "sentence-training" / f"{data.task}-{config.fingerprint}"
+        # A base's states and answers are needed for every relative; another model's are there until its run is.
+        folder = work if self.base else kept / states_fingerprint(self.encoder, data.sha256)
+        states = _encoded(data, self.encoder, folder)
+        base_folder = kept / states_fingerprint(self.base, data.sha256) if self.base else folder
+        base_states = _encoded(data, self.base, base_folder) if self.base else states
+        split, left_out = _split(data, states.taken, base_states.taken, self.wanted.seed, self.encoder.name)
+        with _counted(f"{data.task}: probes of {self.encoder.name}") as done:
+            model = ModelAnswers(states, split, folder, self.wanted.poolings, done)
+            base = ModelAnswers(base_states, split, base_folder, POOLINGS, done) if self.base else model
+            given = self._answered(model, base, left_out, _test_taken(data, states, base_states))
+        rows = rows_of_run(config, given, self.encoder.hidden)
+        now = {"device": str(self.encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed} | now]
+        if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
+            probes, _ = model.own()
+            write_probes(
+                TaskProbes(data.task, task.title, data.labels, self.encoder.identity, data.protocol, probes), self._probes(data.task)
+            )
+        # The row comes last: a run exists once its row does.
+        for table in run_tables(self.wanted.predictions):
+            write_table(table, rows[table], self._path(table, config))
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _answered(self, model: ModelAnswers, base: ModelAnswers, left_out: Mapping[str, Mapping[str, int]], asked: np.ndarray) -> Answered:
+        """All answers, the base's as far as the model's are compared with them."""
+        own, of_base = {}, {}
+        for which in self.wanted.which():
+            own[which] = _answer(model, base, which)
+        needed = {(OWN, 1), *(which for which in own if which in ((OWN, QUARTER), (MLP, 1)))}
+        for which in sorted(needed):
+            if base is not model:
+                of_base[which] = _answer(base, base, which)
+            elif which in own:
+                of_base[which] = own[which]
+        return Answered(
+            model=self.encoder.name,
+            base=self.base.name if self.base else self.encoder.name,
+            poolings=model.poolings,
+            base_poolings=base.poolings,
+            asked=asked,
+            gold=model.split.gold["test"],
+            n_dev=len(model.split.gold["dev"]),
+            own=own,
+            of_base=of_base,
+            codes=model.codes() if self.wanted.codes else None,
+            left_out=left_out,
+        )
+
+
+def _answer(model: ModelAnswers, base: ModelAnswers, which: Which) -> Answer:
+    reading, portion = which
+    if reading == OWN:
+        return model.own(portion)[1]
+    return model.mlp() if reading == MLP else model.of_base(reading, base)
+
+
+def _encoded(data: SentenceData, encoder: Encoder, folder: Path) -> SentenceStates:
+    """States of all sentences of a task, parts in their order."""
+    examples = [one for part in PARTS for one in data.parts[part]]
+    with ProgressBar(f"{data.task}: states of {encoder.name}", "sentence") as bar:
+        return sentence_states(examples, encoder, folder, bar.moved)
+
+
+def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str) -> tuple[Split, dict[str, dict[str, int]]]:
+    """The sentences that model and base can both take, and how many are left out for what.
+
+    Raises:
+        SentenceDataError: if a part has none left, or training lacks a class.
+    """
+    places, gold, left_out = {}, {}, {}
+    start = 0
+    for part in PARTS:
+        here = np.arange(start, start + len(data.parts[part]))
+        start += len(here)
+        both = taken[here] & by_base[here]
+        places[part], gold[part] = here[both], gold_labels(data, part)[both]
+        counted = {_TOO_LONG: int((~taken[here]).sum()), _TOO_LONG_FOR_BASE: int((taken[here] & ~by_base[here]).sum())}
+        left_out[part] = {reason: number for reason, number in counted.items() if number}
+        if lacking := sorted(set(data.labels) - {data.labels[label] for label in gold[part]}) if part == "train" else not both.any():
+            raise SentenceDataError(
+                f"{data.task}: {model} can take {int(both.sum())} of {len(here)} sentences of the {part} part, "
+                + (f"none of them with the label {lacking[0]!r}; " if isinstance(lacking, list) else "")
+                + "the others have more word pieces than fit; give shorter sentences"
+            )
+    return Split(places, gold, len(data.labels), data.protocol, seed), left_out
+
+
+def _test_taken(data: SentenceData, states: SentenceStates, of_base: SentenceStates) -> np.ndarray:
+    """(test sentences,) bool, which of them are asked."""
+    found: np.ndarray = (states.taken & of_base.taken)[-len(data.parts["test"]) :]
+    return found
+
+
+@contextmanager
+def _counted(title: str) -> Iterator[Callable[[str], None]]:
+    """A progress bar that counts pieces of work by name."""
+    with ProgressBar(title, "step") as bar:
+        names: list[str] = []
+
+        def done(name: str) -> None:
+            names.append(name)
+            bar.moved(len(names), None)
+
+        yield done
+
+
+@lru_cache(maxsize=8)
+def read_cached(name: str, downloads: Path, protocol: str) -> tuple[SentenceTask, SentenceData]:
+    """A task and its data, read once."""
+    return read_task(name, downloads, protocol)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model and what is known of it.
+
+    Attributes:
+        encoder: the model.
+        base: the model that it was fine-tuned from; None of a base.
+        objective, variant, tuned_seed: as runs call them.
+    """
+
+    encoder: Encoder
+    base: Encoder | None
+    objective: str
+    variant: str
+    tuned_seed: int | None
+
+
+def open_models(model: str, base: str | None, device: str, name: str | None) -> Opened:
+    """A model and its base, if it has one.
+
+    Raises:
+        ModelError: if one of them cannot be loaded, the base is another one than was fine-tuned, has another shape, or the model's name.
+        HeadError: if the model has no head and no base is known.
+    """
+    entry = find_entry(model, base, name)
+    encoder = open_encoder(model, base, device, name=name)
+    variant, seed = variant_and_seed(Path(entry.location))
+    origin = base_entry(entry)
+    if origin is None:
+        return Opened(encoder, None, entry.objective, variant, seed)
+    try:
+        found = open_base(entry)
+    except ProbingError as error:
+        raise ModelError(
+            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder (--base)"
+        ) from error
+    found = replace(found, name=origin.name, body=found.body.to(encoder.device), device=encoder.device)
+    if entry.base_weights and found.identity != entry.base_weights:
+        raise ModelError(
+            f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
+            "name the folder of the base as it was then (--base)"
+        )
+    if (found.layers, found.hidden) != (encoder.layers, encoder.hidden):
+        raise ModelError(
+            f"{encoder.name} has {encoder.layers} layers of {encoder.hidden}, {origin.name} has {found.layers} of {found.hidden}, so it is "
+            "not its base; name another (--base)"
+        )
+    if found.name == encoder.name:
+        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with --name")
+    return Opened(encoder, found, entry.objective, variant, seed)
+
+
+def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:
+    """The worker in another process, checked to be what the coordinator has.
+
+    Raises:
+        JobError: if models or program are others here.
+    """
+    set_threads(setup["threads"])
+    read_cached.cache_clear()  # Files may be others than at an earlier job of this process.
+    opened = open_models(setup["model"], setup["base"], setup["device"], setup["name"])
+    here = {
+        "version": (__version__, setup["version"]),
+        "weights": (opened.encoder.identity, setup["weights"]),
+        "configuration": (opened.encoder.configuration, setup["configuration"]),
+        "base": (opened.base.identity if opened.base else "", setup["base_weights"]),
+    }
+    for what, (got, expected) in here.items():
+        if got != expected:
+            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in setup["wanted"].items()}
+    return SentenceWork(
+        **vars(opened),
+        wanted=Wanted(**given),
+        target=Path(setup["target"]),
+        downloads=Path(setup["downloads"]),
+        threads=setup["used_threads"],
+    )
