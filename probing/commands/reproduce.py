@@ -22,7 +22,7 @@ _OWN = {
 def reproduce(
     context: typer.Context,
     paper: Annotated[
-        Paper, typer.Option(help="Which paper: BERTnesia, edge probing of the base, or fine-tuning and sentence probing.")
+        Paper, typer.Option(help="Which paper is reproduced.")
     ] = Paper.bertnesia,
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
     heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,lens",
@@ -39,7 +39,7 @@ def reproduce(
     positions: Annotated[int, typer.Option(help="Masked positions that heads learn from.", min=1)] = 30_000,
     epochs: Annotated[int, typer.Option(help="Passes of the heads over them.", min=1)] = 3,
     tasks: Annotated[
-        str, typer.Option(help="Tasks of edge probing (or folders in jiant's format), or of sentence probing, by commas; or all.")
+        str, typer.Option(help="Probing tasks, separated by commas, or all; of edge probing also folders in jiant's format.")
     ] = "all",
     seeds: Annotated[int, typer.Option(help="Probes of edge probing with so many seeds.", min=1)] = 1,
     protocol: Annotated[str, typer.Option(help=f"Of sentence probing: {', '.join(PROTOCOLS)}.")] = OURS,
