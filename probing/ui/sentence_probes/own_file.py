@@ -1,6 +1,7 @@
 """A visitor's own file of labelled sentences: read, probed at every layer by a chosen model, and not kept."""
 
 import hashlib
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,14 +76,20 @@ def draw(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    _summary(upload)
+    _summary(upload, offered[model])
     key = f"own-sentences.{upload.sha256[:16]}.{model}"
-    if _asked(view, model):
+    with st.container(horizontal=True):
+        asked = st.button(filled("Probe every layer of {model}", model=view.label(model)), type="primary", key="own-sentences.ask")
+        cancel = st.empty()
+    if asked:
         st.session_state.pop(key, None)
+        # A click on it runs the page anew, which ends this run at the next step of the bar.
+        cancel.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
         try:
             st.session_state[key] = probed(upload.data, offered[model])
         except ProbingError as error:
             blocks.problem(error)
+        cancel.empty()
     if key in st.session_state:
         _answer(view, model, upload.data, *st.session_state[key])
 
@@ -98,7 +105,7 @@ def read_upload(content: bytes, name: str) -> Upload:
     return Upload(cut_to(data, MOST_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
 
 
-def _summary(upload: Upload) -> None:
+def _summary(upload: Upload, choice: live_models.Choice) -> None:
     data = upload.data
     train, dev, test = (len(data.parts[part]) for part in PARTS)
     left = joined(", ", (filled("{n:,} {reason}", n=n, reason=reason) for reason, n in sorted(data.dropped.items())))
@@ -114,16 +121,8 @@ def _summary(upload: Upload) -> None:
             filled("Of {n:,} sentences {most:,} are taken here. For all of them:", n=upload.whole, most=train + dev + test),
             icon=":material/info:",
         )
-        st.code("python -m probing sentences train --model nesia-mini --tasks YOUR_FILE.tsv", language="shell", wrap_lines=True)
-
-
-def _asked(view: View, model: str) -> bool:
-    """Whether the visitor has asked for it; while it runs, a click on "Cancel" (or anywhere) ends it."""
-    with st.container(horizontal=True):
-        asked = st.button(filled("Probe every layer of {model}", model=view.label(model)), type="primary", key="own-sentences.ask")
-        if asked:
-            st.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
-    return asked
+        command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
+        st.code(command, language="shell", wrap_lines=True)
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
@@ -154,7 +153,8 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
         rows.append(
             {
                 "model": model, "task": task, "pooling": POOLINGS[place], "layer": layer, "c": float(curve.c[place, layer]),
-                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer], "high": curve.high[place, layer],
+                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer],
+                "high": curve.high[place, layer],
                 "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority / curve.n_test,
                 "surface": curve.surface / curve.n_test,
             }
