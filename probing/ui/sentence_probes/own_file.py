@@ -13,8 +13,10 @@ from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
 from probing.core.sentences.cut import MOST_AT_ONCE, cut_to
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
+from probing.figures import theme
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection
+from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
 from probing.ui.sentence_probes.headline import best_cells, in_words
 from probing.ui.widgets import blocks
@@ -168,9 +170,10 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         st.info(
             filled("{n} longer than the model takes, left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
         )
+    colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
         drawing(
-            layer_panels, table, colours=view.all_colours, labels={model: view.label(model)}, titles={data.task: data.task}
+            layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}
         ),
         table=table, stamp=Stamp(f"own sentences, {view.label(model)}"), name="own-sentences",
         caption="Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals; with few test sentences they "
