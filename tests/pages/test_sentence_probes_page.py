@@ -278,6 +278,7 @@ def test_an_uploaded_file_gives_a_curve_beside_its_baselines(upload):
     assert "1 repeated texts" in said(app) and "2 labels: many, one" in said(app)
     app.button(key="own-sentences.ask").click().run()
     assert not app.exception and not app.warning
+    assert not [one for one in app.button if one.key == "own-sentences.cancel"], "it is offered while the model is asked"
     figure = charts(app)[-1]
     assert [note["text"] for note in figure["layout"]["annotations"] if note["text"] == "number"]
     table = [one.value for one in app.dataframe if set(one.value.get("task", [])) == {"number"}][-1]

@@ -30,7 +30,7 @@ def draw(shown: Shown) -> None:
             said=said,
         )
     )  # fmt: skip
-    st.markdown(joined("\n", [in_words(row, shown.tasks[row["task"]]) for row in best.to_dict("records")]))
+    st.markdown(joined("\n", [filled("- {line}", line=in_words(row, shown.tasks[row["task"]])) for row in best.to_dict("records")]))
     st.caption("Layer and vector of each line were chosen on the development sentences; accuracies are of the test sentences.")
 
 
@@ -49,7 +49,7 @@ def best_cells(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_words(row: dict, title: str) -> Markdown:
-    """A task's best cell beside its baselines, as a line of a list."""
+    """A task's best cell beside its baselines."""
     above = [
         filled(
             "{points:+.1f} points on the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name, level=row[key] * 100
@@ -58,7 +58,7 @@ def in_words(row: dict, title: str) -> Markdown:
         if pd.notna(row[key])
     ]  # fmt: skip
     said = filled(
-        "- {title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}", title=title,
+        "{title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}", title=title,
         layer=int(row["layer"]), pooling=POOLING_NAMES[row["pooling"]], share=row["accuracy"] * 100, low=row["low"] * 100,
         high=row["high"] * 100, above=joined(", ", above),
     )  # fmt: skip

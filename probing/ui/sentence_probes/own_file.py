@@ -1,6 +1,7 @@
 """A visitor's own file of labelled sentences: read, probed at every layer by a chosen model, and not kept."""
 
 import hashlib
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
 from probing.core.sentences.cut import MOST_AT_ONCE, cut_to
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
+from probing.figures import theme
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection
+from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
 from probing.ui.sentence_probes.headline import best_cells, in_words
 from probing.ui.widgets import blocks
@@ -75,14 +78,20 @@ def draw(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    _summary(upload)
+    _summary(upload, offered[model])
     key = f"own-sentences.{upload.sha256[:16]}.{model}"
-    if _asked(view, model):
+    with st.container(horizontal=True):
+        asked = st.button(filled("Probe every layer of {model}", model=view.label(model)), type="primary", key="own-sentences.ask")
+        cancel = st.empty()
+    if asked:
         st.session_state.pop(key, None)
+        # A click on it runs the page anew, which ends this run at the next step of the bar.
+        cancel.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
         try:
             st.session_state[key] = probed(upload.data, offered[model])
         except ProbingError as error:
             blocks.problem(error)
+        cancel.empty()
     if key in st.session_state:
         _answer(view, model, upload.data, *st.session_state[key])
 
@@ -98,7 +107,7 @@ def read_upload(content: bytes, name: str) -> Upload:
     return Upload(cut_to(data, MOST_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
 
 
-def _summary(upload: Upload) -> None:
+def _summary(upload: Upload, choice: live_models.Choice) -> None:
     data = upload.data
     train, dev, test = (len(data.parts[part]) for part in PARTS)
     left = joined(", ", (filled("{n:,} {reason}", n=n, reason=reason) for reason, n in sorted(data.dropped.items())))
@@ -114,16 +123,8 @@ def _summary(upload: Upload) -> None:
             filled("Of {n:,} sentences {most:,} are taken here. For all of them:", n=upload.whole, most=train + dev + test),
             icon=":material/info:",
         )
-        st.code("python -m probing sentences train --model nesia-mini --tasks YOUR_FILE.tsv", language="shell", wrap_lines=True)
-
-
-def _asked(view: View, model: str) -> bool:
-    """Whether the visitor has asked for it; while it runs, a click on "Cancel" (or anywhere) ends it."""
-    with st.container(horizontal=True):
-        asked = st.button(filled("Probe every layer of {model}", model=view.label(model)), type="primary", key="own-sentences.ask")
-        if asked:
-            st.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
-    return asked
+        command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
+        st.code(command, language="shell", wrap_lines=True)
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
@@ -154,7 +155,8 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
         rows.append(
             {
                 "model": model, "task": task, "pooling": POOLINGS[place], "layer": layer, "c": float(curve.c[place, layer]),
-                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer], "high": curve.high[place, layer],
+                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer],
+                "high": curve.high[place, layer],
                 "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority / curve.n_test,
                 "surface": curve.surface / curve.n_test,
             }
@@ -168,9 +170,10 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         st.info(
             filled("{n} longer than the model takes, left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
         )
+    colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
         drawing(
-            layer_panels, table, colours=view.all_colours, labels={model: view.label(model)}, titles={data.task: data.task}
+            layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}
         ),
         table=table, stamp=Stamp(f"own sentences, {view.label(model)}"), name="own-sentences",
         caption="Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals; with few test sentences they "
