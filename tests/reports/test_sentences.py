@@ -16,7 +16,18 @@ from probing.reports.sentences.gone import where_gone, where_gone_shares
 from probing.store.database import Database, open_database
 from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel
 from tests.sentences_planted import (
-    BIGRAM, ODD, SIZES, TASKS, PlantedSentenceRun, PlantedTask, cells, examples, gold, plant_sentences, predicted, right,
+    BIGRAM,
+    ODD,
+    SIZES,
+    TASKS,
+    PlantedSentenceRun,
+    PlantedTask,
+    cells,
+    examples,
+    gold,
+    plant_sentences,
+    predicted,
+    right,
 )  # fmt: skip
 
 LISTED = (BASE, COLA, SST_2, SQUAD, CONTROL)
