@@ -59,10 +59,8 @@ def test_runs_come_back_as_they_were_and_are_reported(run, at, shared, tmp_path)
 
 
 def test_words_are_shared_only_where_the_licence_of_a_built_in_task_allows_it(shared):
-    texts = {
-        task.name: set(read_table(shared / "data" / f"sentence_examples-{task.name}-ours.parquet", "sentence_examples").column("text").to_pylist())
-        for task in (BIGRAM, ODD, OWN)
-    }  # fmt: skip
+    files = {task.name: shared / "data" / f"sentence_examples-{task.name}-ours.parquet" for task in (BIGRAM, ODD, OWN)}
+    texts = {name: set(read_table(path, "sentence_examples").column("text").to_pylist()) for name, path in files.items()}
     assert texts[BIGRAM.name] == texts[OWN.name] == {None} and None not in texts[ODD.name] and len(texts[ODD.name]) == 200
     assert b"my-reviews by" not in b"".join(path.read_bytes() for path in shared.rglob("*") if path.is_file())
     card = (shared / "README.md").read_text(encoding="utf-8")

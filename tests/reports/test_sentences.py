@@ -219,7 +219,7 @@ def test_the_learning_curve_is_that_of_the_answers(db: Database):
 def test_turned_sentences_are_those_that_one_of_two_has_right(db: Database, model: PlantedModel, task: PlantedTask):
     found = turned_sentences(db, model.name, task.name, MEAN, 2)
     runs = [PlantedSentenceRun(one, task) for one in (BASE, model)]
-    base, tuned = ([label for label in predicted(run, Cell(MEAN, 2))] for run in runs)
+    base, tuned = (predicted(run, Cell(MEAN, 2)) for run in runs)
     expected = []
     for place, one in enumerate(examples(task, OURS)):
         said = [task.labels[label] if label < 2 else "" for label in (base[place], tuned[place])]
