@@ -64,7 +64,7 @@ def change_rows(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a model's run of changes."""
     run_id = change_run_id(model)
     run = {
-        "run_id": run_id, "model": model.name, "model_revision": "planted", "base": model.base, "objective": model.objective,
+        "run_id": run_id, "model": model.name, "model_revision": "planted", "base": model.base or None, "objective": model.objective,
         "variant": model.variant, "tuned_seed": model.tuned_seed, "seed": 0, "layers": LAST + 1, "heads": HEADS, "width": 16,
         "sentences": 50, "blocks": BLOCKS, "block_pieces": BLOCK_PIECES, "left_out": json.dumps({}), "device": "cpu",
         "code_version": "planted", "created": "2026-01-01T00:00:00Z", "config": change_config(model),

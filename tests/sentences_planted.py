@@ -199,7 +199,7 @@ def run_rows(run: PlantedSentenceRun, base: PlantedModel = BASE) -> dict[str, li
     """Table -> the rows of a run."""
     model, (train, dev, test) = run.model, SIZES[run.protocol]
     row = {
-        "run_id": run.run_id, "model": model.name, "model_revision": "planted", "base": model.base, "objective": model.objective,
+        "run_id": run.run_id, "model": model.name, "model_revision": "planted", "base": model.base or None, "objective": model.objective,
         "variant": model.variant, "tuned_seed": model.tuned_seed, "task": run.task.name, "protocol": run.protocol, "seed": 0,
         "layers": LAST + 1, "width": 16, "n_test": test - model.too_long, "left_out": json.dumps(_left_out(model)), "device": "cpu",
         "code_version": "planted",

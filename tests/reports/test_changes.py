@@ -128,7 +128,9 @@ def test_perplexity_by_epoch_is_that_of_the_rows(db: Database):
     found = epoch_perplexities(db)
     assert set(found["model"]) == {COLA.name, SST_2.name, SQUAD.name, CONTROL.name}
     for row in found[found["model"] == COLA.name].itertuples():
-        every = [math.exp(one["cross_entropy"] / one["masked"]) for model in SEEDS for one in epoch_rows(model) if one["epoch"] == row.epoch]
+        every = [
+            math.exp(one["cross_entropy"] / one["masked"]) for model in SEEDS for one in epoch_rows(model) if one["epoch"] == row.epoch
+        ]
         assert (row.perplexity, row.seed_low, row.seed_high, row.seeds) == pytest.approx((every[0], min(every), max(every), 3))
         control = next(one for one in epoch_rows(CONTROL) if one["epoch"] == row.epoch)
         assert row.control_perplexity == pytest.approx(math.exp(control["cross_entropy"] / control["masked"]))

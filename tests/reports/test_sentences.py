@@ -16,7 +16,18 @@ from probing.reports.sentences.gone import where_gone, where_gone_shares
 from probing.store.database import Database, open_database
 from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel
 from tests.sentences_planted import (
-    BIGRAM, ODD, SIZES, TASKS, PlantedSentenceRun, PlantedTask, cells, examples, gold, plant_sentences, predicted, right,
+    BIGRAM,
+    ODD,
+    SIZES,
+    TASKS,
+    PlantedSentenceRun,
+    PlantedTask,
+    cells,
+    examples,
+    gold,
+    plant_sentences,
+    predicted,
+    right,
 )  # fmt: skip
 
 LISTED = (BASE, COLA, SST_2, SQUAD, CONTROL)
@@ -208,7 +219,7 @@ def test_the_learning_curve_is_that_of_the_answers(db: Database):
 def test_turned_sentences_are_those_that_one_of_two_has_right(db: Database, model: PlantedModel, task: PlantedTask):
     found = turned_sentences(db, model.name, task.name, MEAN, 2)
     runs = [PlantedSentenceRun(one, task) for one in (BASE, model)]
-    base, tuned = ([label for label in predicted(run, Cell(MEAN, 2))] for run in runs)
+    base, tuned = (predicted(run, Cell(MEAN, 2)) for run in runs)
     expected = []
     for place, one in enumerate(examples(task, OURS)):
         said = [task.labels[label] if label < 2 else "" for label in (base[place], tuned[place])]

@@ -40,7 +40,9 @@ def change_problems(tables: Mapping[str, pa.Table]) -> list[str]:
 
 def _frame(name: str, table: pa.Table | None) -> pd.DataFrame:
     found = CHANGE_SCHEMAS[name].empty_table() if table is None else table
-    return found.to_pandas().drop_duplicates(list(CHANGE_KEYS[name]), ignore_index=True)
+    frame = found.to_pandas().drop_duplicates(list(CHANGE_KEYS[name]), ignore_index=True)
+    # What pandas has for an empty text is true.
+    return frame.fillna({"base": "", "left_out": ""}) if name == "change_runs" else frame
 
 
 def _run_problems(run: dict[str, Any], mine: Mapping[str, pd.DataFrame]) -> Iterator[str]:
@@ -64,7 +66,7 @@ def _value_problem(run: dict[str, Any], values: pd.DataFrame) -> str | None:
         where = f"{row['measure']} at layer {row['layer']}"
         if (measure := MEASURES.get(row["measure"])) is None:
             return f"the measure {row['measure']!r} is not known; expected one of {', '.join(MEASURES)}"
-        if measure.change_of and run["base"] in (None, "", run["model"]):
+        if measure.change_of and run["base"] in ("", run["model"]):
             return f"{where} compares with a base, and the run names none"
         if row["layer"] > last:
             return f"{where} is above the last layer {last}"

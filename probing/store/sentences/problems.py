@@ -44,14 +44,16 @@ def sentence_problems(tables: Mapping[str, pa.Table]) -> list[str]:
     }
     bases = {(one.row["model"], one.row["task"], one.row["protocol"], one.data): one for one in every.values()}
     for run_id, run in every.items():
-        base = bases.get((run.row["base"] or "", run.row["task"], run.row["protocol"], run.data))
+        base = bases.get((run.base, run.row["task"], run.row["protocol"], run.data))
         problems += [f"run {run_id}: {problem}; {_AGAIN}" for problem in run.problems(base)]
     return problems
 
 
 def _frame(name: str, table: pa.Table | None) -> pd.DataFrame:
     found = SENTENCE_SCHEMAS[name].empty_table() if table is None else table
-    return found.to_pandas().drop_duplicates(list(SENTENCE_KEYS[name]), ignore_index=True)
+    frame = found.to_pandas().drop_duplicates(list(SENTENCE_KEYS[name]), ignore_index=True)
+    # What pandas has for an empty text is true.
+    return frame.fillna({"base": "", "left_out": ""}) if name == "sentence_runs" else frame
 
 
 class _Run:
@@ -75,8 +77,7 @@ class _Run:
     @property
     def base(self) -> str:
         """Name of the base; empty of a base."""
-        base = self.row["base"] or ""
-        return "" if base == self.row["model"] else base
+        return "" if self.row["base"] == self.row["model"] else self.row["base"]
 
     def problems(self, base: "_Run | None") -> Iterator[str]:
         """What the row says wrong, then the first problem of each table."""

@@ -42,8 +42,10 @@ def test_a_probe_holds_where_it_is_at_most_a_point_and_not_significantly_below(b
 
 def test_every_fate_is_reached_and_is_the_first_that_holds():
     expected = {
-        "unmoved": {"frozen": True}, "rescaled": {"rescaled": True}, "turned": {"aligned": True}, "re-encoded": {"own": True, "quarter": True},
-        "dearer": {"own": True}, "other tokens": {"mean": True}, "other layer": {"best": True}, "not linear": {"mlp": True}, "not found": {},
+        "unmoved": {"frozen": True}, "rescaled": {"rescaled": True}, "turned": {"aligned": True},
+        "re-encoded": {"own": True, "quarter": True}, "dearer": {"own": True}, "other tokens": {"mean": True},
+        "other layer": {"best": True},
+        "not linear": {"mlp": True}, "not found": {},
     }  # fmt: skip
     assert tuple(expected) == FATES
     for fate, held in expected.items():
