@@ -48,7 +48,7 @@ CHOSEN = {
     ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
-        pipeline_tab="claims", pipeline_figure="A.3",
+        pipeline_tab="claims", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="claims", interplay_figure="3cd",
     ),
     "methods": MethodsSelection(),
 }  # fmt: skip
@@ -66,7 +66,8 @@ LINKED = {
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
     "text_hash every_target trace_sheet",
     "heads": "model probe_set k exposures in_subject heads_minus",
-    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure",
+    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
+    "interplay_tab interplay_figure",
     "methods": "",
 }
 
