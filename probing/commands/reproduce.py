@@ -21,9 +21,7 @@ _OWN = {
 
 def reproduce(
     context: typer.Context,
-    paper: Annotated[
-        Paper, typer.Option(help="Which paper is reproduced.")
-    ] = Paper.bertnesia,
+    paper: Annotated[Paper, typer.Option(help="Which paper is reproduced.")] = Paper.bertnesia,
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
     heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,lens",
     facts: Annotated[str, typer.Option(help="As probe takes them; a LAMA folder is asked in its own templates.")] = "all",

@@ -71,8 +71,8 @@ OF_PAPER = {
     "gains are negligible with mean-pooling": (FAILS, "mean, BERT +1.45; CoLA on bigram-shift, mean, RoBERTa +1.74"),
     "sst-2 costs word order and odd words": (HOLDS, "24 of 24 cells surely fall"),
     "squad costs word order and odd words": (HOLDS, "12 of 12 surely within a point"),
-    "390 probes on 12 models": (FAILS, "13 layers x 3 tasks x 2 poolings x 5 models are 390 probes for one encoder; 3 encoders are 15 models "
-                                "with 1,170 probes"),
+    "390 probes on 12 models": (FAILS, "13 layers x 3 tasks x 2 poolings x 5 models are 390 probes for one encoder; 3 encoders are 15 "
+                                "models with 1,170 probes"),
 }  # fmt: skip
 
 
@@ -128,7 +128,9 @@ def test_the_first_token_of_roberta_lacks_the_sentence(cls, verdict):
     assert found("roberta's first token lacks the sentence", ours(named=NAMED, accuracies=accuracies(cells))).verdict == verdict
 
 
-@pytest.mark.parametrize("name", ["albert is worst on odd-man-out", "roberta's first token lacks the sentence", "rte improves coordination"])
+@pytest.mark.parametrize(
+    "name", ["albert is worst on odd-man-out", "roberta's first token lacks the sentence", "rte improves coordination"]
+)
 def test_a_comparison_of_encoders_names_the_command_that_makes_the_missing_one(name):
     said = found(name, ours(named={"BERT": "ours"}, groups=groups({("RTE", COORDINATION, "first"): (0, 5)})))
     assert said.verdict == UNTESTED and "reproduce --paper interplay --family roberta-base" in said.numbers
@@ -198,7 +200,7 @@ def test_what_cannot_be_read_cannot_fall_and_leaves_the_claim_open(objective):
 
 def test_roberta_has_to_fall_most_where_three_encoders_are_there():
     cells = {("SST-2", task, pooling): (-2, -4) for task in (SHIFT, ODD) for pooling in ("first", "mean")}
-    other = {cell: (-3, -6) for cell in cells}
+    other = dict.fromkeys(cells, (-3, -6))
     tables = pd.concat([groups(cells), groups(other, "a"), groups(other, "c")], ignore_index=True)
     evidence = ours(groups=tables, named=NAMED, accuracies=accuracies(READABLE))
     said = found(COSTS["SST-2"], evidence)
@@ -281,7 +283,8 @@ def test_the_last_layers_raise_perplexity_more_than_the_first(cola, sst, verdict
 @pytest.mark.parametrize(
     ("fates", "verdict", "words"),
     [
-        ({"other tokens": 30, "not found": 3, "unmoved": 9}, HOLDS, "falls in 33 of 42 cells"), ({"not linear": 3, "not found": 30}, FAILS, ""),
+        ({"other tokens": 30, "not found": 3, "unmoved": 9}, HOLDS, "falls in 33 of 42 cells"),
+        ({"not linear": 3, "not found": 30}, FAILS, ""),
         ({"other layer": 3, "not found": 3}, UNSURE, "50.0"), ({"unmoved": 9, "dearer": 1}, UNTESTED, "nothing was lost"),
     ],
 )  # fmt: skip

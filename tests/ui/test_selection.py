@@ -54,7 +54,7 @@ CHOSEN = {
     ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
-        pipeline_tab="claims", pipeline_figure="A.3",
+        pipeline_tab="claims", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="claims", interplay_figure="3cd",
     ),
     "methods": MethodsSelection(),
 }  # fmt: skip
@@ -74,7 +74,8 @@ LINKED = {
     "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
     "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
     "heads": "model probe_set k exposures in_subject heads_minus",
-    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure",
+    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
+    "interplay_tab interplay_figure",
     "methods": "",
 }
 

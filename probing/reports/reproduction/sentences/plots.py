@@ -54,10 +54,9 @@ def plot(evidence: InterplayEvidence, kind: str) -> Plot:
 def _accuracy(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
     mine = evidence.accuracies
     points = mine.assign(panel=mine["task"], objective=BASE, dashed=mine["pooling"].eq(FIRST), x=mine["layer"])
-    levels = mine.drop_duplicates("task").melt(
-        id_vars="task", value_vars=["majority", "surface"], var_name="name", value_name="value"
-    )  # fmt: skip
-    return Plot(points[list(POINT_COLUMNS)], levels.rename(columns={"task": "panel"})[list(LEVEL_COLUMNS)], stars)
+    tasks = mine.drop_duplicates("task")
+    levels = [(row.task, name, getattr(row, name)) for row in tasks.itertuples() for name in ("majority", "surface")]
+    return Plot(points[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)
 
 
 def _changes(evidence: InterplayEvidence, pooling: str) -> Plot:

@@ -1,0 +1,108 @@
+"""``reproduce --paper interplay``: the plan, what each stage asks for, refusals, and tables beside the paper's from planted results."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from probing.core.errors import StoreError
+from probing.reports.reproduction.decisions import VERDICTS
+from probing.workflows.reproduction import interplay
+from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
+
+REGISTRY = """
+models = [
+  { name = "planted", source = "somewhere/planted", licence = "none" },
+  { name = "planted-squad", source = "somewhere/squad", licence = "none", base = "planted", objective = "QA-SQuAD-1" },
+]
+families = [{ name = "planted", title = "A family", base = "planted", members = [
+  { objective = "QA-SQuAD-1", model = "planted-squad", how = "hub" },
+] }]
+data = []
+"""
+TUNED = ["planted-cola", "planted-sst-2", "planted-rte", "planted-squad", "planted-cola-mean"]
+
+
+@pytest.fixture(autouse=True)
+def registry(tmp_path, monkeypatch) -> None:
+    (tmp_path / "registry.toml").write_text(REGISTRY)
+    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list:
+    """What the stages ask other workflows for, instead of doing it."""
+    found: list = []
+    monkeypatch.setattr(interplay, "fetch_all", lambda registry, models, data, source, say: found.append(("fetch", models, data)))
+    monkeypatch.setattr(interplay, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name))
+    for name in ("finetune", "train_sentences", "measure_changes"):
+        monkeypatch.setattr(interplay, name, lambda request, say, name=name: found.append((name, request)))
+    return found
+
+
+WORDS = ("reproduce", "--paper", "interplay", "--family", "planted", "--device", "cpu")
+
+
+def plain(said: str) -> str:
+    return " ".join(said.replace("│", " ").split())
+
+
+def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tasks(run, cache, asked):
+    said = run(*WORDS, "--only", "fetch").output
+    assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")
+    assert "CoLA: planted-cola, fine-tuned here" in said and "QA-SQuAD-1: planted-squad, from the hub, with settings of its own" in said
+    assert asked[0] == ("fetch", ["planted", "planted-squad"], ["glue", "wikitext-2-raw"])
+    asked.clear()
+    run(*WORDS, "--only", "finetune", "--steps", "7")
+    tuned = [one for name, one in asked if name == "finetune"]
+    assert [one.out.name for one in tuned] == [name for name in TUNED if name != "planted-squad"]
+    assert [one.pooling for one in tuned] == [None, None, None, "mean"] and {one.length.steps for one in tuned} == {7}
+    asked.clear()
+    run(*WORDS, "--only", "train", "--protocol", "quick", "--tasks", "bigram-shift")
+    trained = [one for name, one in asked if name == "train_sentences"]
+    # The base comes first: probes of a fine-tuned model need its.
+    assert [one.model for one in trained] == ["planted", *TUNED]
+    assert {(one.protocol, one.tasks, one.rebuild) for one in trained} == {("quick", ("bigram-shift",), False)}
+    asked.clear()
+    run(*WORDS, "--only", "measure", "--blocks", "5", "--sentences", "9")
+    measured = [one for name, one in asked if name == "measure_changes"]
+    assert [one.model for one in measured] == ["planted", *TUNED]
+    assert {(one.blocks, one.sentences, one.rebuild) for one in measured} == {(5, 9, False)}
+
+
+def test_tables_beside_the_papers(run, cache, tmp_path):
+    runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA, CONTROL) for task in TASKS]
+    plant_changes(plant_sentence_runs(cache / "runs", runs), (BASE, COLA, CONTROL))
+    for stage in ("build", "tables"):
+        said = run(*WORDS, "--only", stage, "--out", str(tmp_path / "tables")).output
+    assert f"tables in {tmp_path / 'tables'}" in said
+    claims = json.loads((tmp_path / "tables" / "claims.json").read_text())
+    assert len(claims) == 18 and {one["verdict"] for one in claims} <= set(VERDICTS)
+    changes = pd.read_csv(tmp_path / "tables" / "changes.csv").set_index(["tuned", "task", "pooling", "group"])
+    assert changes.loc[("CoLA", "bigram-shift", "mean", "upper"), "ours"] == pytest.approx(-10)
+    assert changes.loc[("CoLA", "bigram-shift", "first", "upper"), "RoBERTa"] == 5.35
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
+    }
+
+
+def test_tables_without_probes_name_the_command_that_makes_them(run, cache):
+    run(*WORDS, "--only", "build")
+    with pytest.raises(StoreError, match="reproduce --paper interplay --family planted"):
+        run(*WORDS, "--only", "tables")
+
+
+def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, asked):
+    refused = {
+        "--only heads": "--paper interplay has fetch, finetune, train, measure, build, tables",
+        "--heads tied": "--heads, which is an option of --paper bertnesia",
+        "--seeds 2": "--seeds, which is an option of --paper edge-probing",
+        "--tasks tree-depth": "got the tasks 'tree-depth'; expected all, or some of bigram-shift",
+        "--protocol loose": "got the protocol 'loose'",
+    }
+    for given, message in refused.items():
+        assert message in plain(run(*WORDS, *given.split(), code=2).output)
+    said = run("reproduce", "--family", "planted", "--protocol", "quick", code=2).output
+    assert "--protocol, which is an option of --paper interplay" in plain(said)
+    assert not asked

@@ -1,0 +1,118 @@
+"""The Reproduction page for fine-tuning and sentence-level probing: published cells as published, ours from planted answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from probing.core.sentences.published import published_sentences
+from probing.reports.reproduction.decisions import VERDICTS
+from probing.reports.reproduction.sentences.claims import RULES
+from probing.ui.reproduction.selection import INTERPLAY_FIGURES, INTERPLAY_TABS
+from tests.pages.conftest import opening, words
+from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
+
+PAPER = published_sentences()
+
+
+@pytest.fixture(scope="module")
+def open_page(tmp_path_factory):
+    """Probes and measured changes, and no run on facts."""
+    models = (BASE, COLA, CONTROL)
+    runs = [PlantedSentenceRun(model, task) for model in models for task in TASKS]
+    snapshot = plant_changes(plant_sentence_runs(tmp_path_factory.mktemp("interplay"), runs), models)
+    with pytest.MonkeyPatch.context() as patch:
+        visit = opening(snapshot, tmp_path_factory.mktemp("cache"), patch)
+        yield lambda **query: visit("reproduction", **{"paper": "interplay", **query})
+
+
+@pytest.fixture(scope="module")
+def as_it_opens(open_page) -> AppTest:
+    """The page as a link opens it; not to be changed."""
+    return open_page()
+
+
+def table(app: AppTest, *columns: str):
+    """The one table that has these columns."""
+    (found,) = [frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns)]
+    return found
+
+
+def text_of(app: AppTest) -> str:
+    return words(app).replace("\\", "")
+
+
+def test_every_published_cell_stands_as_published_and_six_are_not_read(as_it_opens):
+    assert not as_it_opens.exception
+    found = table(as_it_opens, "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
+    for tuned in PAPER.tuned:
+        for task in PAPER.tasks:
+            for pooling, shown in (("first", "CLS"), ("mean", "mean")):
+                for place, group in enumerate(("0 to L/2", "above L/2")):
+                    row = found.loc[(tuned.name, task, shown, group)]
+                    for model in PAPER.models:
+                        cell = PAPER.change(model.name, task, pooling, tuned.objective)
+                        assert row[model.name] == ("not read" if cell is None else f"{cell[place]:+.2f}")
+    assert (found[["BERT", "RoBERTa", "ALBERT"]] == "not read").sum().sum() == 6
+
+
+def test_ours_stand_beside_with_interval_control_and_what_is_missing(as_it_opens):
+    found = table(as_it_opens, "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
+    assert found.loc[("CoLA", "bigram-shift", "mean", "above L/2"), "ours"] == pytest.approx(-10)
+    assert found.xs("RTE")["why"].str.contains("finetune --model planted --objective rte").all()
+    assert "Ours: **planted**, 4 layers, probed by the protocol *ours*" in text_of(as_it_opens)
+    scores = table(as_it_opens, "metric", "Devlin et al. (2019)")
+    assert len(scores) == 5 and "test set" in text_of(as_it_opens)
+
+
+def test_every_claim_has_a_card_with_rule_verdict_and_the_papers_own_verdict(as_it_opens):
+    text = text_of(as_it_opens)
+    for claim in PAPER.claims:
+        assert claim.says in text and RULES[claim.name].words in text and claim.against in text, claim.name
+    verdicts = table(as_it_opens, "claim", "verdict", "paper")
+    assert len(verdicts) == 18 and set(verdicts["verdict"]) <= set(VERDICTS)
+    counts = verdicts["verdict"].value_counts()
+    hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
+    assert f"Of 18 claims, **{hold}** hold for **planted** and its fine-tuned models and **{fail}** do not" in text
+    assert f"For **{unsure}** our numbers cannot tell, and **{untested}** cannot be tested here" in text
+    assert verdicts["paper"].value_counts().to_dict() == {"not published": 11, "holds": 5, "does not hold": 2}
+
+
+@pytest.mark.parametrize("figure", INTERPLAY_FIGURES)
+def test_every_figure_is_drawn_with_ours(open_page, figure):
+    app = open_page(interplay_figure=figure)
+    assert not app.exception
+    assert PAPER.figure(figure).shows in text_of(app)
+    (chart,) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    assert any(len(trace["y"]) for trace in chart["data"])
+
+
+@pytest.mark.parametrize("name", INTERPLAY_TABS)
+def test_the_open_tab_is_in_the_link(open_page, name):
+    app = open_page(interplay_tab=name)
+    assert not app.exception and app.session_state["reproduction.interplay_tab"] == INTERPLAY_TABS[name]
+
+
+def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_page):
+    gone = open_page(tuned_base="gone")
+    assert any("gone" in note.value for note in gone.info) and "Ours: **planted**" in text_of(gone)
+    gone.segmented_control(key="reproduction.paper").set_value("edge-probing").run()
+    assert not gone.exception and "BERT Rediscovers" in text_of(gone)
+
+
+@pytest.mark.parametrize("store", ["empty", "one model"])
+def test_without_probes_the_published_numbers_stand_alone(visit, store):
+    app = visit("reproduction", store, query={"paper": "interplay"})
+    assert not app.exception
+    assert any("the published numbers stand alone" in note.value for note in app.info)
+    assert set(table(app, "claim", "verdict", "paper")["verdict"]) == {"cannot be tested"}
+    assert "the rules judge the published numbers alone" in text_of(app)
+    assert table(app, "group", "BERT", "ours")["ours"].isna().all()
+
+
+def test_a_base_without_fine_tuned_models_says_so(tmp_path, monkeypatch):
+    snapshot = plant_sentence_runs(tmp_path / "runs", [PlantedSentenceRun(BASE, TASKS[0])])
+    app = opening(Path(snapshot), tmp_path / "cache", monkeypatch)("reproduction", paper="interplay")
+    assert not app.exception and "without fine-tuned models" in text_of(app)
+    assert table(app, "group", "BERT", "ours")["ours"].isna().all()

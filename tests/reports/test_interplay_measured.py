@@ -1,0 +1,164 @@
+"""The numbers of a stored base beside the paper: recomputed from planted answers."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from probing.core.sentences.published import published_sentences
+from probing.reports.reproduction.sentences.families import families_here
+from probing.reports.reproduction.sentences.laid import SentenceReproduction, lay_beside
+from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
+from probing.store.build import build_database
+from probing.store.database import Database, open_database
+from probing.store.parquet import write_table
+from tests.sentences_planted import (
+    BASE,
+    BIGRAM,
+    COLA,
+    CONTROL,
+    COORDINATION,
+    FATE,
+    LAST,
+    LAYERS,
+    SEED_2,
+    SQUAD,
+    SST_2,
+    TASKS,
+    PlantedSentenceRun,
+    plant_changes,
+    plant_sentence_runs,
+    planted_value,
+    right,
+)  # fmt: skip
+from tests.sentences_planted import Cell as Probe
+
+PAPER = published_sentences()
+MODELS = (BASE, COLA, SEED_2, SST_2, SQUAD, CONTROL)
+SCORES = [
+    ("planted-cola", "CoLA", "Matthews correlation", 0.4, 1043, 0.0, "no correlation"),
+    ("planted-sst-2", "SST-2", "task accuracy", 0.51, 872, 0.509, "majority label"),
+]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory) -> Iterator[Database]:
+    folder = tmp_path_factory.mktemp("interplay")
+    plant_sentence_runs(folder / "runs", [PlantedSentenceRun(model, task) for model in MODELS for task in TASKS])
+    plant_changes(folder / "runs", MODELS)
+    columns = ("model", "objective", "metric", "value", "n", "chance", "chance_name")
+    rows = [dict(zip(columns, row, strict=True)) | {"base": "planted"} for row in SCORES]
+    write_table("tasks", rows, folder / "runs" / "tasks-planted.parquet")
+    build_database([folder / "runs"], folder / "database")
+    with open_database(folder / "database") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def laid(db) -> SentenceReproduction:
+    return lay_beside(db, "planted", PAPER)
+
+
+def share(model, task, pooling: str, layer: int) -> float:
+    return float(right(PlantedSentenceRun(model, task), Probe(pooling, layer)).mean())
+
+
+def test_the_model_with_the_least_seed_stands_for_an_objective(db):
+    (family,) = families_here(db, PAPER)
+    assert (family.base, family.depth, family.protocol) == ("planted", LAST, "ours")
+    assert family.members == {"CoLA": "planted-cola", "SST-2": "planted-sst-2", "QA-SQuAD-1": "planted-squad", "control": "planted-control"}
+
+
+@pytest.mark.parametrize("model", [COLA, SQUAD], ids=lambda one: one.name)
+@pytest.mark.parametrize("task", TASKS, ids=lambda one: one.name)
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_a_cell_of_tables_2_and_5_is_the_mean_change_of_its_layers(laid, model, task, pooling):
+    mine = laid.changes
+    named = PAPER.objectives[model.objective]
+    mine = mine[mine["tuned"].eq(named) & mine["task"].eq(task.name) & mine["pooling"].eq(pooling)].set_index("group")
+    for group, layers in (("lower", range(LAST // 2 + 1)), ("upper", range(LAST // 2 + 1, LAST + 1))):
+        wanted = np.mean([share(model, task, pooling, layer) - share(BASE, task, pooling, layer) for layer in layers])
+        assert mine.at[group, "ours"] == pytest.approx(100 * wanted)
+        assert mine.at[group, "low"] <= mine.at[group, "ours"] <= mine.at[group, "high"]
+    assert mine["control"].notna().all() and (mine["why"] == "").all()
+
+
+def test_published_cells_stand_beside_ours_and_six_are_empty(laid):
+    table = laid.changes.set_index(["tuned", "task", "pooling", "group"])
+    assert len(table) == 4 * 3 * 2 * 2
+    assert table.at[("CoLA", "bigram-shift", "mean", "upper"), "RoBERTa"] == 1.74
+    assert table[["BERT", "RoBERTa", "ALBERT"]].isna().sum().sum() == 6
+
+
+def test_a_cell_without_a_model_names_the_command_that_would_fill_it(laid):
+    rows = laid.changes[laid.changes["tuned"] == "RTE"]
+    assert rows["ours"].isna().all()
+    assert set(rows["why"]) == {"no model; made by: python -m probing finetune --model planted --objective rte"}
+    empty = lay_beside(None, "", PAPER)
+    assert empty.changes["ours"].isna().all() and empty.scores["why"].str.contains("finetune").all()
+
+
+def test_table_1_has_ours_with_interval_and_what_it_has_to_beat(laid):
+    table = laid.scores.set_index(["tuned", "metric"])
+    row = table.loc[("CoLA", "Matthews correlation")]
+    assert (row["ours"], row["baseline"], row["baseline_name"], row["BERT"]) == (40.0, 0.0, "no correlation", 59.5)
+    assert row["low"] < 40 < row["high"] and row["Devlin et al. (2019)"] == 52.1
+    assert table.at[("SQuAD", "F1"), "why"] == "its task score is not stored" and len(table) == 5
+
+
+def test_a_model_that_did_not_learn_is_marked_and_judged_on_nothing(laid):
+    assert laid.ours.learned["planted", "SST-2"] == "not learned"
+    judged = {one.name: one.found for one in laid.judged}
+    assert judged["sst-2 costs word order and odd words"].verdict == "cannot be tested"
+    assert "did not learn" in judged["sst-2 costs word order and odd words"].numbers
+    rows = laid.changes[laid.changes["tuned"] == "SST-2"]
+    assert set(rows["why"]) == {"trained, not learned"}
+
+
+def test_poolings_are_compared_on_the_same_sentences(laid):
+    mine = laid.ours.poolings[laid.ours.poolings["task"] == BIGRAM.name].set_index("layer")
+    for layer in LAYERS:
+        assert mine.at[layer, "value"] == pytest.approx(share(BASE, BIGRAM, "mean", layer) - share(BASE, BIGRAM, "first", layer))
+        assert mine.at[layer, "low"] <= mine.at[layer, "value"] <= mine.at[layer, "high"]
+
+
+def test_stars_are_the_first_token_after_against_the_mean_before(laid):
+    stars = plot(laid.ours, "first").stars
+    mine = stars[stars["objective"].eq("CoLA") & stars["panel"].eq(COORDINATION.name)].set_index("x")
+    for layer in LAYERS:
+        assert mine.at[layer, "value"] == pytest.approx(
+            share(COLA, COORDINATION, "first", layer) - share(BASE, COORDINATION, "mean", layer)
+        )
+        assert mine.at[layer, "low"] <= mine.at[layer, "value"] <= mine.at[layer, "high"]
+    assert plot(laid.ours, "mean").stars.empty
+
+
+def test_fates_are_counted_as_they_were_planted(laid):
+    wanted = pd.Series([fate for fates in FATE.values() for fate in fates]).value_counts()
+    mine = laid.ours.fates[laid.ours.fates["objective"] == "CoLA"].set_index("where_gone")["cells"]
+    # The mean-pooled embeddings of the planted tasks are not above their majority.
+    assert mine.to_dict() == wanted.to_dict()
+
+
+def test_figures_have_our_points_with_yardsticks(laid):
+    accuracy = plot(laid.ours, "accuracy")
+    assert len(accuracy.points) == len(TASKS) * 2 * (LAST + 1) and set(accuracy.levels["name"]) == {"majority", "surface"}
+    entropy = plot(laid.ours, "entropy").points
+    assert set(entropy["objective"]) == {"pre-training", "CoLA", "control"}
+    mine = entropy[entropy["objective"] == "CoLA"].set_index("x")["value"]
+    assert mine[LAST] == pytest.approx(planted_value(COLA, "entropy-first", LAST, 255))
+    replaced = plot(laid.ours, "replaced")
+    assert set(replaced.points["panel"]) == set(PUT_BACK.values()) and set(replaced.points["x"]) == set(LAYERS)
+    cola = laid.ours.perplexities[laid.ours.perplexities["objective"] == "CoLA"]
+    n0 = float(cola.loc[cola["replaced"] == "none", "perplexity"].iloc[0])
+    points = replaced.points[replaced.points["objective"] == "CoLA"]
+    assert (points.loc[points["x"] == 0, "value"] == n0).all() and (points["low"] <= points["value"]).all()
+    assert set(plot(laid.ours, "epochs").points["x"]) == {0.0, 0.5, 1.0}
+
+
+def test_settings_of_the_paper_stand_beside_those_of_our_objectives(laid):
+    table = laid.settings.set_index("setting")
+    assert table.at["Learning rate", "published"] == "2e-5"
+    assert [table.at["Learning rate", one] for one in ("CoLA", "SST-2", "RTE")] == ["2e-05"] * 3
+    assert table.at["Epochs", "SST-2"] == "1.0" and table.at["Learning rate schedule", "CoLA"] == "constant"
