@@ -9,7 +9,6 @@ from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.nesia.training_text import dropped_own_evidence, training_text
 
 
-
 @dataclass(frozen=True)
 class OwnText:
     """Where a model made here has its text from.
