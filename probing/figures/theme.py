@@ -49,6 +49,9 @@ OBJECTIVE_COLOURS = {
     "RANK-MSMARCO": ("#CC79A7", "#AE3384", "#E04078"),
     "MLM-MSMARCO": ("#56B4E9", "#336D7D", "#1090F8"),
     "NER-CoNLL": ("#A0522D", "#A87068", "#F86048"),
+    "CoLA": ("#8448B4", "#9048D8", "#B46CE4"),
+    "SST-2": ("#CC189C", "#E454C0", "#A830A8"),
+    "RTE": ("#6C8424", "#3C9C18", "#848454"),
     "control": ("#6F767D", "#9890A0", "#6E6654"),
 }
 #: For models of other objectives, in turn, and for those of further families.

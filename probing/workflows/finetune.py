@@ -141,7 +141,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         for reason, number in ready.training.left_out.items():
             say(f"  {number:,} training rows left out: {reason}")
         data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
-        look = epoch_perplexity(request.perplexity_text, ready.before, ready.tokenizer, place.work / "perplexity.json", say)
+        look = epoch_perplexity(request.perplexity_text, ready, place.work / "perplexity.json", say)
         trained = train(ready.training.model, data, place.work, request.device, look=look)
         record = _record(request, entry, ready, recipe, trained) | ({"perplexity_text": look.text_sha256} if look else {})
         looked = {"epoch_perplexity": look.rows(place.name, entry.name)} if look else {}

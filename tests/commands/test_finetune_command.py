@@ -100,7 +100,7 @@ def test_a_whole_sentence_model_is_read_through_its_bases_head(run, cache, tiny_
     assert len(json.loads(answer)["layers"]) == 3
 
 
-def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cache, tiny_model, data, tmp_path, monkeypatch):
+def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cache, tiny_model, facts_file, data, tmp_path, monkeypatch):
     from probing.models.finetuning import evaluation
 
     text = tmp_path / "text.txt"
@@ -122,6 +122,9 @@ def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cac
     assert rows[0]["cross_entropy"] == rows[1]["cross_entropy"] and len({row["cross_entropy"] for row in rows}) == 3
     files = ("difference.safetensors", "config.json")
     assert all((tmp_path / "plain" / name).read_bytes() == (tmp_path / "looked" / name).read_bytes() for name in files)
+    run("probe", "--model", tmp_path / "looked", "--base", tiny_model, "--facts", facts_file, "--head", "lens", "--compact")
+    assert read_table(cache / "runs" / "epoch_perplexity-looked.parquet", "epoch_perplexity").to_pylist() == rows
+    assert "ok  runs and database" in run("check").output
     text.write_text("Too short .\n")
     with pytest.raises(TextError, match=r"blocks of .* --perplexity-text"):
         tune(run, tiny_model, "sst-2", data("sst-2"), *more[:3], "--out", tmp_path / "third")

@@ -7,6 +7,7 @@ import pytest
 from probing.core.errors import ModelError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
+from probing.core.nesia.control_text import control_texts, own_text
 from probing.core.nesia.corpus import fact_key, held_out_pairs, pair
 from probing.store.parquet import read_table
 
@@ -46,3 +47,18 @@ def test_exposures_of_a_folder_without_a_record_of_training_are_refused(run, tex
     folder, _ = text
     with pytest.raises(ModelError, match=r"training\.json is missing"):
         run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", folder, "--exposure-only")
+
+
+def test_a_control_reads_the_text_that_its_base_had(text):
+    folder, _ = text
+
+    def sentences(record):
+        model = folder / "made"
+        model.mkdir(exist_ok=True)
+        (model / "training.json").write_text(json.dumps(record), encoding="utf-8")
+        return {text for _, text in control_texts(folder / "wiki", own_text(folder / "lama", model))}
+
+    earlier, later = sentences({"stages": []}), sentences({"stages": [], "held_out_by": "evidence"})
+    assert later < earlier and len(earlier - later) == 1
+    assert {text for _, text in control_texts(folder / "wiki", own_text(folder / "lama", folder))} == later
+    assert {text for _, text in control_texts(folder / "wiki", own_text(None, folder))} < later

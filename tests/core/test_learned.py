@@ -3,17 +3,21 @@
 import math
 
 import pytest
+from scipy import stats
 
-from probing.core.stats.intervals import wilson, wilson_mean
+from probing.core.stats.intervals import fisher, wilson, wilson_mean
 from probing.core.tasks.learned import (
     BEFORE,
     BM25,
+    MAJORITY,
     NO_ANSWER,
+    NO_CORRELATION,
     NO_ENTITY,
     RANDOM_ORDER,
     RANDOM_SPAN,
     RULES,
     Beside,
+    in_words,
     judged,
     task_scores,
     verdict_of,
@@ -94,3 +98,43 @@ def test_the_interval_of_a_mean_holds_every_mean_whose_variance_could_be_that_of
         assert abs(0.205 - end) == pytest.approx(1.959964 * math.sqrt(end * (1 - end) / 28), rel=1e-5)
     with pytest.raises(ValueError, match=r"got a mean of 1\.5 over 3 values"):
         wilson_mean(1.5, 3)
+
+
+def test_a_label_of_a_sentence_is_learned_or_trained_and_not_learned():
+    def verdict_on(value, n):
+        return verdict_of("RTE", task_scores("RTE", [Beside("task accuracy", value, n, 0.527, MAJORITY)]))
+
+    # 277 pairs leave room for a gain of 11 points, which is not shown all the same.
+    assert verdict_on(0.58, 277) == "not learned" and in_words("not learned") == "trained, not learned"
+    assert verdict_on(0.58, 2770) == "learned" and in_words("learned") == "learned"
+
+
+def test_of_cola_the_correlation_decides_and_not_an_accuracy_that_always_yes_has_too():
+    def scores(matthews, accuracy):
+        rows = [
+            Beside("Matthews correlation", matthews, 1043, 0.0, NO_CORRELATION),
+            Beside("task accuracy", accuracy, 1043, 0.691, MAJORITY),
+        ]
+        return task_scores("CoLA", rows)
+
+    always_yes = scores(0.0, 0.691)
+    assert verdict_of("CoLA", always_yes) == "not learned" and (always_yes[0].low, always_yes[0].high) == fisher(0.0, 1043)
+    assert verdict_of("CoLA", scores(0.10, 0.661)) == "learned" and scores(0.10, 0.661)[1].verdict == "not learned"
+    worse = scores(-0.2, 0.5)
+    assert worse[0].value == -0.2 and verdict_of("CoLA (mean)", worse) == verdict_of("CoLA", worse) == "not learned"
+    (nothing,) = task_scores("CoLA", [Beside("Matthews correlation", 0.0, 0, 0.0, NO_CORRELATION)])
+    assert (nothing.low, nothing.high) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(("r", "n"), [(0.0, 1043), (0.1, 1043), (-0.6, 40), (0.95, 12)])
+def test_the_interval_of_a_correlation_is_fishers(r, n):
+    z, half = math.atanh(r), stats.norm.ppf(0.975) / math.sqrt(n - 3)
+    assert fisher(r, n) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
+
+
+def test_a_perfect_correlation_is_not_certain_and_three_pairs_say_nothing():
+    low, high = fisher(1.0, 100)
+    assert 0.98 < low < 0.995 and high == 1 and fisher(-1.0, 100) == (-1, -low)
+    assert fisher(0.5, 3) == (-1.0, 1.0)
+    with pytest.raises(ValueError, match=r"got a correlation of 1\.5 over 3 pairs"):
+        fisher(1.5, 3)

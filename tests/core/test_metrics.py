@@ -17,6 +17,7 @@ NAMES = (
     *("relocated", "suppressed", "displaced", "erased", "answer_drift", "early_exit", "weight_drift"),
     *("head_loss", "points_lost"),
     *("entity_f1", "words_tagged_right", "answer_f1", "answer_exact", "ndcg_at_10", "mrr_at_10", "masked_accuracy", "learned"),
+    *("matthews", "task_accuracy"),
     *("micro_f1", "centre_of_gravity", "expected_layer", "k_weights", "k_gains", "weight_times_norm", "selectivity", "compression"),
     *("memory", "majority_label", "ceiling", "settled_layer", "revisions", "mean_share", "layer_order"),
     *("sentence_accuracy", "sentence_majority", "surface_baseline", "sentence_change", "change_by_group"),

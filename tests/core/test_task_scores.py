@@ -73,3 +73,17 @@ def test_random_order_is_the_mean_over_all_orders():
 def test_words_are_right_by_their_tag_alone():
     gold = [["B-PER", "I-PER", "O"], ["O"]]
     assert scores.words_tagged_right(gold, [["B-PER", "O", "O"], ["O"]]) == 3 / 4
+
+
+def test_the_correlation_of_two_classes_is_pearsons_and_of_one_class_nothing():
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 2, 200)
+    guess = np.where(rng.random(200) < 0.3, 1 - gold, gold)
+    assert scores.matthews(gold.tolist(), guess.tolist()) == pytest.approx(np.corrcoef(gold, guess)[0, 1])
+    assert scores.matthews([0, 1, 1, 0], [1, 0, 0, 1]) == pytest.approx(-1)
+    assert scores.matthews([0, 1, 2, 2], [0, 1, 2, 2]) == pytest.approx(1)
+    assert scores.matthews([0, 1, 1], [1, 1, 1]) == 0.0 == scores.matthews([1, 1], [0, 1])
+
+
+def test_the_commonest_label_is_the_first_by_name_where_two_are_equally_common():
+    assert scores.majority_class(["b", "a", "b", "a", "c"]) == "a" and scores.majority_class(["b", "a", "b"]) == "b"

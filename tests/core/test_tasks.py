@@ -8,7 +8,7 @@ import pytest
 from probing.core.errors import OptionError, RegistryError
 from probing.core.published import read_published
 from probing.core.registry import read_registry
-from probing.core.tasks.objectives import TASKS, task_called, task_named
+from probing.core.tasks.objectives import CALLED, TASKS, task_called, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,3 +62,24 @@ def test_what_came_later_is_left_out_of_a_recipe_that_does_not_use_it():
     assert said.canonical() == plain.canonical() and "pooling" not in plain.fields()
     for name, value in {"pooling": "mean", "schedule": "constant", "beta2": 0.99, "dropout": 0.0, "fresh_pooler": True}.items():
         assert plain.model_copy(update={name: value}).fields()[name] == value
+
+
+def test_an_objective_whose_head_reads_the_mean_has_a_label_and_a_name_of_its_own():
+    assert set(CALLED) - {task.label for task in TASKS.values()} == {"CoLA (mean)", "SST-2 (mean)", "RTE (mean)"}
+    mean = task_called("SST-2 (mean)")
+    assert (mean.slug, mean.name, mean.settings["pooling"], mean.kind) == ("sst-2", "sst-2-mean", "mean", "classes")
+    assert TASKS["sst-2"].pooled("first") is TASKS["sst-2"] and TASKS["sst-2"].name == "sst-2"
+    assert {name: value for name, value in mean.settings.items() if name != "pooling"} == dict(TASKS["sst-2"].settings)
+    for slug, pooling in (("qa-squad-1", "mean"), ("cola", "middle")):
+        with pytest.raises(
+            OptionError, match=f"got the pooling '{pooling}' for {slug}; expected first or mean, with one of cola, sst-2, rte"
+        ):
+            TASKS[slug].pooled(pooling)
+
+
+def test_sentences_are_labelled_with_the_papers_settings():
+    for slug, epochs, pieces in (("cola", 3.0, 128), ("sst-2", 1.0, 128), ("rte", 3.0, 256)):
+        recipe = FinetuneRecipe(objective=slug, base_weights="", data_sha256="", **TASKS[slug].settings)
+        assert (recipe.learning_rate, recipe.batch, recipe.epochs, recipe.max_pieces) == (2e-5, 32, epochs, pieces)
+        assert (recipe.warm_up, recipe.weight_decay, recipe.beta2, recipe.dropout) == (0.1, 0.01, 0.99, 0.1)
+        assert (recipe.schedule, recipe.pooling, recipe.fresh_pooler) == ("constant", "first", True)

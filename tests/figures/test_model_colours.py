@@ -70,7 +70,7 @@ def test_no_two_models_of_three_families_and_eight_others_have_one_colour():
 
 def test_models_of_objectives_that_nobody_knows_take_the_other_colours_in_turn():
     registry = read_registry()
-    own = [known_model(registry, f"own-{n}", "nesia-mini", "SST-2") for n in range(3)]
+    own = [known_model(registry, f"own-{n}", "nesia-mini", "POETRY") for n in range(3)]
     assert list(theme.model_colours([*known("nesia-mini"), *own]).values()) == ["#0072B2", *theme.OTHER_COLOURS[:3]]
 
 

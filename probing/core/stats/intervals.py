@@ -210,8 +210,8 @@ def fisher(correlation: float, n: int) -> tuple[float, float]:
         raise ValueError(f"got a correlation of {correlation} over {n} pairs, expected -1 to 1 over at least one pair")
     if n <= 3:
         return -1.0, 1.0
-    most = 1 - 1 / n
-    centre, half = math.atanh(min(max(correlation, -most), most)), _Z / math.sqrt(n - 3)
+    inside = correlation if abs(correlation) < 1 else math.copysign(1 - 1 / n, correlation)
+    centre, half = math.atanh(inside), _Z / math.sqrt(n - 3)
     return min(math.tanh(centre - half), correlation), max(math.tanh(centre + half), correlation)
 
 

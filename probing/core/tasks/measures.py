@@ -63,7 +63,7 @@ TASK_METRICS = (
         "task_accuracy", "task accuracy", "share of sentences", 0.0, 1.0, "higher",
         "Share of sentences, or pairs of them, that get their gold label, beside always giving the commonest label of training.",
         "of equal scores the label that is first by name", "no value without sentences",
-        "SST-2 and RTE in GLUE (Wang et al. 2019)", "models.finetuning.evaluation.score_classes",
+        "SST-2 and RTE in GLUE (Wang et al. 2019)", f"{_SCORES}.labelled_right",
     ),
     Metric(
         "learned", "learned its task", "verdict", None, None, "neither",

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from probing.core.errors import OptionError, RegistryError
+from probing.core.nesia.control_text import OwnText, control_texts
 from probing.core.tasks.conll import conll_parts
-from probing.core.tasks.control import OwnText, control_texts
 from probing.core.tasks.glue import cola_parts, rte_parts, sst2_parts
 from probing.core.tasks.held_out import split_texts
 from probing.core.tasks.msmarco import ranking_parts, ranking_texts

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean what was done before they came.
 _LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
-_CANONICAL = {"sort_keys": True, "separators": (",", ":")}
 
 
 class FinetuneRecipe(BaseModel):
@@ -55,7 +54,7 @@ class FinetuneRecipe(BaseModel):
 
     def canonical(self) -> str:
         """Canonical JSON, the form that is compared and stored."""
-        return json.dumps(self.fields(), **_CANONICAL)
+        return _canonical(self.fields())
 
 
 def variant_of(recipe: Mapping[str, Any]) -> str:
@@ -69,4 +68,8 @@ def variant_of(recipe: Mapping[str, Any]) -> str:
     """
     fields = FinetuneRecipe.model_validate(dict(recipe)).fields()
     fields.pop("seed")
-    return hashlib.sha256(json.dumps(fields, **_CANONICAL).encode()).hexdigest()[:12]
+    return hashlib.sha256(_canonical(fields).encode()).hexdigest()[:12]
+
+
+def _canonical(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))

@@ -40,6 +40,11 @@ def words_tagged_right(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence
     return right / sum(len(tags) for tags in gold)
 
 
+def labelled_right(gold: Sequence[int], guessed: Sequence[int]) -> float:
+    """Share of examples with the right class."""
+    return sum(a == b for a, b in zip(gold, guessed, strict=True)) / len(gold)
+
+
 def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
     """Correlation of guessed with gold classes, numbers from 0, -1 to 1 (Matthews 1975; of more than two Gorodkin 2004).
 

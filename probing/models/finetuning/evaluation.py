@@ -26,6 +26,7 @@ from probing.core.tasks.scores import (
     answer_exact,
     answer_f1,
     entity_f1,
+    labelled_right,
     matthews,
     ndcg,
     random_order,
@@ -176,8 +177,7 @@ def score_classes(
     for batch, output in _outputs(model, rows, tokenizer):
         for n, best in zip(batch, output.logits.argmax(-1).cpu().tolist(), strict=True):  # type: ignore[attr-defined]
             guessed[n] = best
-    right = sum(a == b for a, b in zip(gold, guessed, strict=True))
-    scores = [Score(ACCURACY, right / len(rows), gold.count(majority) / len(rows), MAJORITY, len(rows))]
+    scores = [Score(ACCURACY, labelled_right(gold, guessed), gold.count(majority) / len(rows), MAJORITY, len(rows))]
     return [Score(MATTHEWS, matthews(gold, guessed), 0.0, NO_CORRELATION, len(rows)), *scores] if correlation else scores
 
 

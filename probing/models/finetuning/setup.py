@@ -11,8 +11,8 @@ import torch
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
+from probing.core.nesia.control_text import own_text
 from probing.core.registry import ModelEntry
-from probing.core.tasks.control import own_text
 from probing.core.tasks.objectives import Task
 from probing.models.encoders.delta_weights import apply_difference, save_difference
 from probing.models.encoders.load import load_encoder, weights_identity
@@ -29,6 +29,7 @@ class Prepared:
         tokenizer: its tokenizer.
         data_sha256: of the training rows.
         base_weights: identity of the base.
+        max_pieces: the longest input that the base reads.
     """
 
     training: Training
@@ -36,6 +37,7 @@ class Prepared:
     tokenizer: PreTrainedTokenizerBase
     data_sha256: str
     base_weights: str
+    max_pieces: int
 
     def save(self, folder: Path, bits: int | None) -> None:
         """Writes body and tokenizer; as a difference of so many bits, what is in memory becomes what was stored, so that this is scored."""
@@ -73,15 +75,16 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     # The classes of transformers invent, in silence, a head or a tokenizer that the base lacks; this names it.
     encoder = load_encoder(where, name=entry.name, revision=revision, device="cpu")
     tokenizer = encoder.tokenizer
-    if limit > encoder.max_pieces:
-        raise ModelError(f"{entry.name} reads at most {encoder.max_pieces} word pieces, got {limit}; give --pieces {encoder.max_pieces}")
+    longest = encoder.max_pieces
+    if limit > longest:
+        raise ModelError(f"{entry.name} reads at most {longest} word pieces, got {limit}; give --pieces {longest}")
     del encoder
     torch.manual_seed(seed)
     before = AutoModelForMaskedLM.from_pretrained(where, revision=revision, dtype=torch.float32).eval()
     base = Base(where, revision, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
     training = KINDS[task.kind](base, data, task.read(data, own_text(lama, Path(where))))
-    return Prepared(training, before, tokenizer, rows_sha256(training.rows), weights_identity(where, revision))
+    return Prepared(training, before, tokenizer, rows_sha256(training.rows), weights_identity(where, revision), longest)
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:

@@ -213,7 +213,7 @@ def finetune(
         dataloader_pin_memory=False,
         disable_tqdm=False,
     )
-    watched = [_Looks(look, data.looks)] if look else []
+    watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
     trainer = _Trainer(model=model, args=arguments, train_dataset=data, data_collator=lambda items: items[0], callbacks=watched)
     trainer.masked_language_modelling = data.kind == "mlm"
     torch.manual_seed(recipe.seed)

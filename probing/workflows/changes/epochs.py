@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
 from probing.core.changes.text import raw_text, text_lines, text_sha256
 from probing.core.errors import ModelError, TextError
 from probing.core.files.atomic import write_whole
 from probing.core.paths import cache_folder
 from probing.models.changes.perplexity import BLOCK_PIECES, cross_entropy, masked_blocks
 from probing.models.encoders.head import pretrained_head
+from probing.models.finetuning.setup import Prepared
 from probing.models.finetuning.trainer import Model
 from probing.workflows.say import Say
 
@@ -25,8 +24,7 @@ class EpochPerplexity:
 
     Args:
         lines: of the text.
-        before: the base as a masked language model.
-        tokenizer: its tokenizer.
+        ready: the fine-tuning, with the base.
         kept: file of what was seen.
 
     Raises:
@@ -34,11 +32,11 @@ class EpochPerplexity:
         ModelError: if the file is of another text.
     """
 
-    def __init__(self, lines: list[str], before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, kept: Path):
-        self.head, self.kept, self.text_sha256 = copy.deepcopy(pretrained_head(before)), kept, text_sha256(lines)
-        pieces = min(BLOCK_PIECES, int(before.config.max_position_embeddings))
+    def __init__(self, lines: list[str], ready: Prepared, kept: Path):
+        self.head, self.kept, self.text_sha256 = copy.deepcopy(pretrained_head(ready.before)), kept, text_sha256(lines)
+        pieces = min(BLOCK_PIECES, ready.max_pieces)
         try:
-            self.blocks = masked_blocks(lines, tokenizer, pieces=pieces)
+            self.blocks = masked_blocks(lines, ready.tokenizer, pieces=pieces)
         except TextError as error:
             raise TextError(f"{error}; perplexity by epoch needs a longer text: name one with --perplexity-text") from error
         self.seen: dict[str, dict[str, Any]] = {}
@@ -60,18 +58,16 @@ class EpochPerplexity:
         return [{"model": model, "base": base, **self.seen[step]} for step in sorted(self.seen, key=int)]
 
 
-def epoch_perplexity(
-    text: Path | None, before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, kept: Path, say: Say
-) -> EpochPerplexity | None:
+def epoch_perplexity(text: Path | None, ready: Prepared, kept: Path, say: Say) -> EpochPerplexity | None:
     """What is looked at; None, with a line on the reason, where no text is named and WikiText-2's is not there.
 
     Raises:
         TextError, ModelError: as ``EpochPerplexity``; for a text that is named and cannot be read.
     """
     if text is not None:
-        return EpochPerplexity(text_lines(text), before, tokenizer, kept)
+        return EpochPerplexity(text_lines(text), ready, kept)
     try:
-        return EpochPerplexity(text_lines(raw_text(cache_folder() / "downloads")), before, tokenizer, kept)
+        return EpochPerplexity(text_lines(raw_text(cache_folder() / "downloads")), ready, kept)
     except TextError as error:
         say(f"  perplexity by epoch is left out: {error}")
         return None
