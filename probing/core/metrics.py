@@ -17,12 +17,7 @@ _TIES = "a tied answer takes the worst place of its group"
 
 def _precision(k: int) -> Metric:
     return Metric(
-        f"p_at_{k}",
-        f"P@{k}",
-        "share of facts",
-        0.0,
-        1.0,
-        "higher",
+        f"p_at_{k}", f"P@{k}", "share of facts", 0.0, 1.0, "higher",
         f"Share of facts whose right answer has rank <= {k}, ranks counted from 1. Macro: mean over relations; micro: over facts.",
         _TIES,
         "no value without facts; a relation without facts takes no part in macro",
@@ -30,7 +25,7 @@ def _precision(k: int) -> Metric:
         if k > 1
         else f"{_LAMA}; {_BERTNESIA}",
         "reports.knowledge.precision.by_layer",
-    )
+    )  # fmt: skip
 
 
 def _difference(name: str, label: str, definition: str, empty: str) -> Metric:

@@ -16,7 +16,7 @@ SENTENCE_COMMANDS = {
     ),
     "make": ("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
     "ship": (
-        "probing.commands.nesia.sentences",
+        "probing.commands.nesia.family",
         "Fine-tune, probe and measure what ships on nesia-mini and its relatives, and put it into data; resumable.",
     ),
     "report": (

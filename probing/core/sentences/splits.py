@@ -17,6 +17,8 @@ REPEATED = "repeated texts"
 SAME_WORDS = "same words as a sentence of a later part"
 BALANCED = "cut to balance the classes"
 CAPPED = "more than the protocol takes"
+#: The most sentences of all parts together that a page asks a model at once; more are for the command line.
+MOST_AT_ONCE = 2_000
 
 
 def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
@@ -179,3 +181,18 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
         kept = sorted(members, key=lambda one: one.sha256)[:most]
         ranked += [((place + 0.5) / len(kept), label, one) for place, one in enumerate(kept)]
     return [one for _, _, one in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def cut_to(data: SentenceData, most: int) -> SentenceData:
+    """The data with at most so many sentences: of each part the beginning, in the parts' proportions, with whole rounds of classes.
+
+    Args:
+        data: whose parts begin with equal numbers of each class.
+        most: sentences of all parts together; every part keeps one of each class at least.
+    """
+    total = sum(len(data.parts[part]) for part in PARTS)
+    if total <= most:
+        return data
+    classes = len(data.labels)
+    kept = {part: max(classes, len(data.parts[part]) * most // total // classes * classes) for part in PARTS}
+    return replace(data, parts={part: data.parts[part][: kept[part]] for part in PARTS})

@@ -11,8 +11,8 @@ import streamlit as st
 
 from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
-from probing.core.sentences.cut import MOST_AT_ONCE, cut_to
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
+from probing.core.sentences.splits import MOST_AT_ONCE, cut_to
 from probing.figures import theme
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection

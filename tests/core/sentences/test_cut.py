@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from probing.core.sentences.cut import cut_to
 from probing.core.sentences.example import PARTS, Example, SentenceData
+from probing.core.sentences.splits import cut_to
 
 
 def data(train: int, dev: int, test: int, labels=("a", "b", "c")) -> SentenceData:

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 
 from probing.core.errors import SentenceDataError
-from probing.core.sentences.cut import MOST_AT_ONCE
 from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
+from probing.core.sentences.splits import MOST_AT_ONCE
 from probing.core.sentences.surface import surface_features
 from probing.core.stats.intervals import wilson
 from probing.models.encoders.load import Encoder

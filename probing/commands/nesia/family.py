@@ -5,6 +5,6 @@ import typer
 
 def ship() -> None:
     """Fine-tune, probe and measure what ships on nesia-mini and its relatives, and put it into data; resumable."""
-    from probing.workflows.nesia.sentences import ship_sentences
+    from probing.workflows.nesia.family import ship_sentences
 
     ship_sentences(typer.echo)
