@@ -38,6 +38,7 @@ COMMANDS = {
         "probing.commands.sentences.group",
         "Sentence probing: in which layers a property of the whole sentence can be read, before and after fine-tuning.",
     ),
+    "changes": ("probing.commands.changes.group", "What fine-tuning changed, layer by layer: attention, perplexity, similarity of states."),
     "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),
     "reproduce": (
@@ -60,11 +61,11 @@ COMMANDS = {
     "counts": ("probing.commands.share.counts", "Keep of full runs the counts that compact runs of the same question lack."),
     "push": (
         "probing.commands.share.push",
-        "Share heads, predictions or edge probing with a card and the sha256 of every file; pushing the same again changes nothing.",
+        "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing.",
     ),
     "pull": (
         "probing.commands.share.pull",
-        "Take shared heads, predictions or edge probing at one revision; every sha256 is checked before anything is placed.",
+        "Take shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is placed.",
     ),
 }
 

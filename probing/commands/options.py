@@ -1,15 +1,45 @@
 """The options that say who does the work, shared by the commands that can hand it out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from probing.core.errors import OptionError, StoreError
 from probing.workflows.executors import ExecutorChoice, Who
+
+if TYPE_CHECKING:
+    from probing.reports.table_text import Form
+
+
+class Shape(StrEnum):
+    """How a report is written."""
+
+    table = "table"
+    csv = "csv"
+    latex = "latex"
+    json = "json"
+
+
+def form_of(shape: Shape, as_json: bool) -> "Form":
+    """What ``--as`` and ``--json`` say together.
+
+    Raises:
+        typer.BadParameter: if they say two things.
+    """
+    if as_json and shape not in (Shape.table, Shape.json):
+        raise typer.BadParameter(f"got --json and --as {shape.value}; give one of them")
+    forms: dict[Shape, Form] = {Shape.table: "text", Shape.csv: "csv", Shape.latex: "latex", Shape.json: "json"}
+    return forms[Shape.json if as_json else shape]
+
+
+def refuse_unknown_words(option: str, wanted: Iterable[str] | None, known: Iterable[str]) -> None:
+    """Raises ``typer.BadParameter`` for a word that an option does not know."""
+    if unknown := sorted(set(wanted or ()) - set(known)):
+        raise typer.BadParameter(f"got {option} {unknown[0]}; expected one of {', '.join(known)}")
 
 
 class Whose(StrEnum):

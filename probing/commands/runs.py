@@ -9,6 +9,7 @@ import typer
 from probing.core.errors import SchemaVersionError
 from probing.core.paths import result_folders
 from probing.store.parquet import read_table
+from probing.store.schema import CHANGES, EDGES, FACTS, OF_KIND, SCHEMAS, SENTENCES
 from probing.store.sources import files_of
 
 
@@ -18,7 +19,8 @@ def runs(
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
     rows: list[dict] = []
-    for table in ("runs", "counted_runs"):
+    kinds, empty = {table: kind for kind, table in OF_KIND.items()}, dict.fromkeys(SCHEMAS["runs"].names)
+    for table in ("runs", "counted_runs", *OF_KIND.values()):
         asked = {row["run_id"] for row in rows}
         for path in (path for place in folder or result_folders() for path in files_of(table, place)):
             try:
@@ -26,16 +28,44 @@ def runs(
             except SchemaVersionError as error:
                 typer.echo(f"left out: {error}", err=True)
                 continue
-            rows += [{**row, "counted": table == "counted_runs", "folder": str(path.parent)} for row in found]
+            # What a run of another kind does not say of facts is empty.
+            said = {"what": kinds.get(table, FACTS), "counted": table == "counted_runs"}
+            rows += [{**empty, **row, **said, "folder": str(path.parent)} for row in found]
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
         return
     if not rows:
         typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all --head lens")
     for row in rows:
-        left = ", ".join(f"{count:,} {reason}" for reason, count in json.loads(row["left_out"]).items()) or "none"
-        typer.echo(
-            f"{row['run_id']}  {row['model']:<20} {row['head']:<5} {row['probe_set']:<12} {row['template_set']:<10} "
-            f"read {row['n_read']:,} = probed {row['n_probed']:,} + left out ({left})"
-            f"{', counts alone' if row['counted'] else ''}"
-        )
+        typer.echo(f"{row['run_id']}  {row['model']:<20} {_LINES[row['what']](row)}")
+
+
+def _of_facts(row: dict) -> str:
+    left = ", ".join(f"{count:,} {reason}" for reason, count in json.loads(row["left_out"]).items()) or "none"
+    return (
+        f"{row['head']:<5} {row['probe_set']:<12} {row['template_set']:<10} "
+        f"read {row['n_read']:,} = probed {row['n_probed']:,} + left out ({left})"
+        f"{', counts alone' if row['counted'] else ''}"
+    )
+
+
+def _of_edges(row: dict) -> str:
+    return f"edges {row['task']:<18} {row['kind']} probes, {row['encoder']} encoder, {row['labels']} labels, seed {row['seed']}"
+
+
+def _of_sentences(row: dict) -> str:
+    return f"sentences {row['task']:<22} {row['protocol']}, seed {row['seed']}, {row['n_test']:,} tested{_left_out_of_parts(row)}"
+
+
+def _of_changes(row: dict) -> str:
+    beside = f"beside {row['base']}, " if row["base"] else ""
+    return f"changes {beside}{row['sentences']:,} sentences, {row['blocks']:,} blocks, seed {row['seed']}"
+
+
+def _left_out_of_parts(row: dict) -> str:
+    parts = json.loads(row["left_out"] or "{}").items()
+    left = ", ".join(f"{count:,} {reason} ({part})" for part, reasons in parts for reason, count in reasons.items())
+    return f", left out {left}" if left else ""
+
+
+_LINES = {FACTS: _of_facts, EDGES: _of_edges, SENTENCES: _of_sentences, CHANGES: _of_changes}

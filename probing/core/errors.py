@@ -21,6 +21,10 @@ class SentenceDataError(ProbingError):
     """Data of a sentence-level task are missing, unreadable or malformed; the message names the file and, where there is one, the line."""
 
 
+class TextError(ProbingError):
+    """A text that models are measured on is missing, unreadable or too short."""
+
+
 class PromptError(ProbingError):
     """A typed prompt cannot be asked: no mask, several masks, too long."""
 

@@ -1,8 +1,10 @@
 """Every quantity the project shows, as data: one table feeds tool-tips, axis titles, the Methods page and its tests."""
 
+from probing.core.changes.measures import CHANGE_METRICS
 from probing.core.edges.metrics import EDGE_METRICS
 from probing.core.head_kinds import HEAD_METRICS
 from probing.core.metric import Metric
+from probing.core.sentences.metrics import SENTENCE_METRICS
 from probing.core.tasks.measures import TASK_METRICS
 
 #: A fact counts as known where its answer has rank <= k, for each of these k.
@@ -393,6 +395,8 @@ _ALL = (
     *HEAD_METRICS,
     *TASK_METRICS,
     *EDGE_METRICS,
+    *SENTENCE_METRICS,
+    *CHANGE_METRICS,
 )
 
 #: Name -> metric.

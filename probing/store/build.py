@@ -17,15 +17,17 @@ from probing.core.files.atomic import place_file, write_whole
 from probing.core.files.checksums import file_sha256
 from probing.core.files.disk_errors import require_writable
 from probing.store import increment
+from probing.store.changes.completeness import lacking_changes
 from probing.store.completeness import COUNTS, Counted, counted_in_database, lack, lacking_counts
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
-from probing.store.edges.derived import count_edges, leave_out_incomplete_edges
+from probing.store.edges.derived import count_edges, lacking_edges
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
 from probing.store.parquet import read_table
-from probing.store.run_tables import STORED, create_run_tables, drop_runs, part_runs
-from probing.store.schema import KEYS, SCHEMA_VERSION, SCHEMAS, SORT, create_statement
+from probing.store.run_tables import STORED, create_run_tables, drop_runs, leave_out_of_kind, part_runs
+from probing.store.schema import CHANGES, EDGES, KEYS, SCHEMA_VERSION, SCHEMAS, SENTENCES, SORT, create_statement
+from probing.store.sentences.completeness import lacking_sentences
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
 #: Called with what is being done, the steps done and the steps in all.
@@ -35,6 +37,8 @@ _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
 #: What DuckDB may hold while it builds; what does not fit waits in a folder beside the database.
 _MEMORY = "512MB"
+#: Kind of run -> what says which of its runs are not complete.
+_LACKING = {EDGES: lacking_edges, SENTENCES: lacking_sentences, CHANGES: lacking_changes}
 # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
 _PLAIN_TABLES = tuple(table for table in SCHEMAS if table != "predictions")
 
@@ -173,7 +177,8 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             _load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
             _leave_out_incomplete(connection)
-            leave_out_incomplete_edges(connection)
+            for kind, lacking in _LACKING.items():
+                leave_out_of_kind(connection, kind, lacking(connection))
             empty_unfit_ranks(connection)
             load_words(connection)
             for name, statement in STATEMENTS.items():

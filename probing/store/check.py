@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
 from probing.core.provenance import canonical_json, fingerprint_of
+from probing.store.changes.problems import change_problems
+from probing.store.changes.tables import CHANGE_SCHEMAS
 from probing.store.completeness import COUNTS, Counted, counted_in_tables, lack, lacking_counts
 from probing.store.database import BUILD_COMMAND, current_version, is_whole
 from probing.store.edges.problems import edge_problems
@@ -17,9 +19,21 @@ from probing.store.edges.tables import EDGE_SCHEMAS
 from probing.store.knowledge.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS, SCHEMAS
+from probing.store.sentences.problems import sentence_problems
+from probing.store.sentences.tables import SENTENCE_SCHEMAS
 from probing.store.sources import SourceFile, data_version_of, find_files
 
 _Read = tuple[SourceFile, pa.Table]
+_Problems = Callable[[Mapping[str, pa.Table]], list[str]]
+#: Table of runs -> the tables of its kind, and what names their problems.
+_BY_KIND: dict[str, tuple[Mapping[str, pa.Schema], _Problems]] = {
+    "edge_runs": (EDGE_SCHEMAS, edge_problems),
+    "sentence_runs": (SENTENCE_SCHEMAS, sentence_problems),
+    "change_runs": (CHANGE_SCHEMAS, change_problems),
+}
+#: Tables with a row a run, and those of answers, of which there are too many to compare row by row.
+_RUN_ROWS = ("runs", "counted_runs", *_BY_KIND)
+_ANSWERS = ("predictions", "edge_predictions", "sentence_predictions")
 
 
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
@@ -59,14 +73,15 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     for name, read in rows.items():
         problems += _repeated(name, read)
         # Of a run that was made twice, device and time of making may differ.
-        if name not in ("predictions", "runs", "counted_runs", "edge_runs", "edge_predictions"):
+        if name not in (*_RUN_ROWS, *_ANSWERS):
             problems += _conflicts(name, read)
-    for name in ("predictions", "edge_predictions"):
+    for name in _ANSWERS:
         problems += _copies(rows[name])
     problems += _runs(rows)
     problems += _lenders(rows)
     problems += _counts(rows)
-    problems += _edges(rows)
+    for runs, (schemas, problems_of) in _BY_KIND.items():
+        problems += _of_kind(rows, runs, schemas, problems_of)
     if database is not None:
         problems += _database(Path(database), files)
     return problems
@@ -193,11 +208,11 @@ def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
     return problems
 
 
-def _edges(rows: dict[str, list[_Read]]) -> list[str]:
-    """Problems of edge probing."""
-    runs = [row for _, table in rows["edge_runs"] for row in table.to_pylist()]
-    unsigned = dict.fromkeys(problem for row in runs if (problem := fingerprint_problem(row["run_id"], row["config"])))
-    return [*unsigned, *edge_problems({name: _together(rows, name, SCHEMAS[name].names) for name in EDGE_SCHEMAS})]
+def _of_kind(rows: dict[str, list[_Read]], runs: str, schemas: Mapping[str, pa.Schema], problems_of: _Problems) -> list[str]:
+    """Problems of runs that are not on facts: of their fingerprints, and of all else."""
+    found = [row for _, table in rows[runs] for row in table.to_pylist()]
+    unsigned = dict.fromkeys(problem for row in found if (problem := fingerprint_problem(row["run_id"], row["config"])))
+    return [*unsigned, *problems_of({name: _together(rows, name, SCHEMAS[name].names) for name in schemas})]
 
 
 def _counts(rows: dict[str, list[_Read]]) -> list[str]:

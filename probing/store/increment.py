@@ -3,7 +3,7 @@
 What is new is loaded and counted in a schema of its own, by the same statements as in a full build, and then takes the place of
 the copy's rows. This is right as long as every table that is not read from one file holds rows by run, and those of a run
 depend on nothing but its row, its predictions, the facts of its relations, its vocabulary and its base's exposure; those of a run of edge
-probing on nothing but its own files, and the labels and targets of its task.
+probing or of probes of whole sentences on nothing but its own files, and the data of its task; one of changes on its own files.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from probing.store.sources import SourceFile
 _NEW = "addition"
 #: Tables that are small enough to be read from all files every time.
 _WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
-#: Tables of a task's data that what is counted of its runs depends on.
-_OF_EDGE_TASKS = ("edge_labels", "edge_targets")
+#: Table of a kind's runs -> tables of a task's data that say what is counted of its runs, or whether they are whole.
+_OF_TASKS = {"edge_runs": ("edge_labels", "edge_targets"), "sentence_runs": ("sentence_tasks",)}
 #: The files that a database was made from: of predictions which runs they hold, and of a file that was left out why.
 _FILES = pa.schema(
     [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
@@ -125,7 +125,11 @@ def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
         "IN (SELECT (probe_set, relation) FROM (SELECT * FROM facts EXCEPT SELECT * FROM main.facts))",
         f"SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
         f"SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {_differing('exposure')})",
-        *(f"SELECT run_id FROM main.edge_runs WHERE task IN (SELECT task FROM {_differing(table)})" for table in _OF_EDGE_TASKS),
+        *(
+            f"SELECT run_id FROM main.{runs} WHERE task IN (SELECT task FROM {_differing(table)})"
+            for runs, tables in _OF_TASKS.items()
+            for table in tables
+        ),
     ]
     of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
     whys += [f"SELECT run_id FROM {_differing(table)} WHERE run_id IN (SELECT run_id FROM main.runs)" for table in of_runs]

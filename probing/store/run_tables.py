@@ -3,19 +3,21 @@
 In Parquet a run is one row of one file, for it exists once its row does; the file is of its kind's own table, ``runs`` that of runs on
 facts. The database parts the row: ``runs`` holds kind and provenance of all runs, ``fact_runs`` what is about facts, and the view
 ``runs_of_facts`` both. A further kind brings a table of files, a table beside ``fact_runs`` and a view of its own. ``fact_runs.counted``
-says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions. Runs of edge probing keep their table of
-files, ``edge_runs``, and the view ``runs_of_edges`` adds the provenance.
+says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions. Runs of every other kind keep their table
+of files (``OF_KIND``), and a view ``runs_of_`` and the kind adds the provenance.
 """
 
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from probing.core.provenance import Provenance, stored_provenance
-from probing.store.schema import SCHEMAS, create_statement
+from probing.store.schema import FACTS, OF_KIND, SCHEMAS, create_statement
 
-FACTS, EDGES = "facts", "edges"
+_log = logging.getLogger(__name__)
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; what its configuration does not say is empty.
 _RUNS = pa.schema(
@@ -46,10 +48,11 @@ def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         f"CREATE VIEW runs_of_facts AS SELECT r.*, {of_facts} FROM {schema}.runs r JOIN {schema}.fact_runs f ON f.run_id = r.run_id"
     )
-    provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS["edge_runs"].names)
-    connection.execute(
-        f"CREATE VIEW runs_of_edges AS SELECT e.*, {provenance} FROM {schema}.runs r JOIN {schema}.edge_runs e ON e.run_id = r.run_id"
-    )
+    for kind, table in OF_KIND.items():
+        provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS[table].names)
+        connection.execute(
+            f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM {schema}.runs r JOIN {schema}.{table} e ON e.run_id = r.run_id"
+        )
 
 
 def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
@@ -62,9 +65,9 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
         .to_arrow_table()
         .to_pylist()
     )
-    edges = connection.sql("SELECT * FROM edge_runs").to_arrow_table().to_pylist()
+    others = {kind: connection.sql(f"SELECT * FROM {table}").to_arrow_table().to_pylist() for kind, table in OF_KIND.items()}
     parts = {
-        "runs": [_run(row, FACTS) for row in rows] + [_run(row, EDGES) for row in edges],
+        "runs": [_run(row, kind) for kind, found in ({FACTS: rows} | others).items() for row in found],
         "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows],
     }
     for table, (columns, order) in RUN_TABLES.items():
@@ -77,6 +80,20 @@ def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: lis
     """Takes the runs off whose ``run_id`` fulfils the condition."""
     for table in RUN_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
+
+
+def leave_out_of_kind(connection: duckdb.DuckDBPyConnection, kind: str, problems: Mapping[str, str]) -> None:
+    """Takes runs off that are not whole: their numbers would look like results.
+
+    Args:
+        connection: to the database.
+        kind: of ``OF_KIND``.
+        problems: id of a run -> what it lacks or has too much.
+    """
+    for run_id, problem in problems.items():
+        _log.warning("run %s is left out of the database: %s; `python -m probing check` says what is wrong", run_id, problem)
+        for table in ("runs", OF_KIND[kind]):
+            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -113,12 +113,12 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
-    """Puts exposure and task scores in a model's folder beside its runs, under the name that the runs have."""
+    """Puts what a model's folder holds in tables (exposure, task scores, perplexity by epoch) beside its runs, under the runs' name."""
     from probing.core.model_folders import find_entry
     from probing.store.parquet import read_table, write_table
 
     own = find_entry(model).name
-    for table in ("exposure", "tasks"):
+    for table in ("exposure", "tasks", "epoch_perplexity"):
         source = Path(entry.location) / f"{table}-{name_in_files(own)}.parquet"
         placed = target / f"{table}-{name_in_files(entry.name)}.parquet"
         if source.is_file() and own == entry.name:

@@ -19,6 +19,10 @@ NAMES = (
     *("entity_f1", "words_tagged_right", "answer_f1", "answer_exact", "ndcg_at_10", "mrr_at_10", "masked_accuracy", "learned"),
     *("micro_f1", "centre_of_gravity", "expected_layer", "k_weights", "k_gains", "weight_times_norm", "selectivity", "compression"),
     *("memory", "majority_label", "ceiling", "settled_layer", "revisions", "mean_share", "layer_order"),
+    *("sentence_accuracy", "sentence_majority", "surface_baseline", "sentence_change", "change_by_group"),
+    *("where_gone", "fate_shares", "online_code"),
+    *("attention_entropy", "attention_flatness", "attention_share", "attention_movers_distance", "attention_total_variation"),
+    *("attention_map_cosine", "entropy_change", "masked_perplexity", "cka", "rsa", "same_token_cosine", "self_similarity", "anisotropy"),
 )
 
 

@@ -12,7 +12,7 @@ from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
-from probing.store.run_tables import EDGES, FACTS
+from probing.store.schema import EDGES, FACTS
 from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows, task_rows
 from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
 

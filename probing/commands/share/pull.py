@@ -17,7 +17,7 @@ def pull(
     what: Annotated[Shared | None, typer.Option(help="Which, where a name stands for both kinds of repository.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
 ) -> None:
-    """Take shared heads, predictions or edge probing at one revision; every sha256 is checked before anything is placed."""
+    """Take shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is placed."""
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
     from probing.workflows.share import pull as workflow

@@ -1,4 +1,4 @@
-"""``probing push``: share trained heads, the predictions of every layer, or runs of edge probing."""
+"""``probing push``: share trained heads, the predictions of every layer, or runs of edge or sentence probing."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +11,16 @@ class Shared(StrEnum):
     heads = "heads"
     predictions = "predictions"
     edges = "edges"
+    sentences = "sentences"
 
 
 def push(
     what: Annotated[
-        Shared, typer.Argument(help="heads go to a model repository, predictions and edges (edge probing) to a data set repository.")
+        Shared,
+        typer.Argument(
+            help="heads go to a model repository; predictions, edges (edge probing) and sentences (probes of whole sentences, and "
+            "what fine-tuning changed) to a data set repository."
+        ),
     ],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions as `runs` lists it.")],
     to: Annotated[str | None, typer.Option(help="Repository on the Hugging Face Hub: OWNER/NAME.")] = None,
@@ -27,7 +32,7 @@ def push(
     language: Annotated[str, typer.Option(help="Language of text or facts, as the hub writes it.")] = "en",
     private: Annotated[bool, typer.Option("--private", help="A new repository is seen by its owner only.")] = False,
 ) -> None:
-    """Share heads, predictions or edge probing with a card and the sha256 of every file; pushing the same again changes nothing."""
+    """Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing."""
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
     from probing.workflows.share import push as workflow

@@ -10,14 +10,14 @@ from probing.core.registry import ModelEntry
 from probing.models.encoders.load import BaseSource, Encoder, joint_identity, load_encoder
 
 
-def open_base(entry: ModelEntry) -> Encoder:
-    """The base of an entry that has one, on the CPU.
+def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
+    """The base of an entry that has one.
 
     Raises:
         ModelError, HeadError: if it cannot be loaded.
     """
     origin = base_entry(entry)
-    return open_encoder(origin.source if origin and origin.source == entry.base_folder else entry.base, None, "cpu")
+    return open_encoder(origin.source if origin and origin.source == entry.base_folder else entry.base, None, device)
 
 
 def open_encoder(

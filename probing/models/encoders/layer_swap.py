@@ -6,7 +6,7 @@ look at the loss; here one sentence is read at every n.
 
 import copy
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
@@ -21,6 +21,7 @@ from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
 
 Where = Literal["last", "first"]
+Single = Literal["single"]
 
 #: Model type -> where its body keeps the list of layers.
 LAYERS = {
@@ -100,7 +101,7 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
     for encoder in (fine_tuned, base):
         # transformers hooks a model's layers at its first pass; afterwards no layer has its hooks twice, or lacks them.
         all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
-    body = _sharing_copy(fine_tuned.body)
+    body = sharing_copy(fine_tuned.body)
     layers, donors = layers_of(body), layers_of(base.body)
     for place in places:
         layers[place] = donors[place]
@@ -132,21 +133,46 @@ def replaced_states(
     Raises:
         NotReplaceable, ValueError: as ``replace_layers``.
     """
+    return torch.cat([states for _, states in replaced_batch([row], fine_tuned, base, where, check)])
+
+
+def replaced_batch(
+    rows: Sequence[Sequence[int]],
+    fine_tuned: Encoder,
+    base: Encoder,
+    where: Where | Single = "last",
+    check: Callable[[], None] | None = None,
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """``replaced_states`` of several rows of equal length, one n after the other: not all are kept at a time.
+
+    Args:
+        rows: token ids, as many in each row.
+        fine_tuned, base, check: as ``replaced_states`` takes them.
+        where: as there, or ``single``: layer n alone.
+
+    Yields:
+        n and the last layer's states, (rows, tokens, hidden), n from 0 to L.
+
+    Raises:
+        NotReplaceable, ValueError: as ``replace_layers``.
+    """
     check_replaceable(fine_tuned, base)
-    _replaced(0, fine_tuned.layers, where)
-    own, theirs = layers_of(fine_tuned.body), layers_of(base.body)
-    kept, last = all_hidden_states([row], fine_tuned), fine_tuned.layers
-    found = [kept[last]]
+    if where != "single":
+        _replaced(0, fine_tuned.layers, where)
+    own, theirs = list(layers_of(fine_tuned.body)), list(layers_of(base.body))
+    kept, last = all_hidden_states(rows, fine_tuned), fine_tuned.layers
+    yield 0, kept[last]
     state = kept[0]
     for n in range(1, last + 1):
         if check:
             check()
         if where == "last":
-            found.append(_run(fine_tuned, list(theirs)[last - n :], kept[last - n], row))
+            yield n, _run(fine_tuned, theirs[last - n :], kept[last - n], rows)
+        elif where == "single":
+            yield n, _run(fine_tuned, [theirs[n - 1], *own[n:]], kept[n - 1], rows)
         else:
-            state = _run(fine_tuned, [theirs[n - 1]], state, row, whole=n == last)
-            found.append(_run(fine_tuned, list(own)[n:], state, row) if n < last else state)
-    return torch.cat(found)
+            state = _run(fine_tuned, [theirs[n - 1]], state, rows, whole=n == last)
+            yield n, _run(fine_tuned, own[n:], state, rows) if n < last else state
 
 
 def _replaced(n: int, layers: int, where: str) -> range:
@@ -158,13 +184,15 @@ def _replaced(n: int, layers: int, where: str) -> range:
     return range(n) if where == "first" else range(layers - n, layers)
 
 
-def _sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
+def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
     """New modules around the same tensors."""
     return copy.deepcopy(body, {id(tensor): tensor for tensor in chain(body.parameters(), body.buffers())})
 
 
-def _run(encoder: Encoder, layers: Sequence[nn.Module], states: torch.Tensor, row: Sequence[int], *, whole: bool = True) -> torch.Tensor:
-    """States after some layers alone, (1, tokens, hidden); ``whole``: they end the stack, so what follows it is done too."""
+def _run(
+    encoder: Encoder, layers: Sequence[nn.Module], states: torch.Tensor, rows: Sequence[Sequence[int]], *, whole: bool = True
+) -> torch.Tensor:
+    """States after some layers alone, (rows, tokens, hidden); ``whole``: they end the stack, so what follows it is done too."""
     # Shallow copies: none of this is seen by the encoder itself.
     body, modules = copy.copy(encoder.body), dict(encoder.body._modules)
     modules["embeddings"] = _Given(states)
@@ -178,6 +206,6 @@ def _run(encoder: Encoder, layers: Sequence[nn.Module], states: torch.Tensor, ro
         modules[owner[0]] = holder
     body._modules = modules
     holder._modules = dict(holder._modules) | {name: nn.ModuleList(layers)}
-    ids = torch.tensor([list(row)], device=encoder.device)
+    ids = torch.tensor([list(row) for row in rows], device=encoder.device)
     with torch.inference_mode():
         return body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state

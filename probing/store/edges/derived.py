@@ -1,7 +1,5 @@
 """The tables of the database that are made from the predictions of edge probing."""
 
-import logging
-
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -10,8 +8,6 @@ import pyarrow.compute as pc
 from probing.core.edges.encoders import layers_of_kind
 from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
 from probing.store.schema import create_statement
-
-_log = logging.getLogger(__name__)
 
 #: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the span was seen.
 #: ``unknown_gold`` labels, which no probe can answer, are missed ones.
@@ -50,15 +46,7 @@ WHERE p.run_id = ? AND p.part = ? ORDER BY p.target, p.layer
 """
 
 
-def leave_out_incomplete_edges(connection: duckdb.DuckDBPyConnection) -> None:
-    """Takes runs off whose scores or predictions are not whole: their numbers would look like results."""
-    for run_id, problem in lacking(connection).items():
-        _log.warning("run %s is left out of the database: %s; `python -m probing check` says what is wrong", run_id, problem)
-        for table in ("runs", "edge_runs"):
-            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
-
-
-def lacking(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+def lacking_edges(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Id of a run that is not complete -> what it lacks or has too much.
 
     A run is complete when each of its probes has scores, all of the same number of targets, and its task's labels are stored. Where

@@ -180,6 +180,58 @@ def edges_card(
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"
 
 
+def sentences_card(
+    entry: ModelEntry, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
+) -> str:
+    """The card of a data set repository with runs of sentence-level probing and of what fine-tuning changed.
+
+    Args:
+        entry: the model.
+        runs: rows of ``sentence_runs`` and ``change_runs``.
+        tables: the tables that are there.
+        licences: task -> licence of its data.
+        language: of the tasks' text.
+        licence: of the data set.
+        where: what ``pull`` takes.
+    """
+    from huggingface_hub import DatasetCardData
+
+    first = "sentence_scores" if "sentence_scores" in tables else "change_values"
+    configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == first else {})
+               for table in tables]  # fmt: skip
+    data = DatasetCardData(
+        language=language,
+        license=hub_licence(licence),
+        pretty_name=f"Sentence-level probing of every layer of {entry.name}",
+        tags=["probing", "sentence-probing", "fine-tuning", "interpretability"],
+        configs=configs,
+    )
+    lines = [
+        f"# Sentence-level probing of every layer of {entry.name}", "",
+        "Logistic regressions read a label of the whole sentence from frozen layers, before and after fine-tuning (Mosbach et al. 2020): "
+        "test sentences that are right by layer, pooling and reading, pairs of probes on the same sentences, and attention, similarity and "
+        "perplexity where they are stored.", "",
+        f"| Licence | {licence} |", "|---|---|",
+        f"| Model | {entry.name}{f', {entry.source}, revision `{entry.revision}`' if entry.revision else ''} |",
+        f"| Made by | BERTnesia Explorer {__version__}, `python -m probing sentences train` and `changes measure` |", "",
+        "Take them, checked file by file against `manifest.json`:", "", "```", f"python -m probing pull {where}", "```", "",
+        "## Data of the tasks", "",
+        "Sentences whose licence does not let their words be published, and those of a user's own files, are named by a hash of their "
+        "text.", "",
+        "| task | licence |", "|---|---|",
+        *(f"| {task} | {said} |" for task, said in licences.items()), "",
+        "## Runs", "",
+        "A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`.", "",
+        "| run | task | protocol | seed | layers | width |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for run in runs:
+        shown = [run.get("task", "what fine-tuning changed"), run.get("protocol", ""), *(run[name] for name in ("seed", "layers", "width"))]
+        lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
+    lines += ["", "## Tables", "", "| table | columns |", "|---|---|"]
+    lines += [f"| `{table}` | {', '.join(f'`{name}`' for name in SCHEMAS[table].names)} |" for table in tables]
+    return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"
+
+
 def _is_hub_id(entry: ModelEntry) -> bool:
     return not entry.shipped and entry.source.count("/") == 1 and not entry.source.startswith((".", "/", "~"))
 

@@ -8,21 +8,20 @@ import pyarrow as pa
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.errors import HubError, StoreError
 from probing.core.files.share_manifest import SharedManifest
-from probing.core.paths import result_folders
 from probing.store.check import fingerprint_problem
 from probing.store.edges.problems import edge_problems
 from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
-from probing.store.parquet import check_file, read_table, rows_and_values
+from probing.store.parquet import read_table
 from probing.store.sources import files_of, table_of
 from probing.workflows.share.heads import link_or_copy
 from probing.workflows.share.runs import DATA
+from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
 
 #: Tables with a file for each task, and those with a file for each run; the row of a run comes last.
 OF_TASK = tuple(table for table, key in EDGE_KEYS.items() if key[0] == "task")
 OF_RUN = (*(table for table, key in EDGE_KEYS.items() if key[0] == "run_id" and table != "edge_runs"), "edge_runs")
-#: Rows of a table, and values of a list, that no run has: twenty times what the largest task has, and more labels than any.
-_MOST_ROWS, _MOST_LABELS = 5_000_000, 1000
-_Tables = dict[str, pa.Table]
+#: Values of a list that no run has: more labels than any task.
+_MOST_LABELS = 1000
 
 
 def gather_edge_runs(model: str, sources: Sequence[Path], target: Path) -> list[dict]:
@@ -46,25 +45,19 @@ def gather_edge_runs(model: str, sources: Sequence[Path], target: Path) -> list[
     if not rows:
         command = f"python -m probing edges train --model {model}"
         raise StoreError(f"no probes of {model} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
-    if problems := edge_problems(_joined({path.name: path for path in (target / DATA).glob("*.parquet")})):
+    if problems := edge_problems(joined({path.name: path for path in (target / DATA).glob("*.parquet")}, EDGE_SCHEMAS)):
         raise StoreError(problems[0])
     return sorted(rows.values(), key=lambda row: (row["task"], row["encoder"], row["kind"], row["labels"], row["seed"], row["run_id"]))
 
 
 def _gather_one(row: dict, path: Path, source: Path, target: Path) -> None:
     beside = {table: path.with_name(f"{table}-{row['run_id']}.parquet") for table in OF_RUN}
-    of_task = {table: _nearest(path, source, f"{table}-{row['task']}.parquet") for table in OF_TASK}
+    of_task = {table: nearest(path, source, f"{table}-{row['task']}.parquet") for table in OF_TASK}
     if missing := [table for table, file in of_task.items() if file is None]:
         raise StoreError(f"run {row['run_id']} lacks {missing[0]}-{row['task']}.parquet; run `edges train` again to complete it")
     for file in [*of_task.values(), *(file for file in beside.values() if file.is_file())]:
         if file is not None and not (target / file.name).is_file():
             link_or_copy(file, target / file.name)
-
-
-def _nearest(path: Path, source: Path, name: str) -> Path | None:
-    """The file of that name in the folder of ``path``, or in the nearest one above it that is still in the source."""
-    folders = [folder for folder in path.parents if folder == source or source in folder.parents]
-    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 def foreign_tasks(rows: Sequence[dict]) -> list[str]:
@@ -86,36 +79,24 @@ def check_edge_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
         for name, path in sorted(paths.items()):
-            _refuse_form(name, path)
+            refuse_form(name, path, EDGE_SCHEMAS, lambda rows: rows * _MOST_LABELS)
         for name, path in sorted(paths.items()):
             if problem := _other_than_named(name, path, manifest.model):
                 raise StoreError(f"{name} {problem}")
-        tables = _joined(paths)
+        tables = joined(paths, EDGE_SCHEMAS)
     except StoreError as error:
         raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
     runs = tables["edge_runs"].to_pylist()
     problems = [problem for row in runs if (problem := fingerprint_problem(row["run_id"], row["config"]))]
     problems += [f"the task {name} is that of no run there" for name in sorted(_tasks(tables) - {row["task"] for row in runs})]
     problems += edge_problems(tables)
-    problems += [f"{name} holds other rows than {known}, which has the same name" for name, known in _other_than_known(paths)]
+    problems += [f"{name} holds other rows than {known}, which has the same name" for name, known in other_than_known(paths, OF_TASK)]
     if problems:
         raise HubError(f"{title} holds no whole runs of edge probing: {problems[0]}; nothing was taken")
 
 
 def _tasks(tables: Mapping[str, pa.Table]) -> set[str]:
     return {task for table in OF_TASK for task in tables[table].column("task").unique().to_pylist()}
-
-
-def _refuse_form(name: str, path: Path) -> None:
-    table = table_of(path)
-    if table not in EDGE_SCHEMAS:
-        raise StoreError(f"{name} is named after no table of edge probing")
-    check_file(path, table)
-    rows, values = rows_and_values(path)
-    if rows > _MOST_ROWS:
-        raise StoreError(f"{name} holds {rows:,} rows, expected at most {_MOST_ROWS:,}")
-    if values > rows * _MOST_LABELS:
-        raise StoreError(f"{name} holds {values:,} values in a column of {rows:,} rows")
 
 
 def _other_than_named(name: str, path: Path, model: str) -> str | None:
@@ -129,29 +110,3 @@ def _other_than_named(name: str, path: Path, model: str) -> str | None:
     if table == "edge_runs" and (models := sorted(set(rows.column("model").to_pylist()) - {model})):
         return f"is of {models[0]}, the manifest says {model}"
     return None
-
-
-def _other_than_known(paths: Mapping[str, Path]) -> list[tuple[str, Path]]:
-    """Files of tasks that are stored here with other rows: runs on both would not be of the same targets."""
-    found = []
-    for name, path in sorted(paths.items()):
-        table = str(table_of(path))
-        for folder in result_folders() if table in OF_TASK else ():
-            for known in sorted(folder.rglob(name)):
-                try:
-                    same = read_table(known, table).equals(read_table(path, table))
-                except StoreError:
-                    # Of a damaged one of ours `check` speaks.
-                    continue
-                if not same:
-                    found.append((name, known))
-    return found
-
-
-def _joined(paths: Mapping[str, Path]) -> _Tables:
-    """Table -> the rows of all files."""
-    parts: dict[str, list[pa.Table]] = {table: [schema.empty_table()] for table, schema in EDGE_SCHEMAS.items()}
-    for _, path in sorted(paths.items()):
-        table = str(table_of(path))
-        parts[table].append(read_table(path, table))
-    return {table: pa.concat_tables(tables) for table, tables in parts.items()}

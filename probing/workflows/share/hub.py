@@ -11,7 +11,7 @@ from probing.core.files.atomic import copy_whole
 from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifest
 
 #: What the hub calls a repository of each kind.
-REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset", "edges": "dataset"}
+REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset", "edges": "dataset", "sentences": "dataset"}
 
 
 class Place(Protocol):

@@ -19,6 +19,10 @@ from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.pull_refusals import check_runs
 from probing.workflows.share.runs import place_runs
+from probing.workflows.share.sentence_runs import check_sentence_runs
+
+#: What a data set repository holds -> what refuses it.
+_CHECKS = {"predictions": check_runs, "edges": check_edge_runs, "sentences": check_sentence_runs}
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class PullRequest:
         name: repository on the hub, OWNER/NAME; or None with
         folder: a folder instead of the hub.
         revision: commit to take; None takes the one that was taken before, else the newest.
-        what: which, where a name stands for both kinds of repository; a data set holds predictions or edges.
+        what: which, where a name stands for both kinds of repository; a data set holds predictions, edges or sentences.
         out: folder of the runs; None: ``cache/runs``.
     """
 
@@ -97,7 +101,7 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
     if manifest.what == "heads":
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
-    (check_edge_runs if manifest.what == "edges" else check_runs)(incoming, manifest, title)
+    _CHECKS[manifest.what](incoming, manifest, title)
     target = out or runs_folder()
     place_runs(incoming, manifest, target)
     return [target]
@@ -127,7 +131,7 @@ def repository(name: str, what: What | None) -> HubRepository:
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
         advice = (
-            "say which with --what heads, --what predictions or --what edges"
+            "say which with --what heads, --what predictions, --what edges or --what sentences"
             if found
             else "check the name; a private one needs `hf auth login`"
         )

@@ -17,14 +17,15 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.store.schema import SCHEMAS
 from probing.store.sources import table_of
 from probing.workflows.say import Say
-from probing.workflows.share.cards import edges_card, heads_card, predictions_card
+from probing.workflows.share.cards import edges_card, heads_card, predictions_card, sentences_card
 from probing.workflows.share.edge_runs import foreign_tasks, gather_edge_runs, task_licences
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.runs import counted_alone, gather_runs
+from probing.workflows.share.sentence_runs import gather_sentence_runs, own_tasks, sentence_licences
 
 #: Kinds of heads that each can be of.
-KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": ()}
+KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": ()}
 #: Template sets of our own writing; prompts of any other may be somebody's.
 OWN_TEMPLATES = {"default", "paraphrase"}
 
@@ -34,7 +35,7 @@ class PushRequest:
     """What is shared.
 
     Attributes:
-        what: ``heads`` go to a model repository, ``predictions`` and ``edges`` to a data set repository.
+        what: ``heads`` go to a model repository, all else to a data set repository.
         model: registry name, hub id or folder; for predictions as ``runs`` lists it, for edges as ``edges report`` does.
         heads: kinds of heads; none are all that are there.
         runs: folders of runs; none are the snapshot and ``cache/runs``.
@@ -78,7 +79,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         # What a killed push left behind.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
-        gather = {"heads": _heads, "predictions": _predictions, "edges": _edges}[request.what]
+        gather = {"heads": _heads, "predictions": _predictions, "edges": _edges, "sentences": _sentences}[request.what]
         name, weights, card = gather(request, outgoing, where, say)
         write_whole(outgoing / CARD, card)
         manifest = describe(outgoing, request.what, name, weights, __version__)
@@ -129,6 +130,23 @@ def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
         said = f"{row['task']}, {row['kind']} probes, {row['encoder']} encoder, {row['labels']} labels, seed {row['seed']}"
         say(f"  {row['run_id']}: {said}")
     card = edges_card(entry, rows, _tables(outgoing), task_licences(outgoing), request.language, request.licence or entry.licence, where)
+    return entry.name, "", card
+
+
+def _sentences(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
+    """Copies the runs of sentence-level probing and of changes; gives the model's name, no weights, and the card."""
+    entry = find_entry(request.model)
+    rows = gather_sentence_runs(entry.name, list(request.runs) or result_folders(), outgoing)
+    if (others := own_tasks(rows)) and request.licence is None:
+        raise HubError(
+            f"the runs of {entry.name} are on the task {', '.join(others)}, whose data are not this project's: "
+            "name the licence that their owners allow with --licence; the words of the sentences are not shared"
+        )
+    for row in rows:
+        said = f"{row['task']}, protocol {row['protocol']}" if "task" in row else "what fine-tuning changed"
+        say(f"  {row['run_id']}: {said}, seed {row['seed']}")
+    licence = request.licence or entry.licence
+    card = sentences_card(entry, rows, _tables(outgoing), sentence_licences(outgoing), request.language, licence, where)
     return entry.name, "", card
 
 

@@ -15,12 +15,15 @@ from probing.store.check import fingerprint_problem
 from probing.store.completeness import counted_in_tables, lack
 from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
+from probing.store.schema import OF_KIND
 from probing.store.sources import files_of, table_of
 from probing.workflows.share.heads import link_or_copy
 
 DATA = "data"
 #: Tables with a row a run.
-_RUNS = ("runs", "edge_runs")
+_RUNS = ("runs", *OF_KIND.values())
+#: Columns of a task's sentences that one of two files may lack.
+_WORDS = {"sentence_examples": ("text", "pair")}
 #: What may differ between two makings of the same run.
 OF_THE_MAKING = ("device", "created")
 
@@ -133,8 +136,10 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
 
 
 def _same_run(ours: Path, theirs: Path) -> bool:
-    """Whether two files of runs differ in device and time of making only: the same run, made twice."""
-    if (table := table_of(ours)) not in _RUNS or table is None:
+    """Whether two files of runs differ in device and time of making only: the same run, made twice; or of sentences in their words only."""
+    table = table_of(ours)
+    if table is None or table not in (*_RUNS, *_WORDS):
         return False
-    rows = [read_table(path, table).drop_columns(list(OF_THE_MAKING)).to_pylist() for path in (ours, theirs)]
+    may_differ = _WORDS.get(table, OF_THE_MAKING)
+    rows = [read_table(path, table).drop_columns(list(may_differ)).to_pylist() for path in (ours, theirs)]
     return rows[0] == rows[1]

@@ -1,0 +1,67 @@
+"""The text that models are measured on before and after fine-tuning: WikiText-2's test part as it was before rare words were taken out."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from probing.core.errors import TextError
+from probing.core.nesia.corpus import share_of, wikitext_sentences
+
+#: The data set of the registry, and its file.
+DATA_SET, FILE = "wikitext-2-raw", "wiki.test.raw"
+#: Words of a sentence that attention and states are measured on.
+FEWEST_WORDS, MOST_WORDS = 5, 28
+
+
+def raw_text(downloads: Path) -> Path:
+    """The raw test text of WikiText-2.
+
+    Raises:
+        TextError: if it has not been fetched.
+    """
+    path = downloads / DATA_SET / FILE
+    if not path.is_file():
+        raise TextError(f"no {path}; perplexity and attention are measured on it: fetch it with: python -m probing fetch {DATA_SET}")
+    return path
+
+
+def text_lines(path: Path) -> list[str]:
+    """The lines that are not empty, `` @-@ `` and the like undone, in order.
+
+    Raises:
+        TextError: if the file cannot be read, or has no line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TextError(f"cannot read {path}: {error}; expected UTF-8 text") from error
+    found = [re.sub(r" @(\W)@ ", r"\1", line.strip()) for line in lines if line.strip()]
+    if not found:
+        raise TextError(f"{path} has no text; expected lines of words")
+    return found
+
+
+def chosen_sentences(path: Path, most: int, plain: bool = False) -> list[str]:
+    """Distinct sentences of 5 to 28 words, at most so many, in an order by hash: fewer are the beginning of more.
+
+    Args:
+        path: a text as WikiText has it, or, where ``plain``, a sentence a line.
+        most: how many sentences.
+        plain: whether a line is a sentence, whatever its length.
+
+    Raises:
+        TextError: if the file cannot be read, or has fewer than two sentences.
+    """
+    lines = text_lines(path)
+    sentences = lines if plain else [one for one in wikitext_sentences(path) if FEWEST_WORDS <= len(one.split()) <= MOST_WORDS]
+    chosen = sorted(dict.fromkeys(sentences), key=lambda one: (share_of("changes", one), one))[:most]
+    if len(chosen) < 2:
+        kind = "lines" if plain else f"sentences of {FEWEST_WORDS} to {MOST_WORDS} words"
+        raise TextError(f"{path} has {len(chosen)} different {kind}, expected at least 2")
+    return chosen
+
+
+def text_sha256(lines: Sequence[str]) -> str:
+    """Fingerprint of lines in their order."""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

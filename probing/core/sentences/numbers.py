@@ -1,0 +1,44 @@
+"""The numbers of sentence-level probing, made from counts of test sentences."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probing.core.stats.intervals import wilson
+from probing.core.stats.paired import PairedCounts, benjamini_hochberg, paired_difference
+
+#: The two groups of layers whose mean change the paper's tables have.
+LOWER, UPPER = "lower", "upper"
+
+
+def accuracy(right: int, n: int) -> tuple[float, float, float]:
+    """Share of the test sentences that are right, with Wilson's 95 % interval; NaN without sentences."""
+    return (right / n, *wilson(right, n)) if n else (np.nan, np.nan, np.nan)
+
+
+def change(counts: PairedCounts) -> tuple[float, float, float, float]:
+    """Accuracy of the first probe minus that of the second, Newcombe's 95 % interval of a paired difference, exact McNemar's p."""
+    found = paired_difference(counts)
+    if found.value is None or found.low is None or found.high is None:
+        return np.nan, np.nan, np.nan, found.p
+    return found.value, found.low, found.high, found.p
+
+
+def family_q(p_values: ArrayLike) -> NDArray[np.float64]:
+    """p-values of a model's family of tests (layers x poolings x tasks), adjusted by Benjamini and Hochberg; NaN stays out of it."""
+    p = np.asarray(p_values, dtype=np.float64)
+    known = ~np.isnan(p)
+    found = np.full(p.shape, np.nan)
+    found[known] = benjamini_hochberg(p[known])
+    return found
+
+
+def layer_group(layer: int, last: int) -> str:
+    """The group of a layer: 0 to half of L, rounded down, are the lower ones; of 12 layers 0 to 6, as in the paper's tables."""
+    return LOWER if layer <= last // 2 else UPPER
+
+
+def group_mean(changes: Sequence[float]) -> float:
+    """Mean change of the layers of a group; NaN where there is none."""
+    return float(np.mean(changes)) if len(changes) else np.nan

@@ -1,0 +1,88 @@
+"""Which two probes are compared on the same test sentences: what a run stores in ``sentence_pairs``."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from probing.core.sentences.example import FIRST, MEAN, MLP, OWN
+
+#: The portion of the training sentences at which fates compare own probes, too.
+QUARTER = 4
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One probe of a run.
+
+    Attributes:
+        pooling: of ``POOLINGS``.
+        layer: 0..L.
+        reading: of ``READINGS``.
+        portion: 1 of all training sentences, 4 of a quarter, 16 of a sixteenth.
+    """
+
+    pooling: str
+    layer: int
+    reading: str = OWN
+    portion: int = 1
+
+    @property
+    def of_base(self) -> "Cell":
+        """The base's probe that this one is held against: the MLP probe against its MLP probe, every other against its own probe."""
+        return Cell(self.pooling, self.layer, MLP if self.reading == MLP else OWN, self.portion)
+
+
+@dataclass(frozen=True, order=True)
+class Pair:
+    """A probe of a run and the one that it is compared with, of the model ``with_model``."""
+
+    this: Cell
+    with_model: str
+    other: Cell
+
+
+def best_layer(dev_right: Sequence[int]) -> int:
+    """The layer that has most dev sentences right; of several the lowest."""
+    return max(range(len(dev_right)), key=lambda layer: (dev_right[layer], -layer))
+
+
+def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
+    """Pooling -> the layer whose own probe is best on dev; of all probes of a run only its own on all training sentences count.
+
+    Args:
+        dev_right: probe -> how many dev sentences it has right.
+    """
+    by_pooling: dict[str, dict[int, int]] = {}
+    for cell, right in dev_right.items():
+        if (cell.reading, cell.portion) == (OWN, 1):
+            by_pooling.setdefault(cell.pooling, {})[cell.layer] = right
+    return {pooling: best_layer([found[layer] for layer in range(len(found))]) for pooling, found in by_pooling.items()}
+
+
+def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
+    """The pairs that reports need of a run, in order; it may store more.
+
+    Of a base: the first token against the mean at each layer, by its own probes. Of a fine-tuned model: every probe on all or a quarter of
+    the training sentences against its ``of_base``; its own probe of the first token against the base's of the mean, at each layer; and for
+    each pooling its best layer against the base's best, both chosen on dev. A pair of which one probe was not trained is left out.
+
+    Args:
+        model, base: names; ``base`` is empty of a base.
+        dev_right: probe of the run -> how many dev sentences it has right.
+        base_dev_right: the same of the base's run on the same data.
+    """
+    tuned = base not in ("", model)
+    theirs = (base_dev_right or {}) if tuned else dev_right
+    held = [(cell, Cell(MEAN, cell.layer)) for cell in dev_right if cell == Cell(FIRST, cell.layer)]
+    if tuned:
+        best, best_of_base = best_layers(dev_right), best_layers(theirs)
+        held += [(cell, cell.of_base) for cell in dev_right if cell.portion in (1, QUARTER)]
+        held += [(Cell(pooling, best[pooling]), Cell(pooling, layer)) for pooling, layer in best_of_base.items() if pooling in best]
+    return sorted({Pair(this, base if tuned else model, other) for this, other in held if other in theirs})
+
+
+def right_and_right(this: Iterable[bool], other: Iterable[bool]) -> tuple[int, int, int, int]:
+    """How many sentences both probes have right, only the first, only the second, neither."""
+    counts = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
+    for one, two in zip(this, other, strict=True):
+        counts[bool(one), bool(two)] += 1
+    return counts[True, True], counts[True, False], counts[False, True], counts[False, False]

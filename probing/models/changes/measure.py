@@ -1,0 +1,176 @@
+"""Attention and states of a model, beside those of its base, on the same sentences: one pass of each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from probing.core.changes.attention import between, of_model
+from probing.core.changes.measures import BY_HEAD
+from probing.core.changes.numbers import mean_intervals
+from probing.core.changes.similarity import MOST_IN_MATRIX, jackknife, linear_cka, rsa
+from probing.core.errors import ModelError, TextError
+from probing.models.changes.attending import Attending, Passed
+from probing.models.changes.words import WordStates, word_places
+from probing.models.encoders.load import Encoder
+
+#: Pieces of the shortest row: of one piece no attention can be anywhere else.
+_SHORTEST = 2
+
+
+@dataclass(frozen=True)
+class Value:
+    """A measure at a layer, with its interval; ``head`` is None of what is not of one head, ``n`` counts sentences or words."""
+
+    measure: str
+    layer: int
+    head: int | None
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Attributes:
+    values: in order.
+    sentences: how many were measured.
+    left_out: reason -> sentences that were not.
+    """
+
+    values: tuple[Value, ...]
+    sentences: int
+    left_out: Mapping[str, int]
+
+
+def measure(
+    sentences: Sequence[str], encoder: Encoder, base: Encoder | None, seed: int = 0, passed: Callable[[int], object] | None = None
+) -> Measured:
+    """Every measure of attention and states.
+
+    Args:
+        sentences: what is read.
+        encoder: the model.
+        base: what it was fine-tuned from; without it, the model's own measures alone are taken.
+        seed: of the draws of intervals.
+        passed: called with the number of sentences after each batch.
+
+    Raises:
+        ModelError: if the two models cut sentences into other pieces, or have other numbers of layers and heads.
+        TextError: if fewer than two sentences can be read.
+    """
+    if base:
+        check_comparable(encoder, base)
+    coded = encoder.tokenizer(list(sentences), verbose=False)
+    longest = min(encoder.max_pieces, base.max_pieces) if base else encoder.max_pieces
+    lengths = np.array([len(row) for row in coded["input_ids"]])
+    kept = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= longest))
+    left_out = {"too long for the model": int((lengths > longest).sum()), "of one piece": int((lengths < _SHORTEST).sum())}
+    if len(kept) < 2:
+        raise TextError(
+            f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected 2 or more of at most {longest} pieces"
+        )
+    rows = [coded["input_ids"][number] for number in kept]
+    own, before = Attending(encoder), Attending(base) if base else None
+    if base:
+        _check_same_pieces(encoder, base, sentences, coded["input_ids"])
+    taken = _Taken(own, rows, before is not None)
+    taken.words = WordStates(word_places(coded, own.no_words(), kept.tolist()), encoder.layers + 1, encoder.hidden)
+    for batch, other in _pairs(own, before, rows):
+        taken.add(batch, other)
+        if passed:
+            passed(len(batch.numbers))
+    return Measured(tuple(taken.values(seed)), len(rows), {reason: n for reason, n in left_out.items() if n})
+
+
+def _pairs(own: Attending, before: Attending | None, rows: Sequence[Sequence[int]]) -> Iterator[tuple[Passed, Passed | None]]:
+    if before is None:
+        yield from ((batch, None) for batch in own.passes(rows))
+    else:
+        yield from zip(own.passes(rows), before.passes(rows), strict=True)
+
+
+def check_comparable(encoder: Encoder, base: Encoder) -> None:
+    """Raises a ``ModelError`` unless two models have the same layers, heads and width."""
+    (layers, heads, width), (others, other_heads, other_width) = (
+        (one.layers, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
+    )
+    if (layers, heads, width) != (others, other_heads, other_width):
+        raise ModelError(
+            f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width} with {other_heads}; "
+            "expected the model that it was fine-tuned from (--base)"
+        )
+
+
+def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str], ids: Sequence) -> None:
+    if base.tokenizer(list(sentences), verbose=False)["input_ids"] != ids:
+        raise ModelError(f"{encoder.name} and {base.name} cut the sentences into other pieces, so no token can be compared; name its base")
+
+
+class _Taken:
+    """What is kept of every batch."""
+
+    words: WordStates
+
+    def __init__(self, own: Attending, rows: Sequence[Sequence[int]], compared: bool):
+        self._own, self._rows, self._compared = own, rows, compared
+        layers, hidden, count = own.encoder.layers + 1, own.encoder.hidden, len(rows)
+        self._attention: dict[str, np.ndarray] = {}
+        shape = (layers, count, hidden)
+        self._pooled = {(name, which): np.empty(shape) for name in ("first", "mean") for which in range(2)} if compared else {}
+        self._same_token = np.empty((layers, count))
+
+    def add(self, batch: Passed, other: Passed | None) -> None:
+        """Takes one batch of the model, and the same of its base."""
+        kinds = self._own.kinds([self._rows[number] for number in batch.numbers])
+        found = of_model(batch.maps, kinds)
+        if other is not None:
+            found |= between(batch.maps, other.maps)
+            for which, states in enumerate((batch.states, other.states)):
+                self._pooled["first", which][:, batch.numbers] = states[:, :, 0]
+                self._pooled["mean", which][:, batch.numbers] = states.mean(2)
+            dot, one, two = (
+                (a * b).sum(-1) for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
+            )
+            self._same_token[:, batch.numbers] = (dot / np.sqrt(one * two)).mean(-1)
+        self.words.add(batch.numbers, batch.states)
+        for name, values in found.items():
+            layers, _, heads = values.shape
+            kept = self._attention.setdefault(name, np.empty((layers, len(self._rows), heads)))
+            kept[:, batch.numbers] = values
+
+    def values(self, seed: int) -> Iterator[Value]:
+        """All values with their intervals."""
+        for name, kept in self._attention.items():
+            yield from _rows_of(name, kept.mean(2), 1, None, seed)
+            if name in BY_HEAD:
+                for head in range(kept.shape[2]):
+                    yield from _rows_of(name, kept[:, :, head], 1, head, seed)
+        if self._compared:
+            yield from _rows_of("same-token-cosine", self._same_token, 0, None, seed)
+            yield from self._alike()
+        for name, (n, ends) in (("self-similarity", self.words.self_similarity(seed)), ("anisotropy", self.words.anisotropy())):
+            yield from (Value(name, layer, None, *three, n) for layer, three in enumerate(ends))
+
+    def _alike(self) -> Iterator[Value]:
+        """CKA and RSA by layer and pooling; nothing where all states are the same."""
+        for pooling in ("first", "mean"):
+            own, before = self._pooled[pooling, 0], self._pooled[pooling, 1]
+            for name, alike, most in (("cka", linear_cka, None), ("rsa", rsa, MOST_IN_MATRIX)):
+                for layer, (x, y) in enumerate(zip(own[:, :most], before[:, :most], strict=True)):
+                    found = jackknife(partial(_of_rows, alike, x, y), len(x))
+                    if found is not None:
+                        value, low, high = found
+                        yield Value(f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x))
+
+
+def _of_rows(alike: Callable[[np.ndarray, np.ndarray], float | None], x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
+    return alike(x[kept], y[kept])
+
+
+def _rows_of(name: str, by_sentence: np.ndarray, first_layer: int, head: int | None, seed: int) -> Iterator[Value]:
+    """Of (layers, sentences) the means."""
+    for number, (value, low, high) in enumerate(zip(*mean_intervals(by_sentence.T, seed), strict=True)):
+        yield Value(name, first_layer + number, head, float(value), float(low), float(high), by_sentence.shape[1])

@@ -1,0 +1,193 @@
+"""Masked language modelling before and after fine-tuning: the cross-entropy of one head on any body, with layers put back to the base's.
+
+After Mosbach et al. (2020, section 5.2): the head is always the base's complete one, the bodies differ. A block's masks depend on its
+number and the seed alone, so every model with the same tokenizer, every epoch and every number of replaced layers is asked the same.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probing.core.errors import TextError
+from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.hidden_states import all_hidden_states
+from probing.models.encoders.layer_swap import replaced_batch
+from probing.models.encoders.load import Encoder
+
+#: Word pieces of a block, its special tokens among them, and how many blocks are measured unless asked.
+BLOCK_PIECES, BLOCKS = 128, 300
+MASKED_SHARE = 0.15
+#: Pieces that are passed at once.
+_PIECES_A_BATCH = 2048
+#: Lines tokenised at once.
+_LINES = 1000
+
+Replaced = Literal["none", "last", "first", "single"]
+
+
+@dataclass(frozen=True)
+class MaskedBlocks:
+    """Blocks of a text, some of whose pieces are masked.
+
+    Attributes:
+        ids: (blocks, pieces) token ids as a model gets them.
+        labels: (blocks, pieces) token ids of the text.
+        at: (blocks, pieces) bool, the pieces that are asked.
+        numbers: (blocks,) their places in the text.
+    """
+
+    ids: np.ndarray
+    labels: np.ndarray
+    at: np.ndarray
+    numbers: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of what is asked."""
+        digest = hashlib.sha256(repr(self.ids.shape).encode())
+        for array in (self.ids, self.labels, self.at):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def masked(self) -> np.ndarray:
+        """(blocks,) how many pieces of each block are asked."""
+        return self.at.sum(1)
+
+    def batches(self) -> Iterator[slice]:
+        """Blocks that are passed together; sums depend in their last digits on which those are, so they are always the same."""
+        step = max(1, _PIECES_A_BATCH // self.ids.shape[1])
+        yield from (slice(first, min(first + step, len(self))) for first in range(0, len(self), step))
+
+
+def masked_blocks(
+    lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, blocks: int = BLOCKS, pieces: int = BLOCK_PIECES, seed: int = 0
+) -> MaskedBlocks:
+    """Blocks of the lines end to end, masked as BERT's training masks: 15 % of the pieces, of which 80 % become the mask, 10 % another
+    token and 10 % stay.
+
+    Args:
+        lines: of the text.
+        tokenizer: whose special tokens enclose every block.
+        blocks: how many; they are spread over the text, and fewer are some of more.
+        pieces: of a block, special tokens included.
+        seed: of the choice of blocks and of the masks.
+
+    Raises:
+        TextError: if the text has too few pieces, or a block too few for a piece of text.
+    """
+    ends = tokenizer("")["input_ids"]
+    inside = pieces - len(ends)
+    if inside < 1 or blocks < 1:
+        raise TextError(f"got {blocks} blocks of {pieces} pieces, expected 1 or more of at least {len(ends) + 1}")
+    text = _pieces(lines, tokenizer)
+    there = len(text) // inside
+    if there < blocks:
+        raise TextError(f"the text gives {there} blocks of {pieces} pieces, expected {blocks}; ask for fewer (--blocks) or give more text")
+    numbers = np.sort(np.random.default_rng([seed, inside]).permutation(there)[:blocks])
+    labels = np.empty((blocks, pieces), np.int64)
+    labels[:, :1], labels[:, 1 + inside :] = ends[:1], ends[1:]
+    labels[:, 1 : 1 + inside] = text[: there * inside].reshape(there, inside)[numbers]
+    special = np.array(sorted(set(tokenizer.all_special_ids)))
+    ordinary = np.setdiff1d(np.arange(len(tokenizer)), special)
+    ids, at = labels.copy(), np.zeros(labels.shape, bool)
+    for row, number in enumerate(numbers):
+        # As many draws for every block, whatever it holds: one block's masks say nothing of another's.
+        rng = np.random.default_rng([seed, int(number)])
+        chosen, dice, other = rng.random(pieces), rng.random(pieces), rng.choice(ordinary, pieces)
+        at[row] = (chosen < MASKED_SHARE) & ~np.isin(labels[row], special)
+        ids[row, at[row] & (dice < 0.8)] = tokenizer.mask_token_id
+        changed = at[row] & (dice >= 0.8) & (dice < 0.9)
+        ids[row, changed] = other[changed]
+    return MaskedBlocks(ids, labels, at, numbers)
+
+
+def _pieces(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
+    """(pieces,) token ids of the whole text."""
+    parts = [
+        np.array(row, np.int64)
+        for start in range(0, len(lines), _LINES)
+        for row in tokenizer(list(lines[start : start + _LINES]), add_special_tokens=False, verbose=False)["input_ids"]
+    ]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def cross_entropy(
+    body: PreTrainedModel, head: DecodingHead, blocks: MaskedBlocks, passed: Callable[[], object] | None = None
+) -> np.ndarray:
+    """(blocks,) sums of cross-entropy in nats at the masked pieces of each block.
+
+    Args:
+        body: any encoder without a head; one in training mode is asked as in use, and put back.
+        head: what reads its last layer: the base's, on the same device.
+        blocks: what is asked.
+        passed: called after each batch.
+    """
+    training = body.training
+    body.eval()
+    sums = []
+    try:
+        for some in blocks.batches():
+            ids = torch.from_numpy(blocks.ids[some]).to(body.device)
+            with torch.inference_mode():
+                states = body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+            sums.append(_sums(states, head, blocks, some))
+            if passed:
+                passed()
+    finally:
+        body.train(training)
+    return np.concatenate(sums)
+
+
+def replaced_cross_entropy(
+    tuned: Encoder,
+    base: Encoder,
+    where: Literal["last", "first", "single"],
+    blocks: MaskedBlocks,
+    passed: Callable[[], object] | None = None,
+) -> np.ndarray:
+    """(n, blocks) sums of cross-entropy with n = 0..L layers of a fine-tuned body replaced by its base's, read by the base's head.
+
+    What several n have in common is computed once (``replaced_batch``). n = 0 is the fine-tuned model to the last bit. ``single``
+    replaces layer n alone.
+
+    Raises:
+        NotReplaceable: if the two do not fit, or share layers (ALBERT).
+    """
+    found = []
+    for some in blocks.batches():
+        rows = blocks.ids[some].tolist()
+        found.append([_sums(states, base.head, blocks, some) for _, states in replaced_batch(rows, tuned, base, where)])
+        if passed:
+            passed()
+    return np.concatenate([np.array(part) for part in found], axis=1)
+
+
+def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], object] | None = None) -> np.ndarray:
+    """(blocks,) sums of the base itself, which is what is left of a fine-tuned model whose layers and embeddings are all put back."""
+    found = []
+    for some in blocks.batches():
+        found.append(_sums(all_hidden_states(blocks.ids[some].tolist(), base)[-1], base.head, blocks, some))
+        if passed:
+            passed()
+    return np.concatenate(found)
+
+
+def _sums(states: torch.Tensor, head: DecodingHead, blocks: MaskedBlocks, some: slice) -> np.ndarray:
+    """(blocks,) sums of one batch; each block is decoded by itself, so that its sum does not depend on the others."""
+    sums = []
+    with torch.inference_mode():
+        for row, number in zip(states, range(some.start, some.stop), strict=True):
+            at = torch.from_numpy(blocks.at[number])
+            wanted = torch.from_numpy(blocks.labels[number])[at].to(row.device)
+            logits = head(row[at.to(row.device)])
+            sums.append(float(torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none").double().sum()))
+    return np.array(sums)

@@ -1,0 +1,76 @@
+"""Reports of what fine-tuning changed as text, CSV, LaTeX or JSON."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pandas as pd
+
+from probing.core.errors import OptionError
+from probing.reports.changes.measured import values
+from probing.reports.changes.perplexity import epoch_perplexities, perplexities
+from probing.reports.table_text import Form, as_json, latex_table, objects, text_table
+from probing.store.changes import queries
+from probing.store.database import Database
+
+#: The keys of JSON's objects of values, which programs rely on; further ones come after them.
+VALUES = ("model", "base", "layer", "measure", "value", "low", "high")
+#: Columns of the report of values as text and LaTeX.
+SHOWN = (
+    "model", "base", "measure", "layer", "head", "value", "low", "high", "n", "base_value", "control_value", "seed_low", "seed_high",
+    "seeds",
+)  # fmt: skip
+
+
+class What(StrEnum):
+    """What is reported."""
+
+    values = "values"
+    perplexity = "perplexity"
+    epochs = "epochs"
+
+
+@dataclass(frozen=True)
+class ChangeChoice:
+    """What is reported of which models; None keeps all.
+
+    Attributes:
+        what: the report.
+        models, measures: names to keep; of models None keeps those that stand for themselves.
+        heads: whether values of single heads are given, too.
+    """
+
+    what: What = What.values
+    models: Sequence[str] | None = None
+    measures: Sequence[str] | None = None
+    heads: bool = False
+
+
+def refuse_unknown(db: Database, choice: ChangeChoice) -> None:
+    """Raises an ``OptionError`` that names what is stored where a model or measure is not."""
+    runs = queries.change_runs(db)
+    models = set(queries.epochs(db)["model"]) if choice.what is What.epochs else set(runs["model"])
+    measures = set(queries.values(db, list(runs["run_id"]))["measure"]) if choice.measures else set()
+    for what, wanted, known in (("model", choice.models, models), ("measure", choice.measures, measures)):
+        if unknown := sorted(set(wanted or ()) - known):
+            stored = ", ".join(sorted(known)) or "none"
+            raise OptionError(f"nothing is stored of the {what} {unknown[0]!r}; there is something of {stored}")
+
+
+def report(db: Database, choice: ChangeChoice) -> pd.DataFrame:
+    """The frame of the report."""
+    if choice.what is What.values:
+        return values(db, choice.models, choice.measures, choice.heads)
+    return (perplexities if choice.what is What.perplexity else epoch_perplexities)(db, choice.models)
+
+
+def written(db: Database, choice: ChangeChoice, form: Form) -> str:
+    """The report in that form."""
+    table = report(db, choice)
+    if form == "json":
+        first = list(VALUES) if choice.what is What.values else []
+        return as_json(objects(table[[*first, *(name for name in table if name not in first)]]))
+    if form == "csv":
+        return table.to_csv(index=False)
+    shown = table[list(SHOWN)] if choice.what is What.values else table
+    return latex_table(shown) if form == "latex" else text_table(shown)

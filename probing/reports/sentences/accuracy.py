@@ -1,0 +1,73 @@
+"""Accuracy of every probe beside what it has to beat, and how it grows with the training sentences."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.sentences import numbers
+from probing.core.sentences.example import OURS, OWN
+from probing.core.sentences.fates import above_majority
+from probing.reports.sentences.stored import CELL, in_order, only, stored, tasks_of
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+COLUMNS = (
+    "model", "base", "objective", "task", "protocol", "pooling", "layer", "reading", "portion", "c", "accuracy", "low", "high", "right",
+    "n_train", "dev_right", "n_test", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds", "above_majority",
+)  # fmt: skip
+CURVE = (
+    "model", "base", "objective", "task", "pooling", "layer", "portion", "n_train", "accuracy", "low", "high", "right", "n_test",
+    "dev_right", "base_accuracy", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds",
+)  # fmt: skip
+_KEYS = ("task", *CELL)
+
+
+def accuracies(
+    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS,
+    readings: Sequence[str] | None = (OWN,), portions: Sequence[int] | None = (1,),
+) -> pd.DataFrame:  # fmt: skip
+    """Test accuracy of every probe.
+
+    Args:
+        db: the database.
+        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        tasks, readings, portions: to keep; None keeps all.
+        protocol: of ``core.sentences.example.PROTOCOLS``.
+
+    Returns:
+        model, base, objective, task, protocol, pooling, layer, reading, portion, c, accuracy, low, high (Wilson's 95 % interval), right,
+        n_train (of this portion), dev_right (development sentences that are right), n_test; majority and surface (accuracies of the
+        commonest training label and of a probe on surface features); code_length (bits); seed_low, seed_high, seeds (least and greatest
+        accuracy of models that differ by their seed alone, and their number); above_majority (whether significantly above majority).
+    """
+    found = stored(db, protocol)
+    table = found.named(queries.scores(db, found.run_ids))
+    table = only(table, task=tasks, reading=readings, portion=portions).merge(tasks_of(db, protocol), on="task")
+    counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
+    shares = pd.DataFrame([numbers.accuracy(*one) for one in counts], columns=["accuracy", "low", "high"], index=table.index)
+    above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
+    table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))
+    table = found.relatives.listed(found.relatives.with_spread(table, _KEYS, "accuracy"), models)
+    whole = dict.fromkeys(("layer", "portion", "right", "n_train", "dev_right", "n_test"), "int64")
+    return in_order(table, COLUMNS).astype(whole | dict.fromkeys(("c", "code_length"), "float64"))
+
+
+def learning_curve(
+    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
+) -> pd.DataFrame:
+    """Accuracy of own probes by how many sentences they were trained with.
+
+    Args:
+        db: the database.
+        models, tasks, protocol: as ``accuracies``.
+
+    Returns:
+        model, base, objective, task, pooling, layer, portion (1: all training sentences, 4: a quarter), n_train, accuracy, low, high,
+        right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty of a base), majority, surface, code_length,
+        seed_low, seed_high, seeds.
+    """
+    keys = ["task", "pooling", "layer", "portion"]
+    every = accuracies(db, None, tasks, protocol, portions=None)
+    table = every if models is None else accuracies(db, models, tasks, protocol, portions=None)
+    of_bases = every[["model", *keys, "accuracy"]].rename(columns={"model": "base", "accuracy": "base_accuracy"})
+    return in_order(table.drop(columns="above_majority").merge(of_bases, on=["base", *keys], how="left"), CURVE)

@@ -1,0 +1,127 @@
+"""What fine-tuning changed in the accuracy of probes, tested sentence by sentence."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences import numbers
+from probing.core.sentences.example import MEAN, OURS
+from probing.core.sentences.fates import LEVEL
+from probing.reports.relatives import NAMES
+from probing.reports.sentences.stored import COUNTS, Stored, counted, in_order, only, own_pairs, stored
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+COLUMNS = (
+    "model", "base", "objective", "task", "pooling", "layer", "base_accuracy", "accuracy", "change", "low", "high", "only_base",
+    "only_tuned", "n_test", "p", "q", "family", "mean_change", "mean_p", "mean_q", "control_change", "seed_low", "seed_high", "seeds",
+    "inside_control",
+)  # fmt: skip
+GROUPS = (
+    "model", "base", "objective", "task", "pooling", "group", "first_layer", "last_layer", "layers", "mean_change", "significant",
+    "control_change", "seed_low", "seed_high", "seeds",
+)  # fmt: skip
+TURNED = ("place", "example", "gold", "base_said", "tuned_said", "turned", "text", "pair")
+_KEYS = ("task", "pooling", "layer")
+
+
+def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS) -> pd.DataFrame:
+    """Accuracy of fine-tuned models' own probes minus that of their base's, on the same test sentences.
+
+    Args:
+        db: the database.
+        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        tasks: names to keep; None keeps all. They do not change the family of tests.
+        protocol: of ``core.sentences.example.PROTOCOLS``.
+
+    Returns:
+        model, base, objective, task, pooling, layer, base_accuracy, accuracy, change with low and high (Newcombe's 95 % interval of a
+        paired difference), only_base and only_tuned (sentences that one of the two has right), n_test, p (exact McNemar), q (Benjamini
+        and Hochberg over the ``family`` of the model's layers x poolings x tasks); mean_change, mean_p, mean_q (against the base's
+        mean-pooled probe at the layer); control_change (the control's at the same place; empty where there is none), seed_low, seed_high
+        and seeds (change of models that differ by their seed alone), inside_control (the change is no greater than the control's, or
+        within the spread of the control's seeds).
+    """
+    found = stored(db, protocol)
+    table = _all_changes(db, found)
+    return in_order(only(found.relatives.listed(table, models), task=tasks), COLUMNS)
+
+
+def group_means(
+    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
+) -> pd.DataFrame:
+    """Mean change of the layers 0 to L / 2, rounded down, and of the rest, as the paper's Tables 2 and 5 have it.
+
+    Args:
+        db: the database.
+        models, tasks, protocol: as ``changes``.
+
+    Returns:
+        model, base, objective, task, pooling, group (lower, upper), first_layer, last_layer, layers (number), mean_change, significant
+        (number of layers with q of at most 5 %), control_change, seed_low, seed_high, seeds.
+    """
+    found = stored(db, protocol)
+    table = _all_changes(db, found)
+    last = table.groupby(["model", "task"])["layer"].transform("max")
+    table["group"] = [numbers.layer_group(layer, top) for layer, top in zip(table["layer"], last, strict=True)]
+    keys = ["task", "pooling", "group"]
+    made = [
+        dict(zip([*NAMES, *keys], key, strict=True))
+        | {"first_layer": int(rows["layer"].min()), "last_layer": int(rows["layer"].max()), "layers": len(rows)}
+        | {"mean_change": numbers.group_mean(rows["change"].tolist()), "significant": int((rows["q"] <= LEVEL).sum())}
+        for key, rows in table.groupby([*NAMES, *keys], sort=False)
+    ]
+    means = pd.DataFrame(made, columns=[name for name in GROUPS if name not in ("control_change", "seed_low", "seed_high", "seeds")])
+    means = found.relatives.with_spread(means.astype({"mean_change": "float64"}), keys, "mean_change")
+    means = found.relatives.with_control(means, keys, {"mean_change": "control_change"})
+    means = only(found.relatives.listed(means, models), task=tasks)
+    return means.sort_values(["model", "task", "pooling", "first_layer"], ignore_index=True)[list(GROUPS)]
+
+
+def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: int, protocol: str = OURS) -> pd.DataFrame:
+    """The test sentences that turned right or wrong: only one of the own probes of a fine-tuned model and of its base has them right.
+
+    Returns:
+        place, example (its hash), gold, base_said, tuned_said, turned (right or wrong), text and pair (empty where the licence forbids
+        them). No row where answers to single sentences are not stored of both.
+    """
+    runs = stored(db, protocol).runs
+    runs = runs[runs["task"] == task].set_index("model")
+    base = str(runs["base"].get(model, ""))
+    if not base or base not in runs.index:
+        return pd.DataFrame(columns=list(TURNED))
+    said = [queries.answers(db, str(runs.at[one, "run_id"]), pooling, layer) for one in (base, model)]
+    both = said[0].rename(columns={"said": "base_said"}).merge(said[1].rename(columns={"said": "tuned_said"}), on="place")
+    table = queries.examples(db, task, protocol).merge(both, on="place")
+    base_right, tuned_right = table["base_said"] == table["gold"], table["tuned_said"] == table["gold"]
+    table["turned"] = np.where(tuned_right, "right", "wrong")
+    return table[base_right != tuned_right][list(TURNED)].reset_index(drop=True)
+
+
+def _all_changes(db: Database, found: Stored) -> pd.DataFrame:
+    """``changes`` of all fine-tuned models on all tasks."""
+    pairs = own_pairs(found.named(queries.pairs(db, found.run_ids)))
+    table = pairs[pairs["pooling"] == pairs["with_pooling"]].reset_index(drop=True)
+    against_mean = _tested(pairs[pairs["with_pooling"] == MEAN], "mean_")[["run_id", "pooling", "layer", "mean_change", "mean_p"]]
+    table = _tested(table).merge(against_mean, on=["run_id", "pooling", "layer"], how="left")
+    for p, q in (("p", "q"), ("mean_p", "mean_q")):
+        table[q] = table.groupby("model")[p].transform(numbers.family_q)
+    table["family"] = table.groupby("model")["p"].transform("count").astype("int64")
+    n = table[list(COUNTS)].astype("int64").sum(axis=1)
+    table["n_test"], known = n, n.where(n > 0).astype("float64")
+    table["accuracy"] = (table["both"].astype("int64") + table["only_this"]) / known
+    table["base_accuracy"] = (table["both"].astype("int64") + table["only_other"]) / known
+    table = table.rename(columns={"only_this": "only_tuned", "only_other": "only_base"}).astype({"layer": "int64"})
+    table = found.relatives.with_spread(table, _KEYS, "change")
+    of_control = {"change": "control_change", "seed_low": "_low", "seed_high": "_high"}
+    table = found.relatives.with_control(table, _KEYS, of_control)
+    small = table["change"].abs() <= table["control_change"].abs()
+    return table.assign(inside_control=small | table["change"].between(table["_low"], table["_high"]))
+
+
+def _tested(pairs: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+    """Pairs with the difference of the two shares, its interval and p-value."""
+    rows = [numbers.change(counted(row)) for row in pairs[list(COUNTS)].to_dict("records")]
+    names = [f"{prefix}{name}" for name in ("change", "low", "high", "p")]
+    return pairs.join(pd.DataFrame(rows, columns=names, index=pairs.index).astype("float64"))

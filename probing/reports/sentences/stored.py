@@ -1,0 +1,98 @@
+"""What the reports of sentence-level probing are made from: the newest runs with their counts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences.example import OWN, READINGS
+from probing.core.sentences.pairs import Cell
+from probing.core.stats.paired import PairedCounts
+from probing.reports.relatives import NAMES, Relatives, named, relatives
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+#: What says which probe of a run a row is of.
+CELL = ("pooling", "layer", "reading", "portion")
+#: Columns of ``sentence_pairs``.
+COUNTS = ("both", "only_this", "only_other", "neither")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Attributes:
+    runs: the newest of each model, task and protocol.
+    relatives: of the models of all runs.
+    """
+
+    runs: pd.DataFrame
+    relatives: Relatives
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Ids of the runs."""
+        return list(self.runs["run_id"])
+
+    def named(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of runs with the names of their model, task and protocol."""
+        return rows.merge(self.runs[["run_id", *NAMES, "task", "protocol"]], on="run_id")
+
+
+def stored(db: Database, protocol: str) -> Stored:
+    """The runs by a protocol."""
+    runs = named(queries.sentence_runs(db))
+    newest = runs[runs["protocol"] == protocol].drop_duplicates(["model", "task", "protocol"], ignore_index=True)
+    return Stored(newest, relatives(runs))
+
+
+def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
+    """What tasks give without a model: task, majority, surface (shares of the test sentences)."""
+    tasks = queries.sentence_tasks(db)
+    tasks = tasks[tasks["protocol"] == protocol]
+    n = tasks["n_test"].where(tasks["n_test"] > 0).astype("float64")
+    return pd.DataFrame(
+        {
+            "task": tasks["task"],
+            "majority": tasks["majority_right"] / n,
+            "surface": tasks["surface_right"] / n,
+        }
+    )
+
+
+def only(table: pd.DataFrame, **wanted: Iterable | None) -> pd.DataFrame:
+    """The rows whose columns have wanted values; None keeps all."""
+    for column, values in wanted.items():
+        table = table if values is None else table[table[column].isin(list(values))]
+    return table
+
+
+def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The columns, by model, task, pooling, layer, reading and portion."""
+    by = [name for name in ("model", "task", "protocol", *CELL) if name in table]
+    key = {"reading": lambda one: one.map(READINGS.index)}
+    found = table.sort_values(by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True)
+    return found[list(columns)]
+
+
+def own_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of pairs of two own probes on all training sentences, of which the second is the base's at the same layer."""
+    both = (pairs["reading"] == OWN) & (pairs["with_reading"] == OWN) & (pairs["portion"] == 1) & (pairs["with_portion"] == 1)
+    return pairs[both & (pairs["with_model"] == pairs["base"]) & (pairs["layer"] == pairs["with_layer"])]
+
+
+def counted(row: Mapping[str, int]) -> PairedCounts:
+    """The counts of a row of pairs; first is the run's probe."""
+    return PairedCounts(*(int(row[name]) for name in COUNTS))
+
+
+def cell_of(row: Mapping, prefix: str = "") -> Cell:
+    """The probe that a row names in the columns with a prefix."""
+    return Cell(
+        str(row[f"{prefix}pooling"]), int(row[f"{prefix}layer"]), str(row[f"{prefix}reading"]), int(row[f"{prefix}portion"])
+    )  # fmt: skip
+
+
+def share(hits: int, n: int) -> float:
+    """A share; NaN without sentences."""
+    return hits / n if n else np.nan

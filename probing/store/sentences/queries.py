@@ -1,0 +1,65 @@
+"""What is stored of sentence-level probing: runs, counts, and the answers to single sentences. Every answer is a count or a sum."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.sentences.example import LEFT_OUT, OWN
+from probing.store.database import Database
+
+
+def sentence_runs(db: Database) -> pd.DataFrame:
+    """All complete runs with the columns of their files and of their provenance, by model, task and protocol, the newest first.
+
+    ``answered`` says whether answers to single sentences are stored.
+    """
+    return db.query("""
+        SELECT e.*, e.run_id IN (SELECT DISTINCT run_id FROM sentence_predictions) AS answered FROM runs_of_sentences e
+        ORDER BY model, task, protocol, created DESC NULLS LAST, run_id
+    """)
+
+
+def sentence_tasks(db: Database) -> pd.DataFrame:
+    """What is known of every task's data by protocol, with the columns of their files."""
+    return db.query("SELECT * FROM sentence_tasks ORDER BY task, protocol")
+
+
+def scores(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Counts of every probe of the runs, with the columns of ``sentence_scores``."""
+    return db.query(f"SELECT * FROM sentence_scores s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
+
+
+def pairs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Counts of every two probes of the runs that are compared, with the columns of ``sentence_pairs``."""
+    return db.query(f"SELECT * FROM sentence_pairs s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
+
+
+def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
+    """The test sentences of a task in the order of predictions: place, example, label (its number), gold (its name), text, pair."""
+    return db.query(
+        """
+        SELECT e.place, e.example, e.label, t.labels[e.label + 1] AS gold, coalesce(e.text, '') AS text, coalesce(e.pair, '') AS pair
+        FROM sentence_examples e JOIN sentence_tasks t ON t.task = e.task AND t.protocol = e.protocol
+        WHERE e.task = $task AND e.protocol = $protocol ORDER BY e.place
+        """,
+        {"task": task, "protocol": protocol},
+    )
+
+
+def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame:
+    """What a run's own probe on all training sentences says of each test sentence that it could take: place, said (the label's name)."""
+    return db.query(
+        """
+        WITH given AS (
+            SELECT unnest(p.predicted) AS label, generate_subscripts(p.predicted, 1) - 1 AS place, t.labels
+            FROM sentence_predictions p JOIN sentence_runs r ON r.run_id = p.run_id
+            JOIN sentence_tasks t ON t.task = r.task AND t.protocol = r.protocol
+            WHERE p.run_id = $run AND p.pooling = $pooling AND p.layer = $layer AND p.reading = $own AND p.portion = 1
+        )
+        SELECT place, labels[label + 1] AS said FROM given WHERE label <> $left_out ORDER BY place
+        """,
+        {"run": run_id, "pooling": pooling, "layer": layer, "own": OWN, "left_out": LEFT_OUT},
+    )
+
+
+_OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"

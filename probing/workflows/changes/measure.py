@@ -1,0 +1,231 @@
+"""Measures what fine-tuning changed in a model, layer by layer, and stores it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from probing import __version__
+from probing.core.changes.run import ChangeRunConfig
+from probing.core.changes.text import raw_text, text_sha256
+from probing.core.errors import ModelError, OptionError, ProbingError
+from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.registry import ModelEntry, name_in_files
+from probing.jobs.coordinator import run_job
+from probing.jobs.job import Job, Shard
+from probing.jobs.lock import claimed
+from probing.models.changes.measure import check_comparable
+from probing.models.changes.perplexity import BLOCK_PIECES, BLOCKS
+from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
+from probing.models.encoders.load import Encoder
+from probing.models.encoders.weight_drift import weight_drift
+from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.store.build import build_database
+from probing.store.parquet import read_table, write_table
+from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Asked, ChangeWork
+from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.say import Say
+
+#: Sentences unless asked.
+SENTENCES = 400
+_TABLES = ("change_values", "perplexity", "change_runs")
+
+
+@dataclass(frozen=True)
+class ChangesRequest:
+    """Which model is measured, and on what.
+
+    Attributes:
+        model: registry name, hub id or folder.
+        base: what it was fine-tuned from; None is what the registry or ``finetune`` noted, and a model without one is measured alone.
+        blocks: of WikiText-2's test text for perplexity; 0: no perplexity.
+        sentences: at most so many for attention and similarity of states.
+        text: file with a sentence a line; None is WikiText-2's test text.
+        seed: of blocks, masks and intervals.
+        name: how results call the model; None is its registry name or its folder's.
+        out: folder of the results; None is the usual one.
+        device: auto, cpu, cuda or mps.
+        threads: processors of a part; None leaves them as they are.
+        executor: who computes; a shard is a part of the run.
+        rebuild: whether the database is built when the results are in the usual folder.
+    """
+
+    model: str
+    base: str | None = None
+    blocks: int = BLOCKS
+    sentences: int = SENTENCES
+    text: Path | None = None
+    seed: int = 0
+    name: str | None = None
+    out: Path | None = None
+    device: str = "auto"
+    threads: int | None = None
+    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
+    rebuild: bool = True
+
+    def check(self) -> None:
+        """Raises ``OptionError`` for numbers that cannot be."""
+        for what, given, least in (("blocks", self.blocks, 0), ("sentences", self.sentences, 2), ("seed", self.seed, 0)):
+            if given < least:
+                raise OptionError(f"got {given} for --{what}, expected {least} or more")
+
+
+def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
+    """Measures attention, similarity of states and perplexity of a model beside its base; resumable, does nothing the second time.
+
+    Args:
+        request: which model.
+        say: called with each line for the user.
+
+    Returns:
+        The folder of the results.
+
+    Raises:
+        OptionError: for an option that cannot be.
+        TextError: if a text is not there or too short.
+        ProbingError: if model or base are not there or do not fit, or a name is taken.
+    """
+    request.check()
+    used = set_threads(request.threads)
+    entry = find_entry(request.model, request.base, request.name)
+    raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
+    encoder = open_encoder(request.model, request.base, request.device, name=request.name)
+    base = _base(entry, encoder)
+    left_out = {} if base is None else _not_replaceable(encoder, base)
+    target = request.out or runs_folder()
+    refuse_taken_name(encoder, [target] if request.out else result_folders())
+    asked = Asked(
+        text=str((request.text or raw or Path()).absolute()), plain=request.text is not None, sentences=request.sentences,
+        blocks_text=str(raw.absolute()) if raw and request.blocks else "", blocks=request.blocks,
+        pieces=min(BLOCK_PIECES, encoder.max_pieces), seed=request.seed,
+    )  # fmt: skip
+    config = _config(entry, encoder, base, asked)
+    run_id = config.fingerprint
+    folder = cache_folder() / "jobs" / f"changes-{run_id}"
+    work = ChangeWork(encoder, base, asked, run_id, target, folder)
+    parts = [STATES, *([WHOLE] if request.blocks else []), *(REPLACED if request.blocks and base and not left_out else ())]
+    if _stored(target, run_id):
+        say(f"{encoder.name}: run {run_id} is there")
+    else:
+        job = Job(folder, OPENER, _setup(request, work, used), [Shard(part, {"part": part}) for part in parts], passed_on(), work)
+        with claimed(folder, say):
+            outcome = run_job(job, executor(request.executor, used, encoder.device.type))
+            _gather(work, entry, config, left_out, parts)
+        if request.executor.who != Who.local:
+            say(outcome.told())
+        for reason in left_out.values():
+            say(f"  no layers are put back: {reason}")
+    if request.rebuild and request.out is None:
+        build_database(result_folders(), database_folder())
+    beside = f"beside {base.name}" if base else "alone"
+    say(f"{encoder.name} {beside}: {target}")
+    return target
+
+
+def _base(entry: ModelEntry, encoder: Encoder) -> Encoder | None:
+    """What a model was fine-tuned from; None of a model that was not.
+
+    Raises:
+        ModelError: if it is not there, another one than noted, or of another shape.
+    """
+    origin = base_entry(entry)
+    if origin is None:
+        return None
+    base = open_base(entry, encoder.device.type)
+    if entry.base_weights and base.identity != entry.base_weights:
+        raise ModelError(
+            f"the base {origin.name} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
+            "name the folder of the base as it was then (--base)"
+        )
+    check_comparable(encoder, base)
+    return base
+
+
+def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
+    """Why no layers can be put back; nothing where they can."""
+    try:
+        check_replaceable(encoder, base)
+    except NotReplaceable as error:
+        return {"replaced layers": str(error)}
+    return {}
+
+
+def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: Asked) -> ChangeRunConfig:
+    work = ChangeWork(encoder, base, asked, "", Path(), Path())
+    return ChangeRunConfig(
+        model=encoder.name,
+        weights=encoder.identity,
+        model_revision=encoder.revision,
+        base=base.name if base else "",
+        objective=entry.objective,
+        head_recipe="the base's head" if base else "its own head",
+        seed=asked.seed,
+        dtype="float32",
+        threads=thread_count(),
+        code_version=__version__,
+        configuration=encoder.configuration,
+        casing=encoder.casing,
+        base_weights=base.identity if base else "",
+        sentences_sha256=text_sha256(work.sentences),
+        sentences=len(work.sentences),
+        blocks_sha256=work.blocks.sha256 if asked.blocks else "",
+        blocks=asked.blocks,
+        block_pieces=asked.pieces,
+    )
+
+
+def _setup(request: ChangesRequest, work: ChangeWork, threads: int) -> dict:
+    """What workers in other processes need to know."""
+    return {
+        "version": __version__,
+        "model": same_path(request.model),
+        "base": request.base and same_path(request.base),
+        "device": work.encoder.device.type,
+        "threads": threads,
+        "name": work.encoder.name,
+        "weights": work.encoder.identity,
+        "configuration": work.encoder.configuration,
+        "base_weights": work.base.identity if work.base else "",
+        "asked": asdict(work.asked),
+        "run_id": work.run_id,
+        "target": str(work.target.absolute()),
+        "folder": str(work.folder.absolute()),
+    }
+
+
+def _stored(target: Path, run_id: str) -> bool:
+    """Whether all tables of a run are there and can be read."""
+    try:
+        for table in _TABLES:
+            read_table(target / f"{table}-{run_id}.parquet", table)
+    except ProbingError:
+        return False
+    return True
+
+
+def _gather(work: ChangeWork, entry: ModelEntry, config: ChangeRunConfig, left_out: dict[str, str], parts: Sequence[str]) -> None:
+    """Puts the parts of the perplexities together, and writes the drift of the weights and the run's row, which comes last."""
+    encoder, run_id = work.encoder, work.run_id
+    found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
+    write_table("perplexity", pa.concat_tables(found) if found else [], work.target / f"perplexity-{run_id}.parquet")
+    noted = json.loads(work.part_file(STATES).read_text(encoding="utf-8"))
+    if work.base is not None:
+        bodies = [{name: weight.detach().cpu() for name, weight in one.body.named_parameters()} for one in (work.base, encoder)]
+        drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
+        write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
+    variant, tuned_seed = variant_and_seed(Path(entry.location)) if Path(entry.location).is_dir() else ("", None)
+    row = {
+        "run_id": run_id, "variant": variant, "tuned_seed": tuned_seed, "layers": encoder.layers + 1,
+        "heads": int(encoder.body.config.num_attention_heads), "width": encoder.hidden, "sentences": noted["sentences"],
+        "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True), "config": config.canonical(),
+        "device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }  # fmt: skip
+    row |= {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version")}
+    row |= {name: getattr(config, name) for name in ("model", "seed", "blocks", "block_pieces")}
+    write_table("change_runs", [row], work.target / f"change_runs-{run_id}.parquet")

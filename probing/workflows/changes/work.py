@@ -1,0 +1,153 @@
+"""What workers of ``changes measure`` do, in whatever process: open model and base once, then measure one part after the other."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from tqdm import tqdm
+
+from probing import __version__
+from probing.core.changes.text import chosen_sentences, text_lines
+from probing.core.errors import JobError
+from probing.core.files.atomic import write_whole
+from probing.core.model_folders import find_entry
+from probing.models.changes.measure import measure
+from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
+from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.load import Encoder
+from probing.models.runtime.torch_settings import set_threads
+from probing.store.changes.tables import ALL_HEADS
+from probing.store.parquet import write_table
+
+#: The function that opens the worker in another process.
+OPENER = "probing.workflows.changes.work:open_changes"
+#: Parts of a run: attention and states; perplexity of the model and of its base; with layers replaced.
+STATES, WHOLE = "states", "whole"
+REPLACED = ("last", "first", "single")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is measured on.
+
+    Attributes:
+        text: of the sentences.
+        plain: whether each of its lines is a sentence.
+        sentences: at most so many.
+        blocks_text: of the blocks.
+        blocks, pieces: how many, and of how many pieces; no blocks: no perplexity.
+        seed: of blocks, masks and intervals.
+    """
+
+    text: str
+    plain: bool
+    sentences: int
+    blocks_text: str
+    blocks: int
+    pieces: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class ChangeWork:
+    """Measures parts of one run; a ``Worker`` of the job that ``measure_changes`` makes.
+
+    Attributes:
+        encoder: the model.
+        base: what it was fine-tuned from; None measures the model alone.
+        asked: what on.
+        run_id: of the run.
+        target: folder of the Parquet files.
+        folder: of parts.
+    """
+
+    encoder: Encoder
+    base: Encoder | None
+    asked: Asked
+    run_id: str
+    target: Path
+    folder: Path
+
+    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
+        """Measures the parts in order."""
+        for place, given in enumerate(arguments):
+            part = given["part"]
+            finished(place, self._states() if part == STATES else [self._perplexity(part)])
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """That attention and states are measured on."""
+        return chosen_sentences(Path(self.asked.text), self.asked.sentences, self.asked.plain)
+
+    @cached_property
+    def blocks(self) -> MaskedBlocks:
+        """That perplexity is measured on."""
+        return masked_blocks(
+            text_lines(Path(self.asked.blocks_text)), self.encoder.tokenizer, self.asked.blocks, self.asked.pieces, self.asked.seed
+        )
+
+    def part_file(self, part: str) -> Path:
+        """Where a part of the perplexities lies until all are there, and of the states what was left out."""
+        return self.folder / f"{part}-{self.run_id}.{'json' if part == STATES else 'parquet'}"
+
+    def _states(self) -> list[Path]:
+        with tqdm(desc=f"{self.encoder.name}: attention and states", total=len(self.sentences), unit="sentence") as bar:
+            found = measure(self.sentences, self.encoder, self.base, self.asked.seed, bar.update)
+        rows = [asdict(one) | {"run_id": self.run_id, "head": ALL_HEADS if one.head is None else one.head} for one in found.values]
+        noted = self.part_file(STATES)
+        write_whole(noted, json.dumps({"sentences": found.sentences, "left_out": dict(found.left_out)}, sort_keys=True))
+        return [write_table("change_values", rows, self.target / f"change_values-{self.run_id}.parquet"), noted]
+
+    def _perplexity(self, part: str) -> Path:
+        batches = len(list(self.blocks.batches())) * (2 if part == WHOLE and self.base else 1)
+        with tqdm(desc=f"{self.encoder.name}: perplexity, {part}", total=batches, unit="batch") as bar:
+            rows = self._whole(bar.update) if part == WHOLE else self._replaced(part, bar.update)
+        return write_table("perplexity", rows, self.part_file(part))
+
+    def _whole(self, passed: Callable[[], object]) -> list[dict]:
+        """Of the model as it is, and of its base, which is what it is with all layers and the embeddings put back."""
+        if self.base is None:
+            return [self._row("none", 0, False, base_cross_entropy(self.encoder, self.blocks, passed))]
+        own = cross_entropy(self.encoder.body, self.base.head, self.blocks, passed)
+        theirs = base_cross_entropy(self.base, self.blocks, passed)
+        return [self._row("none", 0, False, own), self._row("last", self.encoder.layers, True, theirs)]
+
+    def _replaced(self, part: str, passed: Callable[[], object]) -> list[dict]:
+        assert self.base is not None
+        found = replaced_cross_entropy(self.encoder, self.base, cast(Literal["last", "first", "single"], part), self.blocks, passed)
+        return [self._row(part, n, False, sums) for n, sums in enumerate(found) if n]
+
+    def _row(self, replaced: str, n: int, embeddings: bool, sums: np.ndarray) -> dict:
+        # The total is that of the sums as they are stored, so that it can be made of them.
+        stored, masked = sums.astype(np.float32), self.blocks.masked
+        return {
+            "run_id": self.run_id, "replaced": replaced, "n": n, "embeddings": embeddings, "masked": int(masked.sum()),
+            "cross_entropy": float(stored.astype(np.float64).sum()), "by_block": stored.tolist(), "masked_by_block": masked.tolist(),
+        }  # fmt: skip
+
+
+def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
+    """The worker in another process, checked to be what the coordinator has.
+
+    Raises:
+        JobError: if model, base or program are others here.
+    """
+    set_threads(setup["threads"])
+    encoder = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
+    base = None
+    if setup["base_weights"]:
+        base = open_base(find_entry(setup["model"], setup["base"], setup["name"]), setup["device"])
+    here = {
+        "version": (__version__, setup["version"]),
+        "weights": (encoder.identity, setup["weights"]),
+        "configuration": (encoder.configuration, setup["configuration"]),
+        "base": (base.identity if base else "", setup["base_weights"]),
+    }
+    for what, (got, expected) in here.items():
+        if got != expected:
+            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    return ChangeWork(encoder, base, Asked(**setup["asked"]), setup["run_id"], Path(setup["target"]), Path(setup["folder"]))

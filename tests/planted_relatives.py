@@ -1,0 +1,62 @@
+"""The models of a planted store: a base, its relatives and the control, with what became of the base's properties in each."""
+
+import zlib
+from dataclasses import dataclass
+
+from probing.core.sentences.example import FIRST, MEAN
+
+#: L, and the layers 0..L.
+LAST = 4
+LAYERS = range(LAST + 1)
+
+#: Of ``planted-cola`` and its other seeds: task, pooling -> the fates of the layers 1..L, of which the answers are made.
+FATE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("bigram-shift", FIRST): ("unmoved", "rescaled", "turned", "re-encoded"),
+    ("bigram-shift", MEAN): ("dearer", "not linear", "not found", "re-encoded"),
+    ("coordination-inversion", FIRST): ("other tokens", "other layer", "unmoved", "unmoved"),
+    ("coordination-inversion", MEAN): ("unmoved", "other layer", "unmoved", "unmoved"),
+}
+#: Fates of which the own probe is worse than the base's.
+LOST = ("other tokens", "other layer", "not linear", "not found")
+
+
+@dataclass(frozen=True)
+class PlantedModel:
+    """A model to plant.
+
+    Attributes:
+        name, base, objective: as results have them.
+        usual: the fate of all its cells, where ``fates`` does not say another one.
+        more: how many sentences its own probes have right beyond what its fates say.
+        shift: how many sentences it has right that the base has not, and as many the other way round.
+        tuned_seed: of its fine-tuning.
+        too_long: so many test sentences, the first ones, are longer than it takes.
+    """
+
+    name: str
+    base: str = ""
+    objective: str = "masked language modelling"
+    usual: str = ""
+    more: int = 0
+    shift: int = 0
+    tuned_seed: int | None = None
+    too_long: int = 0
+
+    @property
+    def variant(self) -> str:
+        """The same of models that differ by their seed alone."""
+        return f"{zlib.crc32(self.objective.encode()):012x}" if self.base else ""
+
+    def fate(self, task: str, pooling: str, layer: int) -> str:
+        """What became of a cell of the base."""
+        return self.usual or FATE.get((task, pooling), ("unmoved",) * LAST)[layer - 1] if layer else "unmoved"
+
+
+BASE = PlantedModel("planted")
+COLA = PlantedModel("planted-cola", "planted", "CoLA", shift=4, tuned_seed=1)
+SEED_2 = PlantedModel("planted-cola-seed-2", "planted", "CoLA", more=-2, shift=5, tuned_seed=2)
+SEED_3 = PlantedModel("planted-cola-seed-3", "planted", "CoLA", more=2, shift=6, tuned_seed=3)
+SST_2 = PlantedModel("planted-sst-2", "planted", "SST-2", usual="turned", more=-10, shift=6, tuned_seed=1, too_long=2)
+SQUAD = PlantedModel("planted-squad", "planted", "QA-SQuAD-1", usual="unmoved", more=6, shift=3, tuned_seed=1)
+CONTROL = PlantedModel("planted-control", "planted", "control", usual="unmoved", more=-2, shift=2, tuned_seed=1)
+MODELS = (BASE, COLA, SEED_2, SEED_3, SST_2, SQUAD, CONTROL)

@@ -1,0 +1,225 @@
+"""Reports of sentence-level probing, recomputed from planted answers in plain Python."""
+
+import math
+from statistics import fmean
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from probing.core.sentences.example import FIRST, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
+from probing.core.sentences.fates import FATES
+from probing.core.sentences.pairs import Cell
+from probing.reports.sentences.accuracy import accuracies, learning_curve
+from probing.reports.sentences.changed import changes, group_means, turned_sentences
+from probing.reports.sentences.gone import where_gone, where_gone_shares
+from probing.store.database import Database, open_database
+from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel
+from tests.sentences_planted import (
+    BIGRAM, ODD, SIZES, TASKS, PlantedSentenceRun, PlantedTask, cells, examples, gold, plant_sentences, predicted, right,
+)  # fmt: skip
+
+LISTED = (BASE, COLA, SST_2, SQUAD, CONTROL)
+SEEDS = (COLA, SEED_2, SEED_3)
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(plant_sentences(tmp_path_factory.mktemp("store"))) as database:
+        yield database
+
+
+def answered(model: PlantedModel, task: PlantedTask, cell: Cell, protocol: str = OURS) -> list[bool]:
+    """Whether each test sentence that the model takes is right, from the label numbers that are stored."""
+    run = PlantedSentenceRun(model, task, protocol)
+    return [said == label for said, label in zip(predicted(run, cell), gold(task, protocol), strict=True)][model.too_long :]
+
+
+def share(model: PlantedModel, task: PlantedTask, cell: Cell, protocol: str = OURS) -> float:
+    return fmean(answered(model, task, cell, protocol))
+
+
+def discordant(model: PlantedModel, this: Cell, task: PlantedTask, other: Cell) -> tuple[int, int, int]:
+    """Sentences that only the model, and that only the base has right, and how many there are."""
+    pairs = list(zip(answered(model, task, this), answered(BASE, task, other)[model.too_long :], strict=True))
+    return sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs), len(pairs)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_accuracies_are_those_of_the_answers(db: Database, task: PlantedTask):
+    found = accuracies(db, tasks=[task.name], readings=None, portions=None)
+    assert set(found["model"]) == {model.name for model in LISTED}
+    assert len(found) == sum(len(cells(model)) for model in LISTED)
+    rows = found.set_index(["model", "pooling", "layer", "reading", "portion"])
+    for model in LISTED:
+        for cell in cells(model):
+            got, asked = rows.loc[(model.name, cell.pooling, cell.layer, cell.reading, cell.portion)], answered(model, task, cell)
+            interval = stats.binomtest(sum(asked), len(asked)).proportion_ci(method="wilson")
+            assert (got["accuracy"], got["right"], got["n_test"]) == (fmean(asked), sum(asked), len(asked))
+            assert (got["low"], got["high"]) == pytest.approx((interval.low, interval.high), abs=1e-9)
+            assert (got["majority"], got["surface"]) == (0.5, 0.52) and got["n_train"] == SIZES[OURS][0] // cell.portion
+            assert math.isnan(got["c"]) == (cell.reading == MLP)
+            above = stats.binomtest(sum(asked), len(asked), 0.5, alternative="greater").pvalue <= 0.05
+            assert got["above_majority"] == above
+
+
+def test_models_that_differ_by_their_seed_have_one_row_with_their_spread(db: Database):
+    found = accuracies(db, tasks=[BIGRAM.name])
+    for row in found[found["model"] == COLA.name].itertuples():
+        every = [share(model, BIGRAM, Cell(row.pooling, row.layer)) for model in SEEDS]
+        assert (row.seed_low, row.seed_high, row.seeds) == (min(every), max(every), 3)
+    assert set(found.loc[found["model"] != COLA.name, "seeds"]) == {1}
+    named = accuracies(db, [SEED_2.name], [BIGRAM.name])
+    assert set(named["model"]) == {SEED_2.name} and set(named["seeds"]) == {3}
+    assert named["accuracy"].tolist() == [share(SEED_2, BIGRAM, Cell(row.pooling, row.layer)) for row in named.itertuples()]
+
+
+def test_protocols_are_kept_apart(db: Database):
+    quick = accuracies(db, protocol=QUICK)
+    assert set(quick["model"]) == {BASE.name, COLA.name, CONTROL.name} and set(quick["n_test"]) == {SIZES[QUICK][2]}
+    row = quick[(quick["model"] == COLA.name) & (quick["task"] == BIGRAM.name) & (quick["pooling"] == MEAN) & (quick["layer"] == 3)]
+    assert row["accuracy"].item() == share(COLA, BIGRAM, Cell(MEAN, 3), QUICK)
+    assert accuracies(db, protocol="senteval").empty
+
+
+def slow_bh(p_values: list[float]) -> list[float]:
+    """Adjusted p-values: the least of p m / rank over this rank and all higher ones."""
+    ranked = sorted(p_values)
+    return [min(1.0, min(p * len(ranked) / (k + 1) for k, p in enumerate(ranked) if p >= one)) for one in p_values]
+
+
+@pytest.mark.parametrize("model", MODELS[1:], ids=lambda model: model.name)
+def test_changes_are_those_of_the_answers(db: Database, model: PlantedModel):
+    found = changes(db, [model.name])
+    assert len(found) == len(TASKS) * len(POOLINGS) * len(LAYERS)
+    p_values, mean_p_values = [], []
+    for row in found.itertuples():
+        task = next(task for task in TASKS if task.name == row.task)
+        cell = Cell(row.pooling, row.layer)
+        only_tuned, only_base, n = discordant(model, cell, task, cell)
+        p_values.append(stats.binomtest(only_tuned, only_tuned + only_base).pvalue if only_tuned + only_base else 1.0)
+        assert (row.only_tuned, row.only_base, row.n_test) == (only_tuned, only_base, n)
+        assert row.change == pytest.approx((only_tuned - only_base) / n) and row.low <= row.change <= row.high
+        assert row.accuracy == share(model, task, cell) and row.accuracy - row.base_accuracy == pytest.approx(row.change)
+        against_mean = discordant(model, cell, task, Cell(MEAN, row.layer))
+        both = against_mean[0] + against_mean[1]
+        mean_p_values.append(stats.binomtest(against_mean[0], both).pvalue if both else 1.0)
+        assert row.mean_change == pytest.approx((against_mean[0] - against_mean[1]) / n)
+    assert found["p"].tolist() == pytest.approx(p_values) and found["mean_p"].tolist() == pytest.approx(mean_p_values)
+    assert found["q"].tolist() == pytest.approx(slow_bh(p_values)) and found["mean_q"].tolist() == pytest.approx(slow_bh(mean_p_values))
+    assert set(found["family"]) == {30}
+
+
+def test_a_filter_of_tasks_leaves_the_family_of_tests_as_it_is(db: Database):
+    every, one = changes(db), changes(db, tasks=[BIGRAM.name])
+    pd.testing.assert_frame_equal(every[every["task"] == BIGRAM.name].reset_index(drop=True), one)
+
+
+def test_the_first_tokens_of_layer_0_never_change(db: Database):
+    found = changes(db)
+    first = found[(found["pooling"] == FIRST) & (found["layer"] == 0)]
+    assert set(first["change"]) == {0.0} and set(first["p"]) == {1.0}
+
+
+def own_change(model: PlantedModel, task: PlantedTask, cell: Cell) -> float:
+    only_tuned, only_base, n = discordant(model, cell, task, cell)
+    return (only_tuned - only_base) / n
+
+
+def test_control_and_seeds_stand_beside_every_change(db: Database):
+    for row in changes(db).itertuples():
+        task, cell = next(task for task in TASKS if task.name == row.task), Cell(row.pooling, row.layer)
+        seeds = [own_change(model, task, cell) for model in (SEEDS if row.model == COLA.name else ())] or [row.change]
+        assert (row.seed_low, row.seed_high, row.seeds) == pytest.approx((min(seeds), max(seeds), len(seeds)))
+        if row.model == CONTROL.name:
+            assert math.isnan(row.control_change) and not row.inside_control
+        else:
+            of_control = own_change(CONTROL, task, cell)
+            assert row.control_change == pytest.approx(of_control)
+            assert row.inside_control == (abs(row.change) <= abs(of_control) + 1e-12)
+
+
+def test_means_of_lower_and_upper_layers_are_those_of_the_changes(db: Database):
+    every, found = changes(db, [COLA.name]), group_means(db, [COLA.name])
+    assert len(found) == len(TASKS) * len(POOLINGS) * 2
+    for row in found.itertuples():
+        layers = range(LAST // 2 + 1) if row.group == "lower" else range(LAST // 2 + 1, LAST + 1)
+        assert (row.first_layer, row.last_layer, row.layers) == (layers[0], layers[-1], len(layers))
+        mine = every[(every["task"] == row.task) & (every["pooling"] == row.pooling) & every["layer"].isin(layers)]
+        assert row.mean_change == pytest.approx(mine["change"].mean()) and row.significant == (mine["q"] <= 0.05).sum()
+        task = next(task for task in TASKS if task.name == row.task)
+        of = {model: fmean(own_change(model, task, Cell(row.pooling, layer)) for layer in layers) for model in (*SEEDS, CONTROL)}
+        assert row.control_change == pytest.approx(of[CONTROL])
+        assert (row.seed_low, row.seed_high) == pytest.approx((min(of[one] for one in SEEDS), max(of[one] for one in SEEDS)))
+
+
+@pytest.mark.parametrize("model", [COLA, SEED_2, SEED_3], ids=lambda model: model.name)
+def test_every_cell_has_the_fate_that_was_planted(db: Database, model: PlantedModel):
+    found = where_gone(db, [model.name]).set_index(["task", "pooling", "layer"])
+    for (task, pooling), fates in FATE.items():
+        assert found.loc[(task, pooling), "where_gone"].tolist() == ["", *fates]
+        assert found.loc[(task, pooling), "counted"].tolist() == [False, *[True] * LAST]
+    assert not found.loc[ODD.name, "counted"].any() and set(found.loc[ODD.name, "where_gone"]) == {""}
+    assert {fate for fates in FATE.values() for fate in fates} == set(FATES)
+
+
+def test_the_accuracies_beside_a_fate_are_those_of_the_answers(db: Database):
+    names = {"own": (OWN, 1), "frozen": ("frozen", 1), "rescaled": ("rescaled", 1), "aligned": ("aligned", 1), "quarter": (OWN, 4),
+             "mlp": (MLP, 1)}  # fmt: skip
+    for row in where_gone(db, [COLA.name]).itertuples():
+        task = next(task for task in TASKS if task.name == row.task)
+        for name, (reading, portion) in names.items():
+            assert getattr(row, name) == share(COLA, task, Cell(row.pooling, row.layer, reading, portion)), name
+        assert row.base_accuracy == share(BASE, task, Cell(row.pooling, row.layer))
+        assert row.base_quarter == share(BASE, task, Cell(row.pooling, row.layer, OWN, 4))
+        assert row.base_mlp == share(BASE, task, Cell(row.pooling, row.layer, MLP))
+        assert (row.mean, row.base_mean) == (share(COLA, task, Cell(MEAN, row.layer)), share(BASE, task, Cell(MEAN, row.layer)))
+        best, base_best = (
+            max(LAYERS, key=lambda layer, model=model: (sum(answered(model, task, Cell(row.pooling, layer))) // 2, -layer))
+            for model in (COLA, BASE)
+        )
+        assert (row.best_layer, row.base_best_layer) == (best, base_best)
+        assert (row.best, row.base_best) == (share(COLA, task, Cell(row.pooling, best)), share(BASE, task, Cell(row.pooling, base_best)))
+
+
+def test_shares_of_fates_sum_to_one(db: Database):
+    found = where_gone_shares(db)
+    assert found.groupby("model")["share"].sum().tolist() == pytest.approx([1.0] * 4)
+    mine = found[found["model"] == COLA.name].set_index("where_gone")
+    counts = pd.Series([fate for fates in FATE.values() for fate in fates]).value_counts()
+    assert mine["cells"].to_dict() == counts.to_dict() and set(mine["of"]) == {16}
+    by = where_gone_shares(db, [COLA.name], by=["task", "pooling"])
+    assert by.groupby(["task", "pooling"])["share"].sum().tolist() == pytest.approx([1.0] * 4)
+    assert LOST and where_gone_shares(db, [BASE.name]).empty
+
+
+def test_the_learning_curve_is_that_of_the_answers(db: Database):
+    found = learning_curve(db, [COLA.name], [BIGRAM.name])
+    assert sorted(set(found["portion"])) == [1, 4, 16] and len(found) == 3 * 2 * len(LAYERS)
+    for row in found.itertuples():
+        cell = Cell(row.pooling, row.layer, OWN, row.portion)
+        assert (row.accuracy, row.base_accuracy) == (share(COLA, BIGRAM, cell), share(BASE, BIGRAM, cell))
+        assert row.n_train == SIZES[OURS][0] // row.portion and math.isnan(row.code_length) == (row.portion != 1)
+    assert learning_curve(db, [BASE.name])["base_accuracy"].isna().all()
+
+
+@pytest.mark.parametrize("model", [COLA, SST_2], ids=lambda model: model.name)
+@pytest.mark.parametrize("task", [BIGRAM, ODD], ids=lambda task: task.name)
+def test_turned_sentences_are_those_that_one_of_two_has_right(db: Database, model: PlantedModel, task: PlantedTask):
+    found = turned_sentences(db, model.name, task.name, MEAN, 2)
+    runs = [PlantedSentenceRun(one, task) for one in (BASE, model)]
+    base, tuned = ([label for label in predicted(run, Cell(MEAN, 2))] for run in runs)
+    expected = []
+    for place, one in enumerate(examples(task, OURS)):
+        said = [task.labels[label] if label < 2 else "" for label in (base[place], tuned[place])]
+        if place >= model.too_long and (said[0] == one.label) != (said[1] == one.label):
+            turned = "right" if said[1] == one.label else "wrong"
+            expected.append((place, one.sha256[:16], one.label, *said, turned, one.text if task.open else "", ""))
+    assert list(found.itertuples(index=False, name=None)) == expected and expected
+
+
+def test_what_is_not_stored_has_no_rows(db: Database):
+    assert turned_sentences(db, "nobody", BIGRAM.name, MEAN, 2).empty and turned_sentences(db, BASE.name, BIGRAM.name, MEAN, 2).empty
+    for table in (accuracies(db, ["nobody"]), changes(db, ["nobody"]), where_gone(db, ["nobody"]), group_means(db, ["nobody"])):
+        assert table.empty and len(table.columns)
+    assert right(PlantedSentenceRun(BASE, BIGRAM), Cell(MEAN, 3)).sum() == 180
