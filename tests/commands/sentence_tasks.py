@@ -28,7 +28,7 @@ def labelled(number: int = 300, seed: int = 0) -> list[tuple[str, str]]:
     draw, found = np.random.default_rng(seed), {}
     while len(found) < number:
         text = " ".join(draw.choice(CHOSEN, 6))
-        if sum(label == label_of(text) for label in found.values()) < number // 2:
+        if sum(label == label_of(text) for label in found.values()) < (number + 1) // 2:
             found[text] = label_of(text)
     return list(found.items())
 
@@ -89,9 +89,25 @@ def in_tokens(first: bool, others: bool) -> Plant:
     return made
 
 
+def flat(made: Plant) -> Plant:
+    """Nothing in the last feature."""
+
+    def without(label, noise):
+        states = made(label, noise)
+        states[..., -1] = 0
+        return states
+
+    return without
+
+
 def rotated(made: Plant) -> Plant:
-    """Every feature in the place of the next."""
-    return lambda label, noise: made(label, noise).roll(1, -1)
+    """The first feature in the place of the last, which is empty otherwise, and the other way round."""
+
+    def swapped(label, noise):
+        states = flat(made)(label, noise)
+        return states[..., [states.shape[-1] - 1, *range(1, states.shape[-1] - 1), 0]]
+
+    return swapped
 
 
 def bytes_of(folder: Path) -> dict[str, object]:

@@ -10,10 +10,13 @@ from typer.testing import CliRunner
 
 from probing.commands.edges.group import EDGE_COMMANDS
 from probing.commands.main import COMMANDS, app, loaded
+from probing.commands.sentences.group import SENTENCE_COMMANDS
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"), [*COMMANDS.items(), *EDGE_COMMANDS.items()], ids=[*COMMANDS, *(f"edges {n}" for n in EDGE_COMMANDS)]
+    ("name", "entry"),
+    [*COMMANDS.items(), *EDGE_COMMANDS.items(), *SENTENCE_COMMANDS.items()],
+    ids=[*COMMANDS, *(f"edges {n}" for n in EDGE_COMMANDS), *(f"sentences {n}" for n in SENTENCE_COMMANDS)],
 )
 def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name, entry):
     module, line = entry
@@ -29,9 +32,10 @@ def test_every_command_is_listed_once_and_in_order():
     assert [line.split()[0] for line in shown.strip().splitlines()] == list(COMMANDS)
 
 
-def test_commands_of_edge_probing_are_listed_once_and_in_order():
-    shown = CliRunner().invoke(app, ["edges", "--help"]).output.split("Commands:")[1]
-    assert [line.split()[0] for line in shown.strip().splitlines()] == list(EDGE_COMMANDS)
+@pytest.mark.parametrize(("group", "commands"), [("edges", EDGE_COMMANDS), ("sentences", SENTENCE_COMMANDS)])
+def test_commands_of_a_group_are_listed_once_and_in_order(group, commands):
+    shown = CliRunner().invoke(app, [group, "--help"]).output.split("Commands:")[1]
+    assert [line.split()[0] for line in shown.strip().splitlines()] == list(commands)
 
 
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant():

@@ -1,0 +1,45 @@
+"""``sentences train`` handed out: the tables of one process, also with a worker that dies."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from probing.jobs.on_ray import stop_ray
+from probing.workflows.executors import ExecutorChoice, Who
+from probing.workflows.sentences import train as module
+from probing.workflows.sentences.train import SentencesRequest, train_sentences
+from tests.commands.conftest import cache, tiny_model  # noqa: F401
+from tests.commands.sentence_tasks import bytes_of, labelled, write_task
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """A shard takes one processor; workers find the tests' own modules."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    yield
+    torch.set_num_threads(before)
+    stop_ray()
+
+
+@pytest.mark.scale
+def test_tasks_handed_to_ray_have_the_tables_of_one_process_also_where_a_worker_dies(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
+    tasks = [str(write_task(tmp_path / f"{name}.tsv", labelled(240, seed))) for seed, name in enumerate(("one", "two"))]
+    tuned = shutil.copytree(tiny_model, tmp_path / "tuned")
+    (tmp_path / "snapshot").mkdir()
+    for name, choice in {"here": ExecutorChoice(), "there": ExecutorChoice(Who.ray, workers=2)}.items():
+        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / f"cache-{name}"))
+        if name == "there":
+            monkeypatch.setattr(module, "OPENER", "tests.jobs.planted:mortal_sentences")
+        train_sentences(
+            SentencesRequest(
+                str(tuned), tuple(tasks), base=str(tiny_model), readings=("own", "aligned"), portions=(1,), codes=False,
+                out=tmp_path / name, device="cpu", threads=1, executor=choice,
+            )
+        )  # fmt: skip
+    assert (tmp_path / "snapshot" / "death").exists()
+    assert bytes_of(tmp_path / "there") == bytes_of(tmp_path / "here")

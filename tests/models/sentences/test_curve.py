@@ -1,0 +1,49 @@
+"""A user's file as a curve, at once and without a trace."""
+
+import numpy as np
+import pytest
+
+from probing.core.errors import SentenceDataError
+from probing.core.sentences.tasks import read_upload
+from probing.core.stats.intervals import wilson
+from probing.models.encoders.load import load_encoder
+from probing.models.sentences.training import curve
+from probing.models.sentences.training.curve import Cancelled, quick_curve
+from tests.commands.conftest import tiny_model  # noqa: F401
+from tests.commands.sentence_tasks import labelled
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_model):  # noqa: F811
+    return load_encoder(tiny_model, device="cpu")
+
+
+def data_of(rows):
+    content = "sentence\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows)
+    return read_upload(content.encode(), "mine.tsv")[1]
+
+
+def test_a_curve_has_every_layer_and_pooling_beside_majority_and_surface(encoder, tmp_path):
+    told = []
+    found = quick_curve(data_of([(text, ("no", "yes")["the" in text.split()[:3]]) for text, _ in labelled(900)]), encoder, told.append)
+    assert found.right.shape == found.low.shape == found.high.shape == found.c.shape == (2, 3)
+    assert told == sorted(told) and told[-1] == 1
+    assert found.majority == found.n_test / 2 and found.surface > 0.6 * found.n_test and found.too_long == 0
+    assert (found.low[1, 0], found.high[1, 0]) == wilson(found.right[1, 0], found.n_test)
+    assert found.right[1, 0] > 0.6 * found.n_test, "the mean of the embeddings holds every word"
+    assert found.right[0, 0] == found.majority, "the first token's embedding is the same for all"
+
+
+def test_a_curve_can_be_stopped_and_says_what_it_cannot_do(encoder, monkeypatch):
+    data = data_of(labelled(300))
+    with pytest.raises(Cancelled):
+        quick_curve(data, encoder, cancelled=lambda: True)
+    monkeypatch.setattr(curve, "MOST_AT_ONCE", 100)
+    with pytest.raises(SentenceDataError, match=r"mine has 300 sentences, expected at most 100 here; give fewer, or train"):
+        quick_curve(data, encoder)
+    monkeypatch.setattr(curve, "MOST_AT_ONCE", 2000)
+    with pytest.raises(SentenceDataError, match=r"too few sentences fit tiny-bert, which takes 512 word pieces"):
+        quick_curve(data_of([(" ".join([text] * 100), label) for text, label in labelled(120)]), encoder)
+    long = [(" ".join([text] * 100), label) for text, label in labelled(20, seed=2)]
+    assert 0 < quick_curve(data_of([*labelled(200), *long]), encoder).too_long <= 20
+    assert np.isfinite(quick_curve(data, encoder).c).all()
