@@ -8,12 +8,15 @@ import typer
 from typer.core import TyperCommand
 from typer.testing import CliRunner
 
+from probing.commands.changes.group import CHANGE_COMMANDS
 from probing.commands.edges.group import EDGE_COMMANDS
 from probing.commands.main import COMMANDS, app, loaded
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"), [*COMMANDS.items(), *EDGE_COMMANDS.items()], ids=[*COMMANDS, *(f"edges {n}" for n in EDGE_COMMANDS)]
+    ("name", "entry"),
+    [*COMMANDS.items(), *EDGE_COMMANDS.items(), *CHANGE_COMMANDS.items()],
+    ids=[*COMMANDS, *(f"edges {n}" for n in EDGE_COMMANDS), *(f"changes {n}" for n in CHANGE_COMMANDS)],
 )
 def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name, entry):
     module, line = entry

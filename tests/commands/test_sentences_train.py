@@ -275,7 +275,9 @@ def test_a_long_sentence_and_contradictions_are_counted_and_the_others_asked(req
         (work, "write_probes", 0),
     ],
 )
-def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(beside, parity, tmp_path, dies, monkeypatch, place, name, calls):
+def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
+    beside, parity, tmp_path, dies, monkeypatch, place, name, calls
+):
     monkeypatch.setattr(stored_states, "SENTENCES_A_FILE", 128)
     whole = bytes_of(train_sentences(beside(parity)))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
@@ -381,7 +383,7 @@ def test_one_pooling_is_compared_with_the_bases_mean_all_the_same(beside, parity
 def test_the_protocol_of_senteval_reads_a_tuned_model_on_the_bases_scale(beside, tmp_path, monkeypatch):
     rows = labelled(300)
     path = tmp_path / "raw.txt"
-    path.write_text("".join(f"{part}\t{label}\t{text}\n" for part, (text, label) in zip(itertools.cycle(["tr", "tr", "va", "te"]), rows)))  # noqa: B905
+    path.write_text("".join(f"{part}\t{label}\t{text}\n" for part, (text, label) in zip(itertools.cycle(["tr", "tr", "va", "te"]), rows)))
     plain = in_tokens(True, True)
     plant(monkeypatch, tiny_bert=plain, tuned=lambda label, noise: 3 * plain(label, noise) + 40)
     out = train_sentences(beside(path, protocol="senteval"))
