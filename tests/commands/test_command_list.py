@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand
 from typer.testing import CliRunner
 
+from probing.commands.changes.group import CHANGE_COMMANDS
 from probing.commands.edges.group import EDGE_COMMANDS
 from probing.commands.main import COMMANDS, app, loaded
 from probing.commands.sentences.group import SENTENCE_COMMANDS
@@ -15,8 +16,13 @@ from probing.commands.sentences.group import SENTENCE_COMMANDS
 
 @pytest.mark.parametrize(
     ("name", "entry"),
-    [*COMMANDS.items(), *EDGE_COMMANDS.items(), *SENTENCE_COMMANDS.items()],
-    ids=[*COMMANDS, *(f"edges {n}" for n in EDGE_COMMANDS), *(f"sentences {n}" for n in SENTENCE_COMMANDS)],
+    [*COMMANDS.items(), *EDGE_COMMANDS.items(), *SENTENCE_COMMANDS.items(), *CHANGE_COMMANDS.items()],
+    ids=[
+        *COMMANDS,
+        *(f"edges {n}" for n in EDGE_COMMANDS),
+        *(f"sentences {n}" for n in SENTENCE_COMMANDS),
+        *(f"changes {n}" for n in CHANGE_COMMANDS),
+    ],
 )
 def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name, entry):
     module, line = entry

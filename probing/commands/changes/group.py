@@ -35,4 +35,4 @@ changes = typer.Typer(
 
 @changes.callback()
 def _group() -> None:
-    """What fine-tuning changed, layer by layer."""
+    """What fine-tuning changed, layer by layer: attention, perplexity, similarity of states."""

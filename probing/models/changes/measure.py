@@ -158,16 +158,20 @@ class _Taken:
         """CKA and RSA by layer and pooling; nothing where all states are the same."""
         for pooling in ("first", "mean"):
             own, before = self._pooled[pooling, 0], self._pooled[pooling, 1]
-            for name, alike, most in (("cka", linear_cka, None), ("rsa", rsa, MOST_IN_MATRIX)):
+            for name, alike, most in (("cka", _cka, None), ("rsa", _rsa, MOST_IN_MATRIX)):
                 for layer, (x, y) in enumerate(zip(own[:, :most], before[:, :most], strict=True)):
-                    found = jackknife(partial(_of_rows, alike, x, y), len(x))
+                    found = jackknife(partial(alike, x, y), len(x))
                     if found is not None:
                         value, low, high = found
                         yield Value(f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x))
 
 
-def _of_rows(alike: Callable[[np.ndarray, np.ndarray], float | None], x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
-    return alike(x[kept], y[kept])
+def _cka(x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
+    return linear_cka(x[kept], y[kept])
+
+
+def _rsa(x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
+    return rsa(x[kept], y[kept])
 
 
 def _rows_of(name: str, by_sentence: np.ndarray, first_layer: int, head: int | None, seed: int) -> Iterator[Value]:
