@@ -1,0 +1,106 @@
+"""A user's own labelled sentences: three formats, and an error with line and reason for what cannot be used."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from probing.core.errors import OptionError, SentenceDataError
+from probing.core.sentences.example import PARTS
+from probing.core.sentences.readers.own_files import parse_own_file
+from probing.core.sentences.splits import REPEATED, TWO_LABELS
+from probing.core.sentences.tasks import read_task, read_upload
+from tests.core.sentences.sentence_files import sentences, tsv
+
+
+def test_tsv_csv_and_jsonl_with_the_same_sentences_give_the_same_data(tmp_path):
+    texts = [('He said "no, never" .', "odd"), *sentences(99)]
+    tsv(tmp_path / "mine.tsv", texts)
+    quoted = io.StringIO()
+    csv.writer(quoted).writerows([("Label", "Sentence", "id"), *((label, text, "7") for text, label in texts)])
+    (tmp_path / "also.csv").write_bytes(b"\xef\xbb\xbf" + quoted.getvalue().encode())
+    (tmp_path / "too.jsonl").write_text("".join(json.dumps({"sentence": text, "label": label}) + "\n" for text, label in texts))
+    read = [read_task(str(tmp_path / name), tmp_path) for name in ("mine.tsv", "also.csv", "too.jsonl")]
+    assert [task.name for task, _ in read] == [data.task for _, data in read] == ["mine", "also", "too"]
+    assert read[0][1].parts == read[1][1].parts == read[2][1].parts and len(read[0][1].parts["train"]) == 60
+    assert {(task.level, task.open) for task, _ in read} == {("own", True)}
+    assert read_upload((tmp_path / "mine.tsv").read_bytes(), "mine.tsv")[1] == read[0][1]
+
+
+def test_pairs_parts_groups_and_numbers_as_labels_are_read():
+    lines = [{"sentence": "A  b\u2028c .", "label": 1, "pair": "D .", "part": "te", "group": 7, "id": "x"}]
+    (row,) = parse_own_file(json.dumps(lines[0]).encode(), "a.jsonl")
+    assert (row.example.text, row.example.label, row.example.pair, row.part, row.group) == ("A b c .", "1", "D .", "test", "7")
+
+
+def test_sentevals_three_columns_are_known(tmp_path):
+    lines = [f"{part}\t{label}\t{part} {text}\n" for part in ("tr", "va", "te") for text, label in sentences(40)]
+    (tmp_path / "theirs.txt").write_text("".join(lines))
+    _, data = read_task(str(tmp_path / "theirs.txt"), tmp_path)
+    assert {part: len(data.parts[part]) for part in PARTS} == {"train": 40, "dev": 40, "test": 40}
+
+
+def test_repeats_and_contradictions_are_left_out_and_counted(tmp_path):
+    texts = sentences(120)
+    path = tsv(tmp_path / "mine.tsv", [*texts, texts[0], texts[0], (texts[1][0], "even")])
+    _, data = read_task(str(path), tmp_path)
+    assert data.dropped[REPEATED] == 2 and data.dropped[TWO_LABELS] == 2
+
+
+def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
+    _, data = read_task(str(tsv(tmp_path / "many.tsv", sentences(2000, tuple(f"c{place}" for place in range(50))))), tmp_path)
+    assert [len(data.parts[part]) for part in PARTS] == [50 * 24, 50 * 4, 50 * 12] and len(data.labels) == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv", b"sentence\tlabel\nHello .\tx\nBye .\n", "line 3: got 1 columns, expected 2"),
+        ("a.tsv", b"sentence\tlabel\nHello .\t \n", "line 2: 'label' is ' '; expected text in sentence and label"),
+        ("a.tsv", b"Hello .\tx\n", "line 1: got the columns 'Hello .', 'x'; expected one called sentence and one called label"),
+        ("a.tsv", "sentence\tlabel\nHello .\tx\nÜber .\tx\n".encode("latin-1"), "line 3: is not UTF-8 text"),
+        ("a.tsv", "sentence\tlabel\n".encode("utf-16"), "line 1: is not UTF-8 text"),
+        ("a.tsv", b"sentence\tlabel\tpart\nHello .\tx\tall\n", "line 2: got the part 'all', expected train, dev, test"),
+        ("a.tsv", b"sentence\tlabel\tpart\nHello .\tx\ttrain\nBye .\tx\t\n", "some rows name a part and others do not"),
+        ("a.tsv", b"sentence\tlabel\n", "holds no sentences"),
+        ("a.tsv", b"", "holds no sentences"),
+        ("a.tsv", b"tr\tx\tHello .\nno\tx\tBye .\n", "line 2: got the part 'no'"),
+        ("a.csv", b'sentence,label\n"Hello .,x\n', "line 2: not CSV"),
+        ("a.csv", b'sentence,label\n"Two\nlines .",x\nBye .\n', "line 4: got 1 columns, expected 2"),
+        ("a.jsonl", b'{"sentence": "Hello .", "label": "x"}\n{"sentence": ', "line 2: not JSON"),
+        ("a.jsonl", b"[1]\n", r"line 1: got '\[1\]', expected an object"),
+        ("a.jsonl", b'{"sentence": 3, "label": "x"}\n', "line 1: 'sentence' is 3; expected text"),
+        ("a.jsonl", b'{"sentence": "Hello ."}\n', r"line 1: 'label' is missing, got \['sentence'\]"),
+        ("a.jsonl", b'{"sentence": "\\ud800", "label": "x"}\n', "line 1: 'sentence' holds half a character"),
+        ("a.xlsx", b"PK", r"ends in '\.xlsx', expected \.tsv, \.txt, \.csv, \.jsonl"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_line_and_reason(name, content, said):
+    with pytest.raises(SentenceDataError, match=said):
+        read_upload(content, name)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (sentences(100, ("one",)), r"got 1 classes \('one'\), expected 2 to 50"),
+        (sentences(51 * 40, tuple(f"c{place}" for place in range(51))), "got 51 classes .*, expected 2 to 50"),
+        (sentences(3), "the label 'odd' has 1 different examples, expected at least 40"),
+        (sentences(60) * 3, r"has 30 different examples, expected at least 40 .*\(repeats and sentences with two labels do not count\)"),
+    ],
+)
+def test_too_few_classes_or_examples_are_refused(tmp_path, texts, said):
+    with pytest.raises(SentenceDataError, match=rf"mine\.tsv: .*{said}"):
+        read_task(str(tsv(tmp_path / "mine.tsv", texts)), tmp_path)
+
+
+def test_a_file_that_is_missing_or_called_as_a_task_is_refused(tmp_path):
+    with pytest.raises(SentenceDataError, match=r"cannot read .*gone\.tsv"):
+        read_task(str(tmp_path / "gone.tsv"), tmp_path)
+    with pytest.raises(SentenceDataError, match=r"CoLA\.tsv is called as the built-in task 'cola' is; rename the file"):
+        read_task(str(tsv(tmp_path / "CoLA.tsv", sentences(100))), tmp_path)
+    with pytest.raises(SentenceDataError, match="expected letters, digits"):
+        read_task(str(tsv(tmp_path / "my file.tsv", sentences(100))), tmp_path)
+    with pytest.raises(OptionError, match="expected one of bigram-shift"):
+        read_task(str(tmp_path), tmp_path)
