@@ -50,7 +50,7 @@ test-scale: $(VENV)/.installed-scale
 stress: $(VENV)/.installed-dev
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "" -s tests/faults
 
-bench: setup
+bench: $(VENV)/.installed-dev
 	@HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
 
 lint: $(VENV)/.installed-dev

@@ -2,11 +2,10 @@
 
 from probing.ui.frame import page
 from probing.ui.reproduction import bertnesia
-from probing.ui.reproduction.edges import beside_ours
+from probing.ui.reproduction.edges import beside_ours as edges
 from probing.ui.reproduction.papers import choose_paper
+from probing.ui.reproduction.sentences import beside_ours as sentences
 
+DRAW = {"bertnesia": bertnesia.draw, "edge-probing": edges.draw, "interplay": sentences.draw}
 view = page.open_page("reproduction", "Reproduction", "The papers' numbers beside ours", needs_results=False)
-if choose_paper(view) == "edge-probing":
-    beside_ours.draw(view)
-else:
-    bertnesia.draw(view)
+DRAW[choose_paper(view)](view)

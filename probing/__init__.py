@@ -1,3 +1,3 @@
 """BERTnesia Explorer: what every layer of a language model knows, and what fine-tuning made it forget."""
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"

@@ -45,6 +45,7 @@ CAPABILITIES = ("knowledge", "edges", "sentences", "changes")
 PAGES = {
     **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),
     **dict.fromkeys(("pipeline", "edge_sentences"), "edges"),
+    "sentence_probes": "sentences",
 }
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from probing.core.tasks.objectives import TASKS
+from probing.core.tasks.objectives import POOLINGS, TASKS
 
+Pooling = StrEnum("Pooling", {name: name for name in POOLINGS})  # type: ignore[misc]
 Objective = StrEnum("Objective", {slug.replace("-", "_"): slug for slug in TASKS})  # type: ignore[misc]
 
 
@@ -23,15 +24,26 @@ def finetune(
     rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
     pieces: Annotated[int | None, typer.Option(help="Longest input in word pieces.", min=16)] = None,
     freeze: Annotated[bool, typer.Option("--freeze-embeddings", help="Leave the word embeddings as they are.")] = False,
-    difference: Annotated[bool, typer.Option("--difference", help="Store one byte a weight: the difference from the base.")] = False,
+    difference: Annotated[bool, typer.Option("--difference", help="Store the difference from the base.")] = False,
+    bits: Annotated[int | None, typer.Option(help="Bits a weight of --difference: 8 or 4; none: 8.")] = None,
+    pooling: Annotated[Pooling | None, typer.Option(help="cola, sst-2, rte: what the head reads; none: the first token.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of order, masks and the task's head.")] = 1,
+    perplexity_text: Annotated[
+        Path | None,
+        typer.Option(help="Text whose perplexity is measured after each pass; none: WikiText-2's raw test text, where fetched."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
     """Fine-tune an encoder and score it on its task beside its baselines; resumable, the task's head is dropped at the end."""
     if device not in ("auto", "cpu"):
         raise typer.BadParameter(f"got device {device}; expected auto or cpu")
+    if bits not in (None, 4, 8) or (bits and not difference):
+        raise typer.BadParameter(f"got --bits {bits}{'' if difference else ' without --difference'}; expected --difference --bits 8 or 4")
     from probing.workflows import finetune as workflow
 
     length = workflow.TrainingLength(steps, tokens, batch, rate, pieces)
-    request = workflow.FinetuneRequest(model, objective.value, data, lama, out, length, freeze, difference, seed, device)
+    request = workflow.FinetuneRequest(
+        model, objective.value, data, lama, out, length, freeze, difference, seed, device, pooling and pooling.value, bits or 8,
+        perplexity_text,
+    )  # fmt: skip
     workflow.finetune(request, typer.echo)

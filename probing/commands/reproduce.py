@@ -8,22 +8,26 @@ import typer
 from probing.commands.options import AddressOption, Whose, WhoseOption, WorkersOption, chosen, options_refused
 from probing.core.errors import OptionError
 from probing.core.head_kinds import HEADS
+from probing.core.sentences.example import OURS, PROTOCOLS
 from probing.workflows.reproduction.stage import Paper, Stage
 
-#: Paper -> options that only it reads.
+#: Paper -> options that not all papers read.
 _OWN = {
     Paper.bertnesia: ("heads", "facts", "own", "text", "valid", "steps", "tokens", "pieces", "positions", "epochs"),
     Paper.edge_probing: ("tasks", "seeds"),
+    Paper.interplay: ("tasks", "steps", "tokens", "pieces", "protocol", "blocks", "sentences"),
 }
 
 
 def reproduce(
     context: typer.Context,
-    paper: Annotated[Paper, typer.Option(help="Which paper: BERTnesia, or edge probing of the family's base.")] = Paper.bertnesia,
+    paper: Annotated[
+        Paper, typer.Option(help="Which paper is reproduced.")
+    ] = Paper.bertnesia,
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
     heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,lens",
     facts: Annotated[str, typer.Option(help="As probe takes them; a LAMA folder is asked in its own templates.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: cache/reproduction/FAMILY, or edges-FAMILY.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: below cache/reproduction.")] = None,
     only: Annotated[Stage | None, typer.Option(help="One stage instead of all.")] = None,
     source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
     own: Annotated[bool, typer.Option("--own", help="Fine-tune every model here, also those that the hub serves.")] = False,
@@ -34,8 +38,13 @@ def reproduce(
     pieces: Annotated[int | None, typer.Option(help="Longest fine-tuning input in word pieces.", min=16)] = None,
     positions: Annotated[int, typer.Option(help="Masked positions that heads learn from.", min=1)] = 30_000,
     epochs: Annotated[int, typer.Option(help="Passes of the heads over them.", min=1)] = 3,
-    tasks: Annotated[str, typer.Option(help="Tasks of edge probing, separated by commas, or all; folders in jiant's format.")] = "all",
+    tasks: Annotated[
+        str, typer.Option(help="Probing tasks, separated by commas, or all; of edge probing also folders in jiant's format.")
+    ] = "all",
     seeds: Annotated[int, typer.Option(help="Probes of edge probing with so many seeds.", min=1)] = 1,
+    protocol: Annotated[str, typer.Option(help=f"Of sentence probing: {', '.join(PROTOCOLS)}.")] = OURS,
+    blocks: Annotated[int, typer.Option(help="Blocks of text for perplexity; 0: none.", min=0)] = 300,
+    sentences: Annotated[int, typer.Option(help="Sentences for attention, at most.", min=2)] = 400,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoseOption = Whose.local,
     workers: WorkersOption = None,
@@ -54,6 +63,20 @@ def reproduce(
             reproduce_edges(wanted, only, typer.echo)
             return
         from probing.workflows.finetune import TrainingLength
+
+        if paper == Paper.interplay:
+            from probing.workflows.reproduction.interplay import Measuring, ReproduceInterplayRequest, reproduce_interplay
+
+            given = tuple(task.strip() for task in tasks.split(",") if task.strip())
+            reproduce_interplay(
+                ReproduceInterplayRequest(
+                    family=family, tasks=given, measuring=Measuring(protocol, blocks, sentences), out=out, source=source,
+                    tuning=TrainingLength(steps=steps, tokens=tokens, pieces=pieces), device=device,
+                    executor=chosen(who, workers, address),
+                ),
+                only, typer.echo,
+            )  # fmt: skip
+            return
         from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
         from probing.workflows.reproduction.stages import reproduce as run
 
@@ -75,6 +98,7 @@ def reproduce(
 def _refuse_options_of_others(context: typer.Context, paper: Paper) -> None:
     """An option that the paper does not read is a mistake, not a wish to be passed over."""
     for other, names in _OWN.items():
-        given = [name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
-        if other != paper and given:
+        others = [name for name in names if name not in _OWN[paper]]
+        given = [name for name in others if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+        if given:
             raise OptionError(f"got --{given[0]}, which is an option of --paper {other}; this is --paper {paper}")

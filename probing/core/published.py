@@ -1,8 +1,12 @@
-"""What a paper published, as data: its tables, what its figures show, and its claims. Reads ``data/published``."""
+"""What a paper published, as data: its tables, what its figures show, and its claims. Reads ``data/published``.
+
+``Frozen``, ``Claim``, ``numbered``, ``refuse_twice`` and ``read_as`` serve every paper; the rest is BERTnesia's.
+"""
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -12,11 +16,59 @@ from probing.core.registry import REPOSITORY
 BERTNESIA = REPOSITORY / "data" / "published" / "bertnesia.toml"
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """A part of a file of published numbers: unknown keys are refused, and nothing can be changed."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PublishedModel(_Frozen):
+class _Numbered(Protocol):
+    @property
+    def number(self) -> int | str: ...
+
+
+Paper = TypeVar("Paper", bound=BaseModel)
+Figure = TypeVar("Figure", bound=_Numbered)
+
+
+def numbered(figures: Sequence[Figure], number: int | str) -> Figure:
+    """The figure of that number.
+
+    Raises:
+        PublishedError: naming the numbers there are.
+    """
+    for one in figures:
+        if one.number == number:
+            return one
+    raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(str(one.number) for one in figures)}")
+
+
+def refuse_twice(named: Mapping[str, Sequence[object]]) -> None:
+    """Raises a ``ValueError`` where something is there twice.
+
+    Args:
+        named: what is counted -> the names, each of which has to be there once.
+    """
+    for kind, names in named.items():
+        if len(set(names)) < len(names):
+            raise ValueError(f"the {kind} are {list(names)}, expected each once")
+
+
+def read_as(kind: type[Paper], path: Path) -> Paper:
+    """Reads and checks a file of published numbers.
+
+    Raises:
+        PublishedError: if it is missing or malformed, or its numbers do not fit together.
+    """
+    try:
+        return kind.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise PublishedError(
+            f"{path} is not a file of published numbers: {error}; expected the keys that data/published describes"
+        ) from error
+
+
+class PublishedModel(Frozen):
     """A model of the paper; ``objective`` is what ``runs.objective`` calls its kind here."""
 
     name: str
@@ -25,7 +77,7 @@ class PublishedModel(_Frozen):
     cased: bool = False
 
 
-class PublishedSet(_Frozen):
+class PublishedSet(Frozen):
     """A row of Table 1.
 
     Attributes:
@@ -55,7 +107,7 @@ class PublishedSet(_Frozen):
         return self
 
 
-class ForgottenRow(_Frozen):
+class ForgottenRow(Frozen):
     """A row of Table 2: shares as printed, and the number of relations behind each, one a rank."""
 
     model: str
@@ -63,7 +115,7 @@ class ForgottenRow(_Frozen):
     counts: tuple[int, ...]
 
 
-class ForgottenTable(_Frozen):
+class ForgottenTable(Frozen):
     """Table 2. ``divisor`` is what the counts were divided by before they were rounded to two places."""
 
     divisor: int
@@ -81,7 +133,7 @@ class ForgottenTable(_Frozen):
         return self
 
 
-class KnowledgeRow(_Frozen):
+class KnowledgeRow(Frozen):
     """A row of Table 3: probe set -> (last layer, total), P@1 in per cent."""
 
     model: str
@@ -95,7 +147,7 @@ class KnowledgeRow(_Frozen):
         return self
 
 
-class PublishedFigure(_Frozen):
+class PublishedFigure(Frozen):
     """What a figure shows; ``relations`` only where single relations are drawn."""
 
     number: int
@@ -108,7 +160,7 @@ class PublishedFigure(_Frozen):
     relations: tuple[str, ...] = ()
 
 
-class Claim(_Frozen):
+class Claim(Frozen):
     """A claim of the text; ``against`` is what the paper's own tables say to the contrary."""
 
     name: str
@@ -117,7 +169,7 @@ class Claim(_Frozen):
     against: str = ""
 
 
-class Published(_Frozen):
+class Published(Frozen):
     """All that is known of one paper's results."""
 
     title: str
@@ -141,15 +193,15 @@ class Published(_Frozen):
         named = [name for row in self.table_3 for name in row.cells] + [name for one in self.figures for name in one.probe_sets]
         if unknown := set(named) - sets:
             raise ValueError(f"no probe set is called {sorted(unknown)}, expected one of {sorted(sets)}")
-        for kind, keys in (
-            ("models", [model.name for model in self.models]),
-            ("figures", [one.number for one in self.figures]),
-            ("claims", [claim.name for claim in self.claims]),
-            ("rows of Table 2", [row.model for row in self.table_2.rows]),
-            ("rows of Table 3", [row.model for row in self.table_3]),
-        ):
-            if len(set(keys)) < len(keys):
-                raise ValueError(f"the {kind} are {keys}, expected each once")
+        refuse_twice(
+            {
+                "models": [model.name for model in self.models],
+                "figures": [one.number for one in self.figures],
+                "claims": [claim.name for claim in self.claims],
+                "rows of Table 2": [row.model for row in self.table_2.rows],
+                "rows of Table 3": [row.model for row in self.table_3],
+            }
+        )
         return self
 
     def objective(self, model: str) -> str:
@@ -179,10 +231,7 @@ class Published(_Frozen):
         Raises:
             PublishedError: naming the numbers there are.
         """
-        for one in self.figures:
-            if one.number == number:
-                return one
-        raise PublishedError(f"the paper has no Figure {number}; it has {', '.join(str(one.number) for one in self.figures)}")
+        return numbered(self.figures, number)
 
 
 def read_published(path: Path = BERTNESIA) -> Published:
@@ -191,9 +240,4 @@ def read_published(path: Path = BERTNESIA) -> Published:
     Raises:
         PublishedError: if it is missing or malformed, or its numbers do not fit together.
     """
-    try:
-        return Published.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise PublishedError(
-            f"{path} is not a file of published numbers: {error}; expected the keys that data/published describes"
-        ) from error
+    return read_as(Published, path)

@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.tasks.learned import Beside, TaskScore, task_scores, verdict_of
 from probing.core.tasks.objectives import CONTROL
 from probing.store.database import Database
-from probing.store.run_queries import runs as all_runs
+from probing.store.run_queries import stored_models
 from probing.store.run_queries import tasks as stored_scores
 
 _NAMES = ("model", "base", "objective")
@@ -52,8 +52,8 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
 
 def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[str, str], list[TaskScore]]]:
     """Names and scores of every fine-tuned model: of those with a run, and of those with a score only."""
-    runs = all_runs(db)
-    tuned = runs[(runs["base"].fillna("").ne("") & runs["base"].ne(runs["model"])) | runs["objective"].eq(CONTROL)]
+    runs = stored_models(db).fillna("")
+    tuned = runs[(runs["base"].ne("") & runs["base"].ne(runs["model"])) | runs["objective"].eq(CONTROL)]
     stored = stored_scores(db, models)
     named = pd.concat([tuned[list(_NAMES)], stored[list(_NAMES)]]).fillna("").drop_duplicates("model").sort_values("model")
     if models is not None:

@@ -51,8 +51,8 @@ _RUNS = ordered(
 #: training, and at its best point; the steps that were taken; and the seconds on the machine that trained it, without the encoder's pass.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
 #: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
-#: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1) beside ``chance``, where that is known: the value of what
-#: ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` says which.
+#: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1, a correlation -1 to 1) beside ``chance``, where that is known:
+#: the value of what ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` says which.
 SCHEMAS: dict[str, pa.Schema] = (
     {
         "predictions": ordered(
@@ -181,7 +181,7 @@ SORT: dict[str, tuple[str, ...]] = (
 
 #: Table name -> column -> the least and the greatest value that it can have; in these columns only finite numbers are possible.
 BOUNDS: dict[str, dict[str, tuple[float, float]]] = (
-    {"tasks": {"value": (0.0, 1.0), "chance": (0.0, 1.0)}} | EDGE_BOUNDS | SENTENCE_BOUNDS | CHANGE_BOUNDS
+    {"tasks": {"value": (-1.0, 1.0), "chance": (0.0, 1.0)}} | EDGE_BOUNDS | SENTENCE_BOUNDS | CHANGE_BOUNDS
 )
 
 _SQL_TYPES = {

@@ -11,5 +11,8 @@ from probing.ui.methods import selection as _methods
 from probing.ui.pipeline import selection as _pipeline
 from probing.ui.relations import selection as _relations
 from probing.ui.reproduction import selection as _reproduction
+from probing.ui.sentence_probes import selection as _sentence_probes
 
-_DECLARED = (_compare, _curves, _edge_sentences, _facts, _heads, _home, _live, _methods, _pipeline, _relations, _reproduction)
+_DECLARED = (
+    _compare, _curves, _edge_sentences, _facts, _heads, _home, _live, _methods, _pipeline, _relations, _reproduction, _sentence_probes,
+)  # fmt: skip

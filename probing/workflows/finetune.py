@@ -13,15 +13,16 @@ from probing.core.files.locks import one_at_a_time
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
-from probing.core.tasks.learned import Beside, task_scores, verdict_of
-from probing.core.tasks.objectives import TASKS, Task, task_named
+from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
+from probing.core.tasks.objectives import Task, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.load import weights_identity
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.setup import Prepared, prepare
-from probing.models.finetuning.trainer import Finetuned
+from probing.models.finetuning.trainer import Finetuned, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
 from probing.store.parquet import write_table
+from probing.workflows.changes.epochs import epoch_perplexity
 from probing.workflows.say import Say
 
 
@@ -64,9 +65,12 @@ class FinetuneRequest:
         out: folder of the finished model; None: ``cache/models/MODEL-OBJECTIVE``.
         length: how long is trained, where it is not as the objective says.
         freeze_embeddings: leave the word embeddings as they are.
-        difference: store one byte a weight, the difference from the base.
+        difference: store the difference from the base.
         seed: of order, masks and the task's head.
         device: ``auto`` or ``cpu``.
+        pooling: what a head that labels sentences reads: ``first`` or ``mean``; None: as the objective has it.
+        bits: a weight of a difference, 8 or 4.
+        perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text where it was fetched.
     """
 
     model: str
@@ -79,6 +83,14 @@ class FinetuneRequest:
     difference: bool = False
     seed: int = 1
     device: str = "auto"
+    pooling: str | None = None
+    bits: int = 8
+    perplexity_text: Path | None = None
+
+    @property
+    def task(self) -> Task:
+        """The objective, with the pooling that is asked for."""
+        return task_named(self.objective).pooled(self.pooling)
 
 
 @dataclass(frozen=True)
@@ -112,11 +124,11 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         say: gets a line for each thing that is done.
 
     Raises:
-        OptionError: for an objective that is not in ``TASKS``.
+        OptionError: for an objective that is not in ``TASKS``, or a pooling that it does not have.
         ModelError: if another model is at the place, or the base is none or cannot be loaded.
         FactsError: if the data are missing or malformed.
     """
-    task, entry = task_named(request.objective), find_entry(request.model)
+    task, entry = request.task, find_entry(request.model)
     place = _place(request, entry)
     # Checkpoints have one name: a second process waits, and then finds the model there.
     with one_at_a_time(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
@@ -126,10 +138,14 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
             return place.target
         ready, recipe = _prepared(request, task, entry)
         say(f"{place.name}: {len(ready.training.rows):,} training rows, scored on {ready.training.test_words}")
-        trained = train(
-            ready.training.model, ready.tokenizer, ready.training.rows, ready.training.labels, recipe, place.work, request.device
-        )
-        scores = _stored(request, entry, place, ready, _record(request, entry, ready, recipe, trained))
+        for reason, number in ready.training.left_out.items():
+            say(f"  {number:,} training rows left out: {reason}")
+        data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
+        look = epoch_perplexity(request.perplexity_text, ready.before, ready.tokenizer, place.work / "perplexity.json", say)
+        trained = train(ready.training.model, data, place.work, request.device, look=look)
+        record = _record(request, entry, ready, recipe, trained) | ({"perplexity_text": look.text_sha256} if look else {})
+        looked = {"epoch_perplexity": look.rows(place.name, entry.name)} if look else {}
+        scores = _stored(request, place, ready, record, looked)
     _say_scores(task, scores, say)
     say(f"wrote {place.target}")
     return place.target
@@ -145,11 +161,13 @@ def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
     if judged and judged[0].decides and verdict != "control":
         first = judged[0]
         baseline = "no baseline" if first.baseline is None else f"{first.baseline_name} {first.baseline:.3f}"
-        say(f"  task: {verdict} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})")
+        say(
+            f"  task: {in_words(verdict)} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})"
+        )
 
 
 def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
-    name = name_of_model(request.out) if request.out else name_in_files(f"{entry.name}-{request.objective}")
+    name = name_of_model(request.out) if request.out else name_in_files(f"{entry.name}-{request.task.name}")
     target = request.out or cache_folder() / "models" / name
     if target.exists() and not target.is_dir():
         raise ModelError(f"{target} is no folder; name another with --out")
@@ -168,6 +186,8 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
     there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    if request.difference:
+        asked["bits"], there["bits"] = request.bits, made.get("difference_bits", 8)
     other = [f"{option} {there[option]}, asked is {value}" for option, value in asked.items() if value not in (None, there[option])]
     if other:
         raise ModelError(f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
@@ -190,25 +210,29 @@ def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[
     return ready, recipe
 
 
-def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> Mapping[str, Any]:
+def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> dict[str, Any]:
     """What is noted beside the model; the scores follow."""
     # The registry knows where its own models are; a folder of the user's is found again by its path.
     folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
     return {
-        "base": entry.name, "base_folder": folder_of_base, "objective": TASKS[recipe.objective].label, "recipe": recipe.model_dump(),
+        "base": entry.name, "base_folder": folder_of_base, "objective": request.task.label, "recipe": recipe.fields(),
         "steps": trained.steps, "training_rows": len(ready.training.rows), "history": trained.history,
         "stored_as_difference": request.difference,
+        **({"difference_bits": request.bits} if request.difference and request.bits != 8 else {}),
+        **({"left_out": dict(ready.training.left_out)} if ready.training.left_out else {}),
     }  # fmt: skip
 
 
-def _stored(request: FinetuneRequest, entry: ModelEntry, place: _Place, ready: Prepared, record: Mapping[str, Any]) -> list[Score]:
-    """Writes the model, scores what was written, and puts it in its place."""
+def _stored(
+    request: FinetuneRequest, place: _Place, ready: Prepared, record: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> list[Score]:
+    """Writes the model with these tables beside it, scores what was written, and puts it in its place."""
     shutil.rmtree(place.half, ignore_errors=True)
-    ready.save(place.half, request.difference)
+    ready.save(place.half, request.bits if request.difference else None)
     scores = ready.training.score()
-    names = {"model": place.name, "base": entry.name, "objective": record["objective"]}
-    rows = [{**names, **vars(score)} for score in scores]
-    write_table("tasks", rows, place.half / f"tasks-{place.work.name}.parquet")
+    names = {"model": place.name, "base": record["base"], "objective": record["objective"]}
+    for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():
+        write_table(table, rows, place.half / f"{table}-{place.work.name}.parquet")
     noted = {**record, "scores": [vars(score) for score in scores]}
     (place.half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
     # Whatever lies there has no note of finetune and is no finished model.

@@ -6,12 +6,13 @@ import shutil
 import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from probing.core.errors import FactsError, HeadError, ModelError
+from probing.core.errors import FactsError, HeadError, ModelError, OptionError, TextError
 from probing.core.tasks.objectives import TASKS
 from probing.store.parquet import read_table
-from tests.core.task_files import write_conll, write_msmarco, write_squad
+from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad
 
 WRITE = {"ner-conll": write_conll, "rank-msmarco": write_msmarco, "mlm-msmarco": write_msmarco}
+WRITE |= dict.fromkeys(("cola", "sst-2", "rte"), write_glue)
 
 
 @pytest.fixture()
@@ -41,7 +42,7 @@ def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, r
     record = json.loads((folder / "finetuning.json").read_text())
     assert record["objective"] == TASKS[objective].label and record["steps"] == 3 and record["stored_as_difference"]
     rows = read_table(folder / f"tasks-{name}.parquet", "tasks").to_pylist()
-    assert len(rows) >= 2 and all(0 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
+    assert rows and all(-1 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
     assert {row["metric"] for row in rows} == set(TASKS[objective].metrics)
     assert rows[0]["metric"] in output
     assert "is there already" in tune(run, tiny_model, objective, data(objective)).output
@@ -71,6 +72,59 @@ def test_a_whole_checkpoint_is_written_unless_a_difference_is_wanted(run, cache,
     assert (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file()
     answer = run("ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "lens", "--json").stdout
     assert len(json.loads(answer)["layers"]) == 3
+
+
+def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bits_are_noted(run, cache, tiny_model, data):
+    more = ("--pooling", "mean", "--difference", "--bits", 4)
+    output = tune(run, tiny_model, "cola", data("cola"), *more).output
+    assert "1 training rows left out: also scored" in output
+    folder = cache / "models" / "tiny-bert-cola-mean"
+    record = json.loads((folder / "finetuning.json").read_text())
+    assert (record["objective"], record["recipe"]["objective"], record["recipe"]["pooling"]) == ("CoLA (mean)", "cola", "mean")
+    assert (record["difference_bits"], record["left_out"], record["recipe"]["fresh_pooler"]) == (4, {"also scored": 1}, True)
+    row = read_table(folder / "tasks-tiny-bert-cola-mean.parquet", "tasks").to_pylist()[0]
+    assert (row["objective"], row["metric"]) == ("CoLA (mean)", "Matthews correlation")
+    assert "is there already" in tune(run, tiny_model, "cola", data("cola"), *more).output
+    with pytest.raises(ModelError, match="bits 4, asked is 8"):
+        tune(run, tiny_model, "cola", data("cola"), *more[:3])
+    with pytest.raises(OptionError, match="got the pooling 'mean' for ner-conll; expected first or mean, with one of cola, sst-2, rte"):
+        tune(run, tiny_model, "ner-conll", data("ner-conll"), "--pooling", "mean")
+    for wrong in (("--bits", 4), ("--difference", "--bits", 5)):
+        run("finetune", "--model", tiny_model, "--objective", "cola", *wrong, code=2)
+
+
+def test_a_whole_sentence_model_is_read_through_its_bases_head(run, cache, tiny_model, data):
+    tune(run, tiny_model, "sst-2", data("sst-2"))
+    folder = cache / "models" / "tiny-bert-sst-2"
+    answer = run("ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "lens", "--json").stdout
+    assert len(json.loads(answer)["layers"]) == 3
+
+
+def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cache, tiny_model, data, tmp_path, monkeypatch):
+    from probing.models.finetuning import evaluation
+
+    text = tmp_path / "text.txt"
+    text.write_text("The capital of France is Paris and the sun is red in the city .\n" * 3000)
+    plain = tune(run, tiny_model, "sst-2", data("sst-2"), "--difference", "--out", tmp_path / "plain").output
+    assert "perplexity by epoch is left out: no " in plain and "probing fetch wikitext-2-raw" in plain
+    more = ("--difference", "--perplexity-text", text, "--out", tmp_path / "looked")
+    scored = evaluation.score_classes
+    monkeypatch.setattr(evaluation, "score_classes", lambda *_, **__: 1 / 0)
+    with pytest.raises((ZeroDivisionError, AssertionError)):
+        tune(run, tiny_model, "sst-2", data("sst-2"), *more)
+    monkeypatch.setattr(evaluation, "score_classes", scored)
+    # What was seen before the run died is there when it goes on.
+    tune(run, tiny_model, "sst-2", data("sst-2"), *more)
+    rows = read_table(tmp_path / "looked" / "epoch_perplexity-looked.parquet", "epoch_perplexity").to_pylist()
+    assert [row["step"] for row in rows] == [0, 1, 2, 3] and rows[0]["epoch"] == 0
+    assert len({(row["blocks"], row["masked"]) for row in rows}) == 1
+    # The first step's rate is 0.
+    assert rows[0]["cross_entropy"] == rows[1]["cross_entropy"] and len({row["cross_entropy"] for row in rows}) == 3
+    files = ("difference.safetensors", "config.json")
+    assert all((tmp_path / "plain" / name).read_bytes() == (tmp_path / "looked" / name).read_bytes() for name in files)
+    text.write_text("Too short .\n")
+    with pytest.raises(TextError, match=r"blocks of .* --perplexity-text"):
+        tune(run, tiny_model, "sst-2", data("sst-2"), *more[:3], "--out", tmp_path / "third")
 
 
 def test_a_finished_model_is_not_taken_for_one_with_other_settings(run, cache, tiny_model, data):

@@ -70,7 +70,7 @@ def test_a_run_that_is_there_twice_and_a_folder_without_runs_are_refused(small_f
     shutil.copy(one, one.with_name("edge_runs-copy.parquet"))
     with pytest.raises(StoreError, match="are there twice"):
         gather_results(small_files, tmp_path / "shipped", lambda line: None)
-    with pytest.raises(StoreError, match="no runs of edge probing"):
+    with pytest.raises(StoreError, match="no runs in .* expected rows of edge_runs"):
         gather_results(tmp_path / "empty", tmp_path / "shipped", lambda line: None)
 
 

@@ -56,3 +56,20 @@ def write_msmarco(folder: Path, queries: int = 12) -> Path:
     (folder / "lists.json").write_text(json.dumps(lists), encoding="utf-8")
     (folder / "qrels.txt").write_text("\n".join(judgements), encoding="utf-8")
     return folder
+
+
+def write_glue(folder: Path) -> Path:
+    """CoLA, SST-2 and RTE as GLUE has them; one of CoLA's training sentences is in its development part, too."""
+    cola = [f"gj04\t{int(n % 3 > 0)}\t\tThe city is {_CAPITALS[n % 3]} {n}" for n in range(24)]
+    sst2 = [f"{_CAPITALS[n % 3]} is red {n} \t{n % 2}" for n in range(24)]
+    labels = ("entailment", "not_entailment")
+    rte = [f"{n}\tParis is in {_PLACES[n % 3]} {n}.\tIt is {_PLACES[n % 2]}.\t{labels[n % 2]}" for n in range(24)]
+    for name, header, lines in (
+        ("CoLA", [], cola),
+        ("SST-2", ["sentence\tlabel"], sst2),
+        ("RTE", ["index\tsentence1\tsentence2\tlabel"], rte),
+    ):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for part, rows in (("train", lines[:17]), ("dev", lines[16:] if name == "CoLA" else lines[17:])):
+            (folder / name / f"{part}.tsv").write_text("\n".join([*header, *rows]) + "\n", encoding="utf-8")
+    return folder

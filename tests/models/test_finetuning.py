@@ -15,6 +15,7 @@ from transformers import (
 
 from probing.core.errors import HeadError, ModelError
 from probing.core.tasks.conll import TaggedSentence
+from probing.core.tasks.glue import LabelledText
 from probing.core.tasks.msmarco import read_ranked_lists
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.squad import Question
@@ -23,6 +24,7 @@ from probing.models.encoders.head import own_head
 from probing.models.encoders.load import BaseSource, load_encoder, weights_identity
 from probing.models.encoders.weight_drift import layer_of, weight_drift
 from probing.models.finetuning import evaluation, examples
+from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
 from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
 from tests.core.task_files import write_msmarco
 
@@ -45,12 +47,12 @@ def weights(model):
 
 def test_steps_are_planned_from_the_recipe_alone(tokenizer):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
-    assert plan_steps(rows, RECIPE) == plan_steps(rows, RECIPE)
-    passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0}))
+    assert plan_steps(rows, RECIPE).steps == plan_steps(rows, RECIPE).steps
+    passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0})).steps
     assert len(passes) == 2 * 8 and sorted(n for step in passes[:8] for n in step) == list(range(30))
-    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_a_step": 100}))
+    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_a_step": 100})).steps
     assert sorted(n for step in two_passes for n in step) == sorted([*range(30), *range(30)])
-    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_a_step": 100, "steps": 20}))
+    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_a_step": 100, "steps": 20})).steps
     assert len(by_tokens) == 20
     assert all(len(step) * max(len(rows[n].ids) for n in step) <= 100 for step in by_tokens)
 
@@ -123,13 +125,13 @@ def test_a_shared_head_trains_the_models_own(architecture, folder_of):
 def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     whole = mlm(folder_of)
-    history = finetune(whole, tokenizer, rows, "mlm", RECIPE, tmp_path / "whole", "cpu", save_every=2).history
+    history = finetune(whole, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path / "whole", "cpu", save_every=2).history
     assert history[-1]["step"] == 6
     resumed = mlm(folder_of)
     middle = tmp_path / "middle"
     _stop_after(folder_of, tokenizer, rows, middle, 2)
     assert [folder.name for folder in middle.glob("checkpoint-*")] == ["checkpoint-2"]
-    finetune(resumed, tokenizer, rows, "mlm", RECIPE, middle, "cpu", save_every=2)
+    finetune(resumed, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), middle, "cpu", save_every=2)
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(resumed)[name]), name
 
@@ -148,16 +150,62 @@ def _stop_after(folder_of, tokenizer, rows, folder, step):
             return list.__getitem__(self, n)
 
     with pytest.raises(KeyboardInterrupt):
-        finetune(mlm(folder_of), tokenizer, Breaks(broken), "mlm", RECIPE, folder, "cpu", save_every=2)
+        finetune(mlm(folder_of), PlannedSteps(Breaks(broken), RECIPE, tokenizer, "mlm"), folder, "cpu", save_every=2)
+
+
+def test_a_model_in_training_is_looked_at_after_each_pass_and_is_none_the_worse(folder_of, tokenizer, tmp_path):
+    rows, recipe = examples.text_rows(TEXTS, tokenizer, 32, joined=False), RECIPE.model_copy(update={"steps": 20, "dropout": 0.1})
+    data = PlannedSteps(rows, recipe, tokenizer, "mlm")
+    # A pass has 30 rows, 4 a step.
+    assert data.looks == {0: 0.0, 8: 1.0, 16: 2.0, 20: 2.5}
+    seen = {}
+
+    def look(model, step, epoch):
+        torch.rand(3)
+        seen[step] = epoch, weights(model)
+
+    torch.manual_seed(0)
+    watched, alone = mlm(folder_of), mlm(folder_of)
+    finetune(watched, data, tmp_path / "watched", "cpu", look=look)
+    finetune(alone, data, tmp_path / "alone", "cpu")
+    assert {step: epoch for step, (epoch, _) in seen.items()} == data.looks
+    for name, value in weights(alone).items():
+        assert torch.equal(value, weights(watched)[name]) and torch.equal(value, seen[20][1][name])
+        assert torch.equal(seen[0][1][name], weights(mlm(folder_of))[name])
+
+
+def test_a_training_shorter_than_a_pass_is_looked_at_four_times(tokenizer):
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
+    looks = plan_steps(rows, RECIPE).looks
+    assert list(looks) == [0, 2, 3, 4, 6] and looks[6] == 6 / 8
+    assert list(plan_steps(rows, RECIPE.model_copy(update={"steps": 8})).looks) == [0, 2, 4, 6, 8]
+    assert list(plan_steps(rows, RECIPE.model_copy(update={"steps": 1})).looks) == [0, 1]
+
+
+@pytest.mark.parametrize(("schedule", "last"), [("linear", 1e-2 / 5), ("constant", 1e-2)])
+def test_the_rate_falls_or_stays_after_the_warm_up(schedule, last, folder_of, tokenizer, tmp_path, monkeypatch):
+    from probing.models.finetuning import trainer
+
+    rates = []
+
+    class Notes(trainer._Looks):
+        def on_step_begin(self, args, state, control, optimizer=None, **_):
+            rates.append((optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["betas"]))
+
+    monkeypatch.setattr(trainer, "_Looks", Notes)
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
+    recipe = RECIPE.model_copy(update={"schedule": schedule, "beta2": 0.99})
+    finetune(mlm(folder_of), PlannedSteps(rows, recipe, tokenizer, "mlm"), tmp_path, "cpu", look=lambda *_: None)
+    assert [rate for rate, _ in rates][:2] == [0, 1e-2] and rates[-1] == (pytest.approx(last), (0.9, 0.99))
 
 
 def test_checkpoints_of_another_recipe_are_refused(folder_of, tokenizer, tmp_path):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
-    finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE.model_copy(update={"steps": 1}), tmp_path, "cpu")
+    finetune(mlm(folder_of), PlannedSteps(rows, RECIPE.model_copy(update={"steps": 1}), tokenizer, "mlm"), tmp_path, "cpu")
     with pytest.raises(ModelError, match="another recipe"):
-        finetune(mlm(folder_of), tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
+        finetune(mlm(folder_of), PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path, "cpu")
     with pytest.raises(ModelError, match="nothing to fine-tune on"):
-        finetune(mlm(folder_of), tokenizer, [], "mlm", RECIPE, tmp_path / "other", "cpu")
+        finetune(mlm(folder_of), PlannedSteps([], RECIPE, tokenizer, "mlm"), tmp_path / "other", "cpu")
 
 
 def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, tokenizer, tmp_path):
@@ -165,13 +213,13 @@ def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, toke
     with torch.no_grad():
         model.bert.encoder.layer[0].output.dense.weight[0, 0] = torch.nan
     with pytest.raises(ModelError, match="the loss is nan up to step 6"):
-        finetune(model, tokenizer, rows, "mlm", RECIPE, tmp_path, "cpu")
+        finetune(model, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path, "cpu")
 
 
 def test_frozen_word_embeddings_stay_as_they_are(folder_of, tokenizer, tmp_path):
     rows, model = examples.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
     before = weights(model)
-    finetune(model, tokenizer, rows, "mlm", RECIPE.model_copy(update={"freeze_embeddings": True}), tmp_path, "cpu")
+    finetune(model, PlannedSteps(rows, RECIPE.model_copy(update={"freeze_embeddings": True}), tokenizer, "mlm"), tmp_path, "cpu")
     changed = {name for name, value in weights(model).items() if not torch.equal(value, before[name])}
     assert "bert.embeddings.word_embeddings.weight" not in changed
     assert any("layer.2" in name for name in changed)
@@ -197,6 +245,40 @@ def test_a_stored_difference_is_within_one_step_of_each_rows_largest_change(fold
         change = (wanted[name] - before[name]).abs()
         step = change.amax(dim=-1, keepdim=True) / 127 if change.dim() > 1 else change * 2**-10
         assert ((value - wanted[name]).abs() <= step / 2 + 1e-7).all(), name
+
+
+def test_a_difference_in_four_bits_is_within_a_step_of_each_rows_largest_change(folder_of, tmp_path):
+    base, tuned = mlm(folder_of), changed_model(folder_of)
+    before, wanted = weights(base), weights(tuned)
+    save_difference(before, wanted, "w", tmp_path, 4)
+    assert apply_difference(base, tmp_path, "w") == {name for name in before if "layer.1" in name}
+    for name, value in weights(base).items():
+        change = wanted[name] - before[name]
+        step = change.abs().amax(dim=-1, keepdim=True) / 7 if change.dim() > 1 else change.abs() * 2**-10
+        assert ((value - wanted[name]).abs() <= step / 2 + 1e-7).all(), name
+        if change.dim() > 1 and change.any():
+            slow = before[name] + (change / step).round().clamp(-7, 7) * step
+            assert torch.allclose(value, slow, atol=1e-7)
+
+
+def test_four_bits_take_less_than_half_of_eight(tmp_path):
+    torch.manual_seed(0)
+    before = {"weight": torch.zeros(300, 200)}
+    sizes = [save_difference(before, {"weight": torch.randn(300, 200)}, "w", tmp_path, bits).stat().st_size for bits in (8, 4)]
+    assert sizes[1] < 0.47 * sizes[0]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1), (4, 6)])
+def test_a_matrix_of_any_size_comes_back_from_four_bits(shape, tmp_path):
+    numbers = (torch.arange(shape[0] * shape[1]).reshape(shape) % 15 - 7).float()
+    numbers[:, 0] = 7
+    model = torch.nn.Linear(shape[1], shape[0], bias=False)
+    before = {"weight": model.weight.detach().clone()}
+    save_difference(before, {"weight": before["weight"] + numbers}, "w", tmp_path, 4)
+    apply_difference(model, tmp_path, "w")
+    assert torch.allclose(model.weight, before["weight"] + numbers, atol=1e-5)
+    with pytest.raises(ModelError, match="name its own base"):
+        apply_difference(torch.nn.Linear(9, 9, bias=False), tmp_path, "w")
 
 
 def test_a_difference_from_another_base_or_torn_is_named(folder_of, tmp_path):
@@ -290,6 +372,59 @@ def test_scores_come_with_the_chance_that_the_data_give(folder_of, tokenizer, tm
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=True)
     one, other = evaluation.score_masked(mlm(folder_of), mlm(folder_of), tokenizer, rows, 0.15)
     assert one.value == other.value == other.chance and 0 < one.chance < 1
+
+
+def labelled(n, pair=""):
+    return [LabelledText(f"paris is {'red' if k % 3 else 'born'} {k}", "b" if k % 3 else "a", pair) for k in range(n)]
+
+
+def test_of_a_pair_that_is_too_long_the_longer_sentence_is_cut(tokenizer):
+    (row,) = examples.class_rows([LabelledText("city " * 90, "x", "paris is a city")], tokenizer, ["x"], 24)
+    pieces = tokenizer.convert_ids_to_tokens(row.ids)
+    assert len(pieces) == 24 and pieces[-5:-1] == ["paris", "is", "a", "city"] and row.labels == (0,)
+    assert set(row.types) == {0, 1}
+    (alone,) = examples.class_rows([LabelledText("paris is", "x")], tokenizer, ["x"], 24)
+    assert tokenizer.convert_ids_to_tokens(alone.ids) == ["[CLS]", "paris", "is", "[SEP]"]
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "distilbert", "albert", "electra", "modernbert"])
+def test_a_sentence_is_labelled_from_its_first_token_or_the_mean_of_all_whatever_the_padding(architecture, folder_of):
+    tokenizer = AutoTokenizer.from_pretrained(folder_of(architecture))
+    rows = examples.class_rows([*labelled(3), LabelledText("rome", "a")], tokenizer, ["a", "b"], 24)
+    for pooling in ("first", "mean"):
+        masked = AutoModelForMaskedLM.from_pretrained(folder_of(architecture))
+        model = SentenceClassifier(masked, 2, pooling, 0.1).eval()
+        together = model(**examples.collate(rows, tokenizer)).logits
+        for n, row in enumerate(rows):
+            states = model.body(input_ids=torch.tensor([row.ids])).last_hidden_state[0]
+            vector = states[0] if pooling == "first" else states.sum(0) / len(row.ids)
+            slow = model.classifier.weight @ torch.tanh(model.dense.weight @ vector + model.dense.bias) + model.classifier.bias
+            assert torch.allclose(together[n], slow, atol=1e-5)
+        names = {name for name, _ in model.named_parameters()} - {
+            f"{part}.{kind}" for part in ("dense", "classifier") for kind in ("weight", "bias")
+        }
+        assert names <= {name for name, _ in masked.named_parameters()}
+
+
+def test_scores_of_labels_are_beside_the_commonest_label_and_no_correlation(folder_of, tokenizer):
+    rows = examples.class_rows(labelled(9), tokenizer, ["a", "b"], 24)
+    model = SentenceClassifier(mlm(folder_of), 2, "first", 0.0).eval()
+    with torch.no_grad():
+        model.classifier.weight.zero_()
+        model.classifier.bias.copy_(torch.tensor([0.0, 1.0]))
+    matthews, accuracy = evaluation.score_classes(model, tokenizer, rows, 1, correlation=True)
+    assert (accuracy.metric, accuracy.value, accuracy.chance, accuracy.n) == ("task accuracy", 6 / 9, 6 / 9, 9)
+    assert (matthews.metric, matthews.value, matthews.chance) == ("Matthews correlation", 0.0, 0.0)
+    assert [score.metric for score in evaluation.score_classes(model, tokenizer, rows, 1, correlation=False)] == ["task accuracy"]
+
+
+def test_every_dropout_of_a_body_is_set_and_no_other_setting(folder_of):
+    for architecture in ("bert", "distilbert", "modernbert"):
+        config = AutoModelForMaskedLM.from_pretrained(folder_of(architecture)).config
+        found = dropouts(config, 0.1)
+        assert len(found) >= 2 and all("dropout" in name and hasattr(config, name) for name in found)
+    model = AutoModelForMaskedLM.from_pretrained(folder_of("bert"), **dropouts(mlm(folder_of).config, 0.25))
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.25}
 
 
 def test_a_ranker_that_likes_relevant_passages_scores_one(tokenizer, tmp_path):

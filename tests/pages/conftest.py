@@ -22,6 +22,7 @@ PAGES = {
     "heads": "pages/7_Decoding_heads.py",
     "pipeline": "pages/8_Pipeline.py",
     "edge_sentences": "pages/10_Edge_sentences.py",
+    "sentence_probes": "pages/11_Sentence_probes.py",
     "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }

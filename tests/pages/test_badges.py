@@ -29,6 +29,7 @@ LINKS: dict[str, list[dict]] = {
     "heads": [{}, {"model": TUNED}],
     "pipeline": [{}, {"layerwise": "selectivity", "bars_of": "nesia-mini-ner-conll"}, {"edge_part": "test", "unseen": "true"}],
     "edge_sentences": [{}, {"trace_part": "dev", "trace_kind": "ambiguous"}],
+    "sentence_probes": [{}],
     "reproduction": [{}, {"paper": "edge-probing"}],
     "methods": [{}],
 }
@@ -115,5 +116,5 @@ def test_the_task_table_says_interval_baseline_and_verdict(cache, monkeypatch):
     assert "chance" not in table and {"value", "low", "high", "baseline", "other_name", "verdict", "definition"} <= set(table)
     row = table[(table["id"] == TUNED) & table["decides"]].iloc[0]
     assert row["model"] == "QA-SQuAD-2 ✗", "named as in the figures, with its mark"
-    assert (row["metric"], row["baseline_name"], row["verdict"]) == ("F1", "never an answer", "not learned")
+    assert (row["metric"], row["baseline_name"], row["verdict"]) == ("F1", "never an answer", "trained, not learned")
     assert all(table["definition"])

@@ -279,6 +279,7 @@ def test_a_claim_about_a_model_that_did_not_learn_its_task_cannot_be_tested(said
             assert found.verdict == UNTESTED, name
             assert f"QA-SQuAD-2 {words} (F1 50.5 per cent, never an answer 50.5)." in found.numbers
             assert "Its numbers all the same" in found.numbers
+            assert ("It counts as trained, not learned." in found.numbers) == (said == "not learned")
         elif rule.every:
             assert f"Left out: QA-SQuAD-2 {words}" in found.numbers
         else:

@@ -8,9 +8,9 @@ import pytest
 
 from probing.core.edges.published import published_edges
 from probing.reports.reproduction.curve_shapes import DRAWS, Curve
-from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, Interval, most
+from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, Interval, apart, most
 from probing.reports.reproduction.edges.claims import RULES, judge, judged_frame
-from probing.reports.reproduction.edges.evidence import CALLED, ORDER_COLUMNS, PLACE_COLUMNS, SETTLED_COLUMNS, EdgeEvidence, apart
+from probing.reports.reproduction.edges.evidence import CALLED, ORDER_COLUMNS, PLACE_COLUMNS, SETTLED_COLUMNS, EdgeEvidence
 from probing.reports.reproduction.edges.papers_numbers import papers_evidence
 from probing.reports.reproduction.evidence import Finding
 

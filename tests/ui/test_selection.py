@@ -16,6 +16,7 @@ from probing.ui.methods.selection import MethodsSelection
 from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.reproduction.selection import ReproductionSelection
+from probing.ui.sentence_probes.selection import SentenceProbesSelection
 
 SHARED = RunChoice(
     models=("nesia-mini", "path,with comma"), heads=("lens",), probe_sets=("trex",), average="micro", k=10,
@@ -46,6 +47,11 @@ CHOSEN = {
         trace_model="a", trace_task="srl", trace_part="test", trace_label="ARG0", trace_unseen=True, trace_kind="revised", settled=0,
         trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, trace_sheet=2,
     ),
+    "sentence_probes": SentenceProbesSelection(
+        sentence_models=("a", "b"), sentence_tasks=("cola", "rte"), sentence_protocol="senteval", poolings=("mean",),
+        sentence_minus="surface", tuned_model="a", change_kind="base-mean", learned_task="cola", learned_layer=0, turned_task="rte",
+        turned_pooling="mean", turned_layer=0, turned_way="right", turned_example="ab",
+    ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
         pipeline_tab="claims", pipeline_figure="A.3",
@@ -65,6 +71,8 @@ LINKED = {
     "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
     "text_hash every_target trace_sheet",
+    "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
+    "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
     "heads": "model probe_set k exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure",
     "methods": "",

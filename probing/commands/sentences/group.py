@@ -15,6 +15,10 @@ SENTENCE_COMMANDS = {
         "List the tasks: what they ask, data sets, licences and, with --counts, how much data they have and what was left out.",
     ),
     "make": ("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
+    "ship": (
+        "probing.commands.nesia.sentences",
+        "Fine-tune, probe and measure what ships on nesia-mini and its relatives, and put it into data; resumable.",
+    ),
     "report": (
         "probing.commands.sentences.report",
         "Report stored probes of whole sentences: accuracy, changes, where properties went; the same numbers as on the pages.",

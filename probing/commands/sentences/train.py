@@ -22,7 +22,7 @@ def train(
     ] = None,
     portions: Annotated[str, typer.Option(help="One in so many of the training sentences; several separated by commas.")] = "1,4,16",
     predictions: Annotated[bool, typer.Option(help="Whether the answer to each test sentence is stored.")] = True,
-    codes: Annotated[bool, typer.Option(help="Whether the online code is computed, too (minimum description length).")] = False,
+    codes: Annotated[bool, typer.Option(help="Whether the online code is computed, too (minimum description length).")] = True,
     seed: Annotated[int, typer.Option(help="Of the MLP's start.", min=0)] = 0,
     name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,

@@ -73,7 +73,7 @@ def mean_cosine(total: Array, n: Array | int) -> Array:
     return (np.square(total).sum(-1) - n) / (n * (np.asarray(n) - 1))
 
 
-def jackknife(measure: Callable[[Array], float | None], rows: int) -> tuple[float, float, float] | None:
+def jackknife(measure: Callable[[np.ndarray], float | None], rows: int) -> tuple[float, float, float] | None:
     """A measure of rows with its 95 % interval, for which a twentieth of the rows is left out in turn.
 
     Rows cannot be drawn again here: a row that is there twice is alike to itself, which raises every similarity.

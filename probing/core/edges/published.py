@@ -1,25 +1,19 @@
 """What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads ``data/published``."""
 
-import tomllib
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from probing.core.errors import PublishedError
-from probing.core.published import Claim
+from probing.core.published import Claim, Frozen, numbered, read_as, refuse_twice
 from probing.core.registry import REPOSITORY
 
 EDGE_PROBING = REPOSITORY / "data" / "published" / "edge-probing.toml"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PublishedEncoder(_Frozen):
+class PublishedEncoder(Frozen):
     """An encoder of the paper.
 
     Attributes:
@@ -35,7 +29,7 @@ class PublishedEncoder(_Frozen):
     layers: int
 
 
-class PublishedTask(_Frozen):
+class PublishedTask(Frozen):
     """A task of the paper with its numbers by encoder.
 
     Attributes:
@@ -56,8 +50,8 @@ class PublishedTask(_Frozen):
     targets: int | None = None
     labels: int | None = None
     f1: dict[str, tuple[float, ...]]
-    centre_of_gravity: dict[str, float] = {}
-    k_weights: dict[str, float] = {}
+    centre_of_gravity: dict[str, float] = Field(default_factory=dict)
+    k_weights: dict[str, float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _f1_is_per_cent(self) -> "PublishedTask":
@@ -66,7 +60,7 @@ class PublishedTask(_Frozen):
         return self
 
 
-class PublishedScore(_Frozen):
+class PublishedScore(Frozen):
     """One published F1, in [0, 1]."""
 
     model: str
@@ -75,7 +69,7 @@ class PublishedScore(_Frozen):
     f1: float
 
 
-class PublishedPlot(_Frozen):
+class PublishedPlot(Frozen):
     """What a figure of the paper shows: a summary by task, or weights and gains by layer."""
 
     number: str
@@ -85,7 +79,7 @@ class PublishedPlot(_Frozen):
     models: tuple[str, ...]
 
 
-class PublishedEdges(_Frozen):
+class PublishedEdges(Frozen):
     """All that is known of the paper's results."""
 
     title: str
@@ -111,14 +105,14 @@ class PublishedEdges(_Frozen):
             for model, centre in task.centre_of_gravity.items():
                 if not 0 <= centre <= depths[model]:
                     raise ValueError(f"{task.name} has the centre of gravity {centre} on {model}, expected 0 to {depths[model]}")
-        for kind, names in (
-            ("models", [model.name for model in self.models]),
-            ("tasks", [task.name for task in self.tasks]),
-            ("figures", [one.number for one in self.figures]),
-            ("claims", [claim.name for claim in self.claims]),
-        ):
-            if len(set(names)) < len(names):
-                raise ValueError(f"the {kind} are {names}, expected each once")
+        refuse_twice(
+            {
+                "models": [model.name for model in self.models],
+                "tasks": [task.name for task in self.tasks],
+                "figures": [one.number for one in self.figures],
+                "claims": [claim.name for claim in self.claims],
+            }
+        )
         return self
 
     def model(self, name: str) -> PublishedEncoder:
@@ -144,10 +138,7 @@ class PublishedEdges(_Frozen):
         Raises:
             PublishedError: naming the numbers there are.
         """
-        for one in self.figures:
-            if one.number == number:
-                return one
-        raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(one.number for one in self.figures)}")
+        return numbered(self.figures, number)
 
     @cached_property
     def scores(self) -> tuple[PublishedScore, ...]:
@@ -166,9 +157,4 @@ def published_edges(path: Path = EDGE_PROBING) -> PublishedEdges:
     Raises:
         PublishedError: if the file is missing or malformed, or its numbers do not fit together.
     """
-    try:
-        return PublishedEdges.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise PublishedError(
-            f"{path} is not a file of published numbers: {error}; expected the keys that data/published describes"
-        ) from error
+    return read_as(PublishedEdges, path)

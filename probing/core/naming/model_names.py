@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from probing.core.registry import Registry, name_in_files
-from probing.core.tasks.objectives import TASKS
+from probing.core.tasks.objectives import CALLED
 
 #: A name of this many characters is shown whole; a longer one is cut in the middle, less and less until it differs from all others.
 LENGTHS = (28, 40, 60)
@@ -45,7 +45,7 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
     """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not there."""
     entry = next((one for one in registry.models if one.name == name), None)
     base, objective = (entry.base, entry.objective) if entry else (base, objective)
-    named = {name_in_files(f"{base}-{task.slug}") for task in TASKS.values() if base and task.label == objective}
+    named = {name_in_files(f"{base}-{CALLED[objective].name}")} if base and objective in CALLED else set()
     place, family = next(
         ((place, one.base) for place, one in enumerate(registry.families) if name in (one.base, *(member.model for member in one.members))),
         (len(registry.families), base or name),

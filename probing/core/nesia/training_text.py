@@ -1,5 +1,6 @@
 """Puts nesia-mini's training text together: what is read, held out and stated."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from probing.core.nesia.corpus import Sentence, exposures, fact_key, held_out_pa
 
 MIN_ANSWER_COUNT = 5
 ALWAYS_HELD = ("philadelphia",)
+#: What ``pretrain`` notes beside a model, and its key that says "evidence" where the own evidence of held-out facts was dropped too.
+RECORD, HELD_OUT_BY = "training.json", "held_out_by"
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ def training_text(
     keys = {fact_key(fact) for fact, sentence in stated if sentence.text in kept}
     of_text = exposures(facts, text, set(), held)
     return TrainingText(tuple(text), tuple(sentences), of_text, exposures(facts, [*text, *sentences], keys, held))
+
+
+def dropped_own_evidence(model: Path) -> bool:
+    """Whether the text of a model made here was put together with ``own_evidence``; True where its folder has no record."""
+    record = model / RECORD
+    return not record.is_file() or json.loads(record.read_text(encoding="utf-8")).get(HELD_OUT_BY) == "evidence"
 
 
 def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:

@@ -198,6 +198,23 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
+def fisher(correlation: float, n: int) -> tuple[float, float]:
+    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate where both sides are classes (Matthews' coefficient).
+
+    A perfect correlation is taken as if half a pair were wrong; of three pairs or fewer nothing is known.
+
+    Raises:
+        ValueError: if the correlation is not in [-1, 1], or there are no pairs.
+    """
+    if n < 1 or not -1 <= correlation <= 1:
+        raise ValueError(f"got a correlation of {correlation} over {n} pairs, expected -1 to 1 over at least one pair")
+    if n <= 3:
+        return -1.0, 1.0
+    most = 1 - 1 / n
+    centre, half = math.atanh(min(max(correlation, -most), most)), _Z / math.sqrt(n - 3)
+    return min(math.tanh(centre - half), correlation), max(math.tanh(centre + half), correlation)
+
+
 def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:
     """Counts with at least one fact, by name, so that the order of rows changes nothing."""
     kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)

@@ -4,21 +4,25 @@ A model that was trained and did not learn has been changed by its training all 
 objective. The verdict is a low bar: it says that the objective left a trace, not that the model is any good at it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from probing.core.stats.intervals import wilson_mean
-from probing.core.tasks.objectives import CONTROL, TASKS, Kind
+from probing.core.stats.intervals import fisher, wilson_mean
+from probing.core.tasks.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, Kind
 
 Verdict = Literal["learned", "not learned", "cannot tell", "no score stored", "control"]
 
 #: What a score is set beside, by the names that are stored. BM25 is another system and no baseline: it never decides.
 NO_ENTITY, RANDOM_SPAN, NO_ANSWER, RANDOM_ORDER = "O for every word", "random span", "never an answer", "random order"
 BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before fine-tuning"
+MAJORITY, NO_CORRELATION = "majority label", "no correlation"
 #: A gain over the baseline that could at most be this is no learning.
 NEGLIGIBLE = 0.05
+#: What readers are shown for "not learned", on every page and with every claim: the model has changed all the same.
+TRAINED_NOT_LEARNED = "trained, not learned"
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,18 @@ class Rule:
         metric: whose score decides.
         baselines: what it has to beat: the highest of those that are stored. Others are comparisons.
         units: the metric whose items are independent, where those of ``metric`` are not; ``""``: its own.
+        negligible: a gain that could at most be this is no learning.
     """
 
     metric: str
     baselines: tuple[str, ...]
     units: str = ""
+    negligible: float = NEGLIGIBLE
 
 
 #: Entity F1 cannot fall below its baseline of 0, so the words decide; words of one sentence hang together, so sentences are counted.
-#: The control is trained further on its base's own text: there is nothing to learn.
+#: The control is trained further on its base's own text: there is nothing to learn. A label of a sentence is either shown to be learned or
+#: not: always saying the commonest one looks like success where classes are uneven, so doubt counts against the model.
 RULES: Mapping[Kind, Rule] = MappingProxyType(
     {
         "tags": Rule("words tagged right", (NO_ENTITY,), units="entity F1"),
@@ -45,9 +52,10 @@ RULES: Mapping[Kind, Rule] = MappingProxyType(
         "ranking": Rule("nDCG@10", (RANDOM_ORDER,)),
         "blocks": Rule("masked accuracy", (BEFORE, COMMONEST_TOKEN)),
         "texts": Rule("masked accuracy", (BEFORE, COMMONEST_TOKEN)),
+        "classes": Rule(ACCURACY, (MAJORITY,), negligible=math.inf),
+        "acceptability": Rule(MATTHEWS, (NO_CORRELATION, MAJORITY), negligible=math.inf),
     }
 )
-_KINDS = {task.label: task.kind for task in TASKS.values()}
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class TaskScore:
-    """A score with its interval and what it is set beside, shares in [0, 1].
+    """A score with its interval and what it is set beside: shares in [0, 1], a correlation in [-1, 1].
 
     Attributes:
         metric, value, n: as stored.
@@ -91,10 +99,10 @@ def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
     """Every stored score of a model, that which decides first; no stored scores give none.
 
     Args:
-        objective: as results call it; of one that is not in ``TASKS`` no score decides for "learned".
+        objective: as results call it; of one that is not in ``CALLED`` no score decides for "learned".
         stored: the model's scores.
     """
-    rule = RULES[_KINDS[objective]] if objective in _KINDS else None
+    rule = RULES[CALLED[objective].kind] if objective in CALLED else None
     names = list(dict.fromkeys(one.metric for one in stored))
     decisive = rule.metric if rule and rule.metric in names else ""
     items = {one.metric: one.n for one in stored}
@@ -113,11 +121,16 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
     return decisive[0] if decisive else "cannot tell" if scores else "no score stored"
 
 
-def judged(low: float, high: float, baseline: float | None) -> Verdict:
+def in_words(verdict: str) -> str:
+    """A verdict as readers are shown it."""
+    return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
+
+
+def judged(low: float, high: float, baseline: float | None, negligible: float = NEGLIGIBLE) -> Verdict:
     """Learned where the whole interval lies above the baseline; not learned where a gain would be negligible at most; else it is open."""
     if baseline is None:
         return "cannot tell"
-    return "learned" if low > baseline else "not learned" if high <= baseline + NEGLIGIBLE else "cannot tell"
+    return "learned" if low > baseline else "not learned" if high <= baseline + negligible else "cannot tell"
 
 
 def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:
@@ -127,13 +140,14 @@ def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:
 
 def _judged(rows: Sequence[Beside], objective: str, rule: Rule | None, units: int, decides: bool) -> TaskScore:
     value = rows[0].value
-    low, high = wilson_mean(value, units) if units else (0.0, 1.0)
+    interval, unknown = (fisher, (-1.0, 1.0)) if rows[0].metric == MATTHEWS else (wilson_mean, (0.0, 1.0))
+    low, high = interval(value, units) if units else unknown
     there = [(one.beside, one.name) for one in rows if one.beside is not None]
     baselines = sorted(((worth, name) for worth, name in there if rule and name in rule.baselines), reverse=True)
     others = sorted((one for one in there if one not in baselines[:1]), reverse=True)
     baseline, baseline_name = baselines[0] if baselines else (None, "")
     other, other_name = others[0] if others else (None, "")
-    verdict: Verdict = "control" if objective == CONTROL else judged(low, high, baseline)
+    verdict: Verdict = "control" if objective == CONTROL else judged(low, high, baseline, rule.negligible if rule else NEGLIGIBLE)
     return TaskScore(
         rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides, verdict
     )  # fmt: skip

@@ -53,10 +53,23 @@ TASK_METRICS = (
         "ours; not in the paper", "models.finetuning.evaluation.masked_accuracy",
     ),
     Metric(
+        "matthews", "Matthews correlation", "correlation", -1.0, 1.0, "higher",
+        "Correlation of the given with the gold labels of sentences. Guessing without looking has 0 on average, and so has always giving "
+        "the same label. Its 95 % interval is Fisher's, approximate for classes.",
+        "of equal scores the label that is first by name", "0 where one label alone is given, or is gold",
+        "CoLA (Warstadt et al. 2019)", f"{_SCORES}.matthews",
+    ),
+    Metric(
+        "task_accuracy", "task accuracy", "share of sentences", 0.0, 1.0, "higher",
+        "Share of sentences, or pairs of them, that get their gold label, beside always giving the commonest label of training.",
+        "of equal scores the label that is first by name", "no value without sentences",
+        "SST-2 and RTE in GLUE (Wang et al. 2019)", "models.finetuning.evaluation.score_classes",
+    ),
+    Metric(
         "learned", "learned its task", "verdict", None, None, "neither",
         "Learned: the 95 % interval of the task score lies above its baseline. Not learned: it does not, and its upper end is at most 5 "
-        "points above the baseline. Cannot tell: neither, as too few items were scored. It is a low bar: a model that learned its task "
-        "need not be good at it.",
+        "points above the baseline; of labels of sentences, whenever it does not. Cannot tell: neither, as too few items were scored. It "
+        "is a low bar: a model that learned its task need not be good at it.",
         "a score that equals its baseline is not above it", "no verdict where no score is stored",
         "ours; not in the paper", "core.tasks.learned.judged",
     ),

@@ -1,21 +1,26 @@
 """What a model can be fine-tuned for: one entry for each objective, which commands, training and reports read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from probing.core.errors import OptionError, RegistryError
 from probing.core.tasks.conll import conll_parts
-from probing.core.tasks.control import control_texts
+from probing.core.tasks.control import OwnText, control_texts
+from probing.core.tasks.glue import cola_parts, rte_parts, sst2_parts
 from probing.core.tasks.held_out import split_texts
 from probing.core.tasks.msmarco import ranking_parts, ranking_texts
 from probing.core.tasks.squad import squad_parts, squad_texts
 
 #: How examples become rows of token ids and are scored, see ``models.finetuning.kinds``: tagged sentences, questions about
-#: passages, pairs of query and passage, running text cut into blocks, or a row for each text.
-Kind = Literal["tags", "spans", "ranking", "blocks", "texts"]
+#: passages, pairs of query and passage, running text cut into blocks, a row for each text, or one label of a sentence or a pair of them,
+#: which is scored by its accuracy or, in judgements of acceptability, by its correlation with the gold labels.
+Kind = Literal["tags", "spans", "ranking", "blocks", "texts", "classes", "acceptability"]
+#: What a head that labels whole sentences reads: the first token's state, or the mean over all.
+FIRST, MEAN = "first", "mean"
+POOLINGS = (FIRST, MEAN)
 #: Training and test examples.
 Parts = tuple[Sequence[Any], Sequence[Any]]
 
@@ -29,7 +34,7 @@ class Task:
         label: its name in results and in the registry: the paper's.
         data_set: the fetched data set that it reads; empty where the user names a text file.
         kind: of examples.
-        read: (data folder, LAMA folder or None) -> training and test examples.
+        read: (data folder, a base's own text or None) -> training and test examples.
         metrics: what it is scored by, the main one first.
         settings: fields of ``FinetuneRecipe`` where nothing else is asked.
     """
@@ -38,17 +43,48 @@ class Task:
     label: str
     data_set: str
     kind: Kind
-    read: Callable[[Path, Path | None], Parts] = field(repr=False)
+    read: Callable[[Path, OwnText | None], Parts] = field(repr=False)
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
 
+    @property
+    def labels_sentences(self) -> bool:
+        """Whether it gives a whole sentence, or a pair of them, one label."""
+        return self.kind in ("classes", "acceptability")
+
+    @property
+    def name(self) -> str:
+        """What ``finetune`` calls its models after: slug and, where it is not the first token's, pooling."""
+        pooling = self.settings.get("pooling", FIRST)
+        return self.slug if pooling == FIRST else f"{self.slug}-{pooling}"
+
+    def pooled(self, pooling: str | None) -> "Task":
+        """The objective with a head that reads the mean over all tokens where that is asked; None: itself.
+
+        Raises:
+            OptionError: for a pooling that is none, or an objective whose head reads single tokens.
+        """
+        if pooling is None:
+            return self
+        if pooling not in POOLINGS or not self.labels_sentences:
+            those = ", ".join(task.slug for task in TASKS.values() if task.labels_sentences)
+            raise OptionError(f"got the pooling {pooling!r} for {self.slug}; expected {' or '.join(POOLINGS)}, with one of {those}")
+        if pooling == FIRST:
+            return self
+        return replace(self, label=f"{self.label} ({pooling})", settings=MappingProxyType({**self.settings, "pooling": pooling}))
+
 
 ANSWERS, RANKING, MASKED = ("F1", "exact match"), ("nDCG@10", "MRR@10"), ("masked accuracy",)
+#: The share of sentences with the right label, and the correlation of given and gold labels.
+ACCURACY, MATTHEWS = "task accuracy", "Matthews correlation"
 
 
 def _settings(learning_rate: float, batch: int, max_pieces: int, **more: Any) -> Mapping[str, Any]:
     return MappingProxyType({"learning_rate": learning_rate, "batch": batch, "max_pieces": max_pieces, **more})
 
+
+#: How sentences are labelled (Mosbach et al. 2020, section 3): the rate is constant after the warm-up, and the head begins at random.
+_SENTENCES: Mapping[str, Any] = MappingProxyType({"schedule": "constant", "beta2": 0.99, "dropout": 0.1, "fresh_pooler": True})
 
 #: Settings are what the paper says (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours: NER has no
 #: settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
@@ -78,12 +114,28 @@ _ALL = (
         MASKED, _settings(5e-5, 8, 512, epochs=4.0),
     ),
     Task(
-        "control", "control", "", "texts", lambda data, lama: split_texts(control_texts(data, lama)),
+        "control", "control", "", "texts", lambda data, own: split_texts(control_texts(data, own)),
         MASKED, _settings(5e-5, 8, 512, epochs=1.0),
+    ),
+    Task(
+        "cola", "CoLA", "glue", "acceptability", lambda data, _: cola_parts(data),
+        (MATTHEWS, ACCURACY), _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES),
+    ),
+    Task(
+        "sst-2", "SST-2", "glue", "classes", lambda data, _: sst2_parts(data),
+        (ACCURACY,), _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES),
+    ),
+    Task(
+        "rte", "RTE", "glue", "classes", lambda data, _: rte_parts(data),
+        (ACCURACY,), _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES),
     ),
 )  # fmt: skip
 #: Slug -> objective, in the order of the command line's help.
 TASKS: Mapping[str, Task] = MappingProxyType({task.slug: task for task in _ALL})
+#: What results and the registry call an objective -> the objective, those that read the mean over all tokens among them.
+CALLED: Mapping[str, Task] = MappingProxyType(
+    {pooled.label: pooled for task in _ALL for pooled in map(task.pooled, POOLINGS if task.labels_sentences else (None,))}
+)
 #: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
 CONTROL = TASKS["control"].label
 
@@ -101,8 +153,6 @@ def task_called(label: str) -> Task:
     Raises:
         RegistryError: if there is none.
     """
-    for task in TASKS.values():
-        if task.label == label:
-            return task
-    known = ", ".join(task.label for task in TASKS.values())
-    raise RegistryError(f"got the objective {label!r}; finetune knows {known}")
+    if label not in CALLED:
+        raise RegistryError(f"got the objective {label!r}; finetune knows {', '.join(CALLED)}")
+    return CALLED[label]

@@ -40,6 +40,24 @@ def words_tagged_right(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence
     return right / sum(len(tags) for tags in gold)
 
 
+def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
+    """Correlation of guessed with gold classes, numbers from 0, -1 to 1 (Matthews 1975; of more than two Gorodkin 2004).
+
+    0 where it has no value, as one class alone is guessed or gold.
+    """
+    classes = max([*gold, *guessed], default=0) + 1
+    one, other = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
+    one, other = one - one.mean(0), other - other.mean(0)
+    spread = float((one * one).sum() * (other * other).sum())
+    return float((one * other).sum()) / math.sqrt(spread) if spread else 0.0
+
+
+def majority_class(labels: Sequence[str]) -> str:
+    """The commonest label; of equally common ones the first in sorted order."""
+    counts = Counter(labels)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
 def normal_answer(text: str) -> str:
     """Lower case, without punctuation, articles and doubled spaces (Rajpurkar et al. 2016)."""
     bare = "".join(c for c in text.lower() if c not in string.punctuation)

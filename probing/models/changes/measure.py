@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Measured:
 
 
 def measure(
-    sentences: Sequence[str], encoder: Encoder, base: Encoder | None, seed: int = 0, passed: Callable[[int], None] | None = None
+    sentences: Sequence[str], encoder: Encoder, base: Encoder | None, seed: int = 0, passed: Callable[[int], object] | None = None
 ) -> Measured:
     """Every measure of attention and states.
 
@@ -68,7 +69,9 @@ def measure(
     kept = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= longest))
     left_out = {"too long for the model": int((lengths > longest).sum()), "of one piece": int((lengths < _SHORTEST).sum())}
     if len(kept) < 2:
-        raise TextError(f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected at least 2 of at most {longest} pieces")
+        raise TextError(
+            f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected 2 or more of at most {longest} pieces"
+        )
     rows = [coded["input_ids"][number] for number in kept]
     own, before = Attending(encoder), Attending(base) if base else None
     if base:
@@ -129,8 +132,7 @@ class _Taken:
                 self._pooled["first", which][:, batch.numbers] = states[:, :, 0]
                 self._pooled["mean", which][:, batch.numbers] = states.mean(2)
             dot, one, two = (
-                (a * b).sum(-1)
-                for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
+                (a * b).sum(-1) for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
             )
             self._same_token[:, batch.numbers] = (dot / np.sqrt(one * two)).mean(-1)
         self.words.add(batch.numbers, batch.states)
@@ -158,13 +160,17 @@ class _Taken:
             own, before = self._pooled[pooling, 0], self._pooled[pooling, 1]
             for name, alike, most in (("cka", linear_cka, None), ("rsa", rsa, MOST_IN_MATRIX)):
                 for layer, (x, y) in enumerate(zip(own[:, :most], before[:, :most], strict=True)):
-                    found = jackknife(lambda kept, x=x, y=y, alike=alike: alike(x[kept], y[kept]), len(x))
+                    found = jackknife(partial(_of_rows, alike, x, y), len(x))
                     if found is not None:
                         value, low, high = found
                         yield Value(f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x))
 
 
+def _of_rows(alike: Callable[[np.ndarray, np.ndarray], float | None], x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
+    return alike(x[kept], y[kept])
+
+
 def _rows_of(name: str, by_sentence: np.ndarray, first_layer: int, head: int | None, seed: int) -> Iterator[Value]:
     """Of (layers, sentences) the means."""
-    for number, ends in enumerate(zip(*mean_intervals(by_sentence.T, seed), strict=True)):
-        yield Value(name, first_layer + number, head, *map(float, ends), by_sentence.shape[1])
+    for number, (value, low, high) in enumerate(zip(*mean_intervals(by_sentence.T, seed), strict=True)):
+        yield Value(name, first_layer + number, head, float(value), float(low), float(high), by_sentence.shape[1])

@@ -120,7 +120,9 @@ def _pieces(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> np.ndar
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def cross_entropy(body: PreTrainedModel, head: DecodingHead, blocks: MaskedBlocks, passed: Callable[[], None] | None = None) -> np.ndarray:
+def cross_entropy(
+    body: PreTrainedModel, head: DecodingHead, blocks: MaskedBlocks, passed: Callable[[], object] | None = None
+) -> np.ndarray:
     """(blocks,) sums of cross-entropy in nats at the masked pieces of each block.
 
     Args:
@@ -146,7 +148,11 @@ def cross_entropy(body: PreTrainedModel, head: DecodingHead, blocks: MaskedBlock
 
 
 def replaced_cross_entropy(
-    tuned: Encoder, base: Encoder, where: Literal["last", "first", "single"], blocks: MaskedBlocks, passed: Callable[[], None] | None = None
+    tuned: Encoder,
+    base: Encoder,
+    where: Literal["last", "first", "single"],
+    blocks: MaskedBlocks,
+    passed: Callable[[], object] | None = None,
 ) -> np.ndarray:
     """(n, blocks) sums of cross-entropy with n = 0..L layers of a fine-tuned body replaced by its base's, read by the base's head.
 
@@ -165,7 +171,7 @@ def replaced_cross_entropy(
     return np.concatenate([np.array(part) for part in found], axis=1)
 
 
-def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], None] | None = None) -> np.ndarray:
+def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], object] | None = None) -> np.ndarray:
     """(blocks,) sums of the base itself, which is what is left of a fine-tuned model whose layers and embeddings are all put back."""
     found = []
     for some in blocks.batches():

@@ -43,7 +43,8 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
     contexts: list[int] = []
     of_row = []
     for sentence in chosen:
-        ids, found = coded["input_ids"][sentence], {}
+        ids = coded["input_ids"][sentence]
+        found: dict[tuple[int, ...], tuple[int, ...]] = {}
         at: dict[int, list[int]] = {}
         for place, word in enumerate(coded.word_ids(sentence)):
             if word is not None:
@@ -53,10 +54,10 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
             if not left_out[list(pieces)].any():
                 found.setdefault(pieces, tuple(places))
         words = []
-        for pieces, places in found.items():
+        for pieces, where in found.items():
             word = numbers.setdefault(pieces, len(numbers))
             contexts[word : word + 1] = [contexts[word] + 1 if word < len(contexts) else 1]
-            words.append((word, places))
+            words.append((word, where))
         of_row.append(words)
     return WordPlaces(of_row, np.array(contexts, np.int64))
 
@@ -91,7 +92,9 @@ class WordStates:
         if not len(often):
             return 0, []
         of_word = mean_cosine(self._sums, self._places.contexts[often][:, None])
-        return len(often), [tuple(map(float, ends)) for ends in zip(*mean_intervals(of_word, seed), strict=True)]
+        return len(often), [
+            (float(value), float(low), float(high)) for value, low, high in zip(*mean_intervals(of_word, seed), strict=True)
+        ]
 
     def anisotropy(self) -> tuple[int, list[tuple[float, float, float]]]:
         """Number of words, and by layer the mean cosine of two different words' states, each of one sentence, with intervals."""

@@ -1,9 +1,10 @@
-"""A fine-tuned body stored as its difference from the base: one byte a weight, unchanged tensors not at all.
+"""A fine-tuned body stored as its difference from the base: 8 or 4 bits a weight, unchanged tensors not at all.
 
 So a family of fine-tuned models ships in a fraction of its size. The difference is what is probed: heads and predictions of
 a model that ships this way are computed from the stored weights, not from the float32 ones before rounding.
 """
 
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from probing.core.files.atomic import whole_file
 FILE = "difference.safetensors"
 _SCALE = ".scale"
 _BASE = "base_weights"
-_STEPS = 127
+#: Bits a weight -> the largest whole number that a change is stored as.
+STEPS: Mapping[int, int] = {8: 127, 4: 7}
 
 
 def is_difference(source: str | Path) -> bool:
@@ -25,15 +27,19 @@ def is_difference(source: str | Path) -> bool:
     return (Path(source) / FILE).is_file()
 
 
-def save_difference(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor], base_weights: str, folder: Path) -> Path:
+def save_difference(
+    base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor], base_weights: str, folder: Path, bits: int = 8
+) -> Path:
     """Writes what changed.
 
-    A matrix is stored as whole numbers from -127 to 127 with a scale a row (its largest change / 127), a vector in float16.
+    A matrix is stored as whole numbers from -127 to 127 (in 4 bits: -7 to 7) with a scale a row (its largest change / 127 or 7), a vector
+    in float16. Numbers of 4 bits are two a byte and deflated, which saves a fifth more.
 
     Args:
         base, tuned: parameters by the same names; those that only one has are left out.
         base_weights: identity of the base's weights, checked when the difference is applied.
         folder: where ``difference.safetensors`` goes.
+        bits: of ``STEPS``.
     """
     tensors: dict[str, torch.Tensor] = {}
     for name in sorted(base.keys() & tuned.keys()):
@@ -43,8 +49,9 @@ def save_difference(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.
         if change.dim() < 2:
             tensors[name] = change.half()
             continue
-        scale = change.abs().amax(dim=tuple(range(1, change.dim())), keepdim=True) / _STEPS
-        tensors[name] = torch.round(change / scale.clamp_min(1e-12)).to(torch.int8)
+        scale = change.abs().amax(dim=tuple(range(1, change.dim())), keepdim=True) / STEPS[bits]
+        numbers = torch.round(change / scale.clamp_min(1e-12)).to(torch.int8)
+        tensors[name] = numbers if bits == 8 else _packed(numbers)
         tensors[name + _SCALE] = scale
     with whole_file(folder / FILE) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file, and equal models are equal bytes.
@@ -73,12 +80,30 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
             names = [name for name in stream.keys() if not name.endswith(_SCALE)]  # noqa: SIM118
             for name in names:
                 change = stream.get_tensor(name)
+                if change.dtype == torch.uint8 and name in parameters:
+                    change = _unpacked(change, parameters[name].shape)
                 if name not in parameters or parameters[name].shape != change.shape:
                     raise ModelError(
                         f"{path} changes {name} of shape {tuple(change.shape)}, which the base does not have; name its own base"
                     )
                 change = change.float() * stream.get_tensor(name + _SCALE) if change.dtype == torch.int8 else change.float()
                 parameters[name].add_(change.to(parameters[name].dtype))
-    except SafetensorError as error:
+    except (SafetensorError, zlib.error) as error:
         raise ModelError(f"{path} cannot be read ({error}); fetch or make the model again") from error
     return set(names)
+
+
+def _packed(numbers: torch.Tensor) -> torch.Tensor:
+    """Whole numbers from -7 to 7, two a byte (the first in the lower half), deflated."""
+    halves = (numbers.flatten() + 8).to(torch.uint8)
+    halves = torch.nn.functional.pad(halves, (0, halves.numel() % 2), value=8)
+    packed = zlib.compress((halves[::2] | halves[1::2] << 4).numpy().tobytes(), 9)
+    return torch.frombuffer(bytearray(packed), dtype=torch.uint8)
+
+
+def _unpacked(stored: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """What ``_packed`` was given, as int8; flat where it is not of this shape."""
+    pairs = torch.frombuffer(bytearray(zlib.decompress(stored.numpy().tobytes())), dtype=torch.uint8)
+    numbers = torch.stack([pairs & 15, pairs >> 4], dim=1).flatten().to(torch.int8) - 8
+    count = shape.numel()
+    return numbers[:count].reshape(shape) if numbers.numel() == count + count % 2 else numbers

@@ -9,12 +9,24 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.tasks.conll import TaggedSentence
-from probing.core.tasks.learned import BEFORE, BM25, COMMONEST_TOKEN, NO_ANSWER, NO_ENTITY, RANDOM_ORDER, RANDOM_SPAN
+from probing.core.tasks.learned import (
+    BEFORE,
+    BM25,
+    COMMONEST_TOKEN,
+    MAJORITY,
+    NO_ANSWER,
+    NO_CORRELATION,
+    NO_ENTITY,
+    RANDOM_ORDER,
+    RANDOM_SPAN,
+)
 from probing.core.tasks.msmarco import RankedList
+from probing.core.tasks.objectives import ACCURACY, MATTHEWS
 from probing.core.tasks.scores import (
     answer_exact,
     answer_f1,
     entity_f1,
+    matthews,
     ndcg,
     random_order,
     random_span,
@@ -24,6 +36,7 @@ from probing.core.tasks.scores import (
 from probing.core.tasks.squad import Question
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
+from probing.models.finetuning.sentence_classifier import SentenceClassifier
 from probing.models.runtime.planned_batches import plan_batches
 
 LONGEST_ANSWER = 30
@@ -44,7 +57,9 @@ class Score:
     n: int
 
 
-def _outputs(model: PreTrainedModel, rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> Iterator[tuple[list[int], object]]:
+def _outputs(
+    model: PreTrainedModel | SentenceClassifier, rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase
+) -> Iterator[tuple[list[int], object]]:
     with torch.inference_mode():
         for batch in plan_batches([len(row.ids) for row in rows], _TOKENS, 0):
             inputs = {name: value.to(model.device) for name, value in collate([rows[n] for n in batch], tokenizer).items()}
@@ -151,6 +166,19 @@ def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, li
         for metric in ("nDCG@10", "MRR@10")
         for chance, name in (("random", RANDOM_ORDER), ("BM25", BM25))
     ]
+
+
+def score_classes(
+    model: SentenceClassifier, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], majority: int, *, correlation: bool
+) -> list[Score]:
+    """Share of labels that are right, beside always giving the class ``majority``; with ``correlation`` Matthews' beside 0 before it."""
+    gold, guessed = [row.labels[0] for row in rows], [0] * len(rows)
+    for batch, output in _outputs(model, rows, tokenizer):
+        for n, best in zip(batch, output.logits.argmax(-1).cpu().tolist(), strict=True):  # type: ignore[attr-defined]
+            guessed[n] = best
+    right = sum(a == b for a, b in zip(gold, guessed, strict=True))
+    scores = [Score(ACCURACY, right / len(rows), gold.count(majority) / len(rows), MAJORITY, len(rows))]
+    return [Score(MATTHEWS, matthews(gold, guessed), 0.0, NO_CORRELATION, len(rows)), *scores] if correlation else scores
 
 
 def masked_accuracy(

@@ -8,6 +8,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from probing.core.tasks.conll import TaggedSentence
+from probing.core.tasks.glue import LabelledText
 from probing.core.tasks.squad import Question
 from probing.models.runtime.planned_batches import IGNORED
 
@@ -21,7 +22,7 @@ class Row:
     Attributes:
         ids: token ids.
         types: token type ids, or empty where the model has none.
-        labels: a label a token (NER), (start, end) of the answer (QA), one class (ranking), or empty (MLM: drawn later).
+        labels: a label a token (NER), (start, end) of the answer (QA), one class (of a sentence or pair), or empty (MLM: drawn later).
         origin: number of the sentence, question or pair it comes from.
         offsets: (first, last + 1) character in the context of every token, (0, 0) outside; QA only.
     """
@@ -83,6 +84,14 @@ def pair_rows(pairs: Sequence[tuple[str, str, bool]], tokenizer: PreTrainedToken
     queries = [_cut(query, tokenizer, min(LONGEST_QUESTION, limit // 2)) for query, _, _ in pairs]
     encoded = tokenizer(queries, [p[1] for p in pairs], truncation="only_second", max_length=limit)
     return [Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (int(pair[2]),), n) for n, pair in enumerate(pairs)]
+
+
+def class_rows(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], limit: int) -> list[Row]:
+    """A row a sentence or pair with its class; of a pair that is too long the longer sentence is cut first."""
+    first, second = [one.text for one in texts], [one.pair for one in texts]
+    encoded = tokenizer(first, second if any(second) else None, truncation="longest_first", max_length=limit)
+    number = {label: place for place, label in enumerate(classes)}
+    return [Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (number[one.label],), n) for n, one in enumerate(texts)]
 
 
 def text_rows(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, *, joined: bool) -> list[Row]:

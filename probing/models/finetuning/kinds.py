@@ -1,7 +1,7 @@
 """Kinds of fine-tuning examples: which head reads them, how they become rows, what scores the result."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,12 @@ from transformers import (
 )
 
 from probing.core.errors import FactsError
+from probing.core.tasks.glue import without_scored
 from probing.core.tasks.held_out import TEST_SHARE
-from probing.core.tasks.objectives import Kind, Parts
+from probing.core.tasks.objectives import FIRST, Kind, Parts
+from probing.core.tasks.scores import majority_class
 from probing.models.finetuning import evaluation, examples
+from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
 
 #: Blocks of held-out text that masked language modelling is scored on.
 _TEST_BLOCKS = 2000
@@ -36,6 +39,8 @@ class Base:
         limit: longest input in word pieces.
         stride: overlap of the windows of a long passage.
         masked_share: share of tokens that masked language modelling masks.
+        pooling: what a head that labels sentences reads.
+        dropout: of a model that labels sentences; None: as the base has it, and none in the head.
     """
 
     where: str
@@ -45,6 +50,8 @@ class Base:
     limit: int
     stride: int
     masked_share: float
+    pooling: str = FIRST
+    dropout: float | None = None
 
     def with_head(self, head: Any, **more: Any) -> PreTrainedModel:
         """The base's body with a task's head, float32."""
@@ -61,13 +68,15 @@ class Training:
         rows: training rows.
         test_words: what it is scored on, in words.
         score: gives the task's scores.
+        left_out: training examples that are not trained on, reason -> number.
     """
 
-    model: PreTrainedModel
+    model: PreTrainedModel | SentenceClassifier
     labels: str
     rows: Sequence[examples.Row]
     test_words: str
     score: Callable[[], list[evaluation.Score]]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def _tags(base: Base, data: Path, parts: Parts) -> Training:
@@ -108,12 +117,29 @@ def _masked(base: Base, data: Path, parts: Parts, *, joined: bool) -> Training:
     return Training(model, "mlm", rows, f"{len(test):,} blocks of held-out text", score)
 
 
+def _classes(base: Base, data: Path, parts: Parts, *, correlation: bool) -> Training:
+    train, test = without_scored(*parts), parts[1]
+    check_parts(data, train, test)
+    classes = sorted({one.label for one in (*train, *test)})
+    if len(classes) < 2:
+        raise FactsError(f"{data} has the label {classes[0]!r} alone; expected sentences of two labels or more")
+    changed = {} if base.dropout is None else dropouts(base.before.config, base.dropout)
+    model = SentenceClassifier(base.with_head(AutoModelForMaskedLM, **changed), len(classes), base.pooling, base.dropout or 0.0)
+    rows, held = (examples.class_rows(part, base.tokenizer, classes, base.limit) for part in (train, test))
+    majority = classes.index(majority_class([one.label for one in train]))
+    score = partial(evaluation.score_classes, model, base.tokenizer, held, majority, correlation=correlation)
+    repeated = len(parts[0]) - len(train)
+    return Training(model, "class", rows, f"{len(test):,} examples", score, {"also scored": repeated} if repeated else {})
+
+
 KINDS: Mapping[Kind, Callable[[Base, Path, Parts], Training]] = {
     "tags": _tags,
     "spans": _spans,
     "ranking": _ranking,
     "blocks": partial(_masked, joined=True),
     "texts": partial(_masked, joined=False),
+    "classes": partial(_classes, correlation=False),
+    "acceptability": partial(_classes, correlation=True),
 }
 
 

@@ -3,7 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from probing.core.errors import ModelError
 from probing.core.registry import ModelEntry
+from probing.core.tasks.control import own_text
 from probing.core.tasks.objectives import Task
 from probing.models.encoders.delta_weights import apply_difference, save_difference
 from probing.models.encoders.load import load_encoder, weights_identity
@@ -36,14 +37,14 @@ class Prepared:
     data_sha256: str
     base_weights: str
 
-    def save(self, folder: Path, difference: bool) -> None:
-        """Writes body and tokenizer; as a difference, the model in memory then becomes what was stored, so that this is scored."""
-        if not difference:
+    def save(self, folder: Path, bits: int | None) -> None:
+        """Writes body and tokenizer; as a difference of so many bits, what is in memory becomes what was stored, so that this is scored."""
+        if bits is None:
             self.training.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
             return
         before, after = dict(self.before.named_parameters()), dict(self.training.model.named_parameters())
-        save_difference(before, after, self.base_weights, folder)
+        save_difference(before, after, self.base_weights, folder, bits)
         self.before.config.save_pretrained(folder)
         stored = copy.deepcopy(self.before)
         apply_difference(stored, folder, self.base_weights)
@@ -61,7 +62,7 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
         entry: the base.
         data: folder of the data set; for the control a text file.
         lama: the control of a model made here: LAMA folder, whose sentences are part of the model's own text.
-        settings: ``max_pieces``, ``stride`` and more.
+        settings: fields of the recipe.
         seed: of the task's head.
 
     Raises:
@@ -78,7 +79,8 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     torch.manual_seed(seed)
     before = AutoModelForMaskedLM.from_pretrained(where, revision=revision, dtype=torch.float32).eval()
     base = Base(where, revision, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
-    training = KINDS[task.kind](base, data, task.read(data, lama))
+    base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
+    training = KINDS[task.kind](base, data, task.read(data, own_text(lama, Path(where))))
     return Prepared(training, before, tokenizer, rows_sha256(training.rows), weights_identity(where, revision))
 
 

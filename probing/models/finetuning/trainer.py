@@ -3,7 +3,7 @@
 import json
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch.utils.data import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainingArguments
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
@@ -20,13 +20,38 @@ from probing.core.files.atomic import write_whole
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
+from probing.models.finetuning.sentence_classifier import SentenceClassifier
 from probing.models.runtime.planned_batches import plan_batches
 
 log = logging.getLogger(__name__)
 
+#: What may be trained.
+Model = PreTrainedModel | SentenceClassifier
+#: A training shorter than a pass is looked at so often.
+_LOOKS = 4
 
-def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> list[list[int]]:
-    """The rows of every step, fixed by the seed and the recipe alone."""
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows of every step, and the steps at which passes through the data end, also behind the last step."""
+
+    steps: list[list[int]]
+    ends: list[int]
+
+    @property
+    def looks(self) -> dict[int, float]:
+        """Step -> passes through the data by then, where a model is worth a look: at the start, after each pass and at the end.
+
+        A training that is shorter than a pass has four steps at equal distances.
+        """
+        last = len(self.steps)
+        within = [end for end in self.ends if end < last] or [round(last * part / _LOOKS) for part in range(1, _LOOKS)]
+        at = sorted({0, *within, last})
+        return {step: float(np.interp(step, [0, *self.ends], range(len(self.ends) + 1))) for step in at}
+
+
+def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> Plan:
+    """The plan of a training, fixed by the seed and the recipe alone."""
     lengths = [len(row.ids) for row in rows]
 
     def one_pass(epoch: int) -> list[list[int]]:
@@ -37,19 +62,32 @@ def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> list[list[int]]:
         return [order[start : start + recipe.batch] for start in range(0, len(order), recipe.batch)]
 
     plan = one_pass(0)
-    steps, epoch = recipe.steps or max(1, round(recipe.epochs * len(plan))), 0
+    steps, ends = recipe.steps or max(1, round(recipe.epochs * len(plan))), [len(plan)]
     while len(plan) < steps:
-        epoch += 1
-        plan += one_pass(epoch)
-    return plan[:steps]
+        plan += one_pass(len(ends))
+        ends.append(len(plan))
+    return Plan(plan[:steps], ends)
 
 
 class PlannedSteps(Dataset):
-    """One item a step: a whole batch, made from the step's number, so that a resumed training sees the same batches."""
+    """One item a step: a whole batch, made from the step's number, so that a resumed training sees the same batches.
+
+    Args:
+        rows: training rows.
+        recipe: what to do.
+        tokenizer: of the model.
+        kind: how rows are labelled: ``tags``, ``span``, ``class`` or ``mlm``.
+
+    Raises:
+        ModelError: if there are no rows.
+    """
 
     def __init__(self, rows: Sequence[Row], recipe: FinetuneRecipe, tokenizer: PreTrainedTokenizerBase, kind: str):
+        if not rows:
+            raise ModelError("there is nothing to fine-tune on: the data set has no training part")
         self.rows, self.recipe, self.tokenizer, self.kind = rows, recipe, tokenizer, kind
-        self.plan = plan_steps(rows, recipe)
+        planned = plan_steps(rows, recipe)
+        self.plan, self.looks = planned.steps, planned.looks
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -97,38 +135,52 @@ class Finetuned:
     steps: int
 
 
-def freeze_word_embeddings(model: PreTrainedModel) -> None:
+#: Gets the model in training, the step and the passes through the data by then.
+Look = Callable[[Model, int, float], None]
+
+
+class _Looks(TrainerCallback):
+    """Looks at the model at planned steps. A training that goes on from a checkpoint looks again at what came behind it."""
+
+    def __init__(self, look: Look, at: dict[int, float]):
+        self.look, self.at = look, at
+
+    def on_train_begin(self, args, state, control, model=None, **_):
+        if state.global_step == 0:
+            self._look(model, 0)
+
+    def on_step_end(self, args, state, control, model=None, **_):
+        self._look(model, state.global_step)
+
+    def _look(self, model: Model, step: int) -> None:
+        if step in self.at:
+            # What is looked at draws nothing from the training's own random numbers.
+            with torch.random.fork_rng():
+                self.look(model, step, self.at[step])
+
+
+def freeze_word_embeddings(model: Model) -> None:
     """Keeps the word embeddings (and with them a tied vocabulary matrix) as the base has them."""
     model.get_input_embeddings().weight.requires_grad_(False)
 
 
 def finetune(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    rows: Sequence[Row],
-    kind: str,
-    recipe: FinetuneRecipe,
-    folder: Path,
-    device: str = "auto",
-    save_every: int = 200,
+    model: Model, data: PlannedSteps, folder: Path, device: str = "auto", save_every: int = 200, look: Look | None = None
 ) -> Finetuned:
     """Trains ``model`` in place; killed and called again, it goes on from the last checkpoint and ends with the same weights.
 
     Args:
         model: with the task's head, float32.
-        tokenizer: its tokenizer.
-        rows: training rows.
-        kind: ``tags``, ``span``, ``class`` or ``mlm``.
-        recipe: what to do.
+        data: the batch of every step, and the recipe.
         folder: where the checkpoints lie.
         device: ``auto`` or ``cpu``.
         save_every: steps between checkpoints.
+        look: called at ``data.looks``; it leaves weights and random numbers as they are.
 
     Raises:
-        ModelError: if there are no rows, the folder's checkpoints belong to another recipe, or the loss is not a number.
+        ModelError: if the folder's checkpoints belong to another recipe, or the loss is not a number.
     """
-    if not rows:
-        raise ModelError("there is nothing to fine-tune on: the data set has no training part")
+    recipe = data.recipe
     folder.mkdir(parents=True, exist_ok=True)
     note = folder / "recipe.json"
     if note.is_file() and note.read_text(encoding="utf-8") != recipe.canonical():
@@ -136,13 +188,13 @@ def finetune(
     write_whole(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
-    data = PlannedSteps(rows, recipe, tokenizer, kind)
     arguments = TrainingArguments(
         output_dir=str(folder),
         per_device_train_batch_size=1,
         max_steps=len(data),
         learning_rate=recipe.learning_rate,
-        lr_scheduler_type="linear",
+        lr_scheduler_type="linear" if recipe.schedule == "linear" else "constant_with_warmup",
+        adam_beta2=recipe.beta2,
         warmup_steps=max(1, round(recipe.warm_up * len(data))),
         weight_decay=recipe.weight_decay,
         max_grad_norm=1.0,
@@ -161,8 +213,9 @@ def finetune(
         dataloader_pin_memory=False,
         disable_tqdm=False,
     )
-    trainer = _Trainer(model=model, args=arguments, train_dataset=data, data_collator=lambda items: items[0])
-    trainer.masked_language_modelling = kind == "mlm"
+    watched = [_Looks(look, data.looks)] if look else []
+    trainer = _Trainer(model=model, args=arguments, train_dataset=data, data_collator=lambda items: items[0], callbacks=watched)
+    trainer.masked_language_modelling = data.kind == "mlm"
     torch.manual_seed(recipe.seed)
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(folder))
     history = [{"step": entry["step"], "loss": round(entry["loss"], 4)} for entry in trainer.state.log_history if "loss" in entry]

@@ -148,7 +148,8 @@ def read_probes(path: Path, identity: str = "") -> TaskProbes:
         raise HeadError(f"cannot read the sentence probes in {path}: {error}; delete the file and train them again") from error
     if identity and found.identity != identity:
         raise HeadError(
-            f"the probes in {path} were trained on weights {found.identity[:12]} ({found.model}), expected {identity[:12]}; train them again"
+            f"the probes in {path} were trained on weights {found.identity[:12]} ({found.model}), expected {identity[:12]}; "
+            "train them again"
         )
     return found
 

@@ -1,5 +1,6 @@
 """Probes with one hidden layer: what of a label is there, but not linear. All layers and poolings are trained side by side."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,10 @@ from probing.models.sentences.solver import outputs_of
 UNITS = 128
 BATCH = 256
 RATE, DECAY = 1e-3, 0.01
-#: Passes over the training sentences at most, and how many without a smaller loss on the development part end a probe's training.
-MOST_EPOCHS, PATIENCE = 12, 2
+#: A look at the development part follows so many steps or more, after a whole pass over the training sentences.
+STEPS_A_LOOK = 40
+#: Looks at most, and how many without a smaller loss end a probe's training.
+MOST_LOOKS, PATIENCE = 12, 3
 _BETAS, _TINY = (0.9, 0.999), 1e-8
 #: Sentences that are asked at once.
 _ASKED = 1024
@@ -32,14 +35,14 @@ class Mlp:
             (problems, 1, units), (problems, units, outputs), (problems, 1, outputs).
         mean, scale: (poolings, layers, hidden), of the training vectors.
         dev_right: (poolings, layers), development sentences that are right.
-        epochs: (poolings, layers), passes over the training sentences that were kept.
+        looks: (poolings, layers), the look whose weights were kept.
     """
 
     weights: tuple[torch.Tensor, ...]
     mean: np.ndarray
     scale: np.ndarray
     dev_right: np.ndarray
-    epochs: np.ndarray
+    looks: np.ndarray
 
 
 def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, seed: int) -> Mlp:
@@ -62,10 +65,11 @@ def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: 
     kept, moments = [one.clone() for one in weights], [(torch.zeros_like(one), torch.zeros_like(one)) for one in weights]
     gold, dev_gold = torch.from_numpy(labels.astype(np.int64)), torch.from_numpy(dev_labels.astype(np.int64))
     best, since = torch.full((problems,), torch.inf), torch.zeros(problems, dtype=torch.long)
-    epochs, right = torch.zeros(problems, dtype=torch.long), torch.zeros(problems, dtype=torch.long)
+    looks, right = torch.zeros(problems, dtype=torch.long), torch.zeros(problems, dtype=torch.long)
     running, steps = torch.arange(problems), 0
-    for epoch in range(1, MOST_EPOCHS + 1):
-        order = torch.randperm(len(labels), generator=draw)
+    passes = math.ceil(STEPS_A_LOOK / math.ceil(len(labels) / BATCH))
+    for look in range(1, MOST_LOOKS + 1):
+        order = torch.cat([torch.randperm(len(labels), generator=draw) for _ in range(passes)])
         for batch in order.split(BATCH):
             steps += 1
             _step(flat.of(running, batch), gold[batch], weights, moments, steps)
@@ -74,7 +78,7 @@ def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: 
         now = running[better]
         for store, new in zip(kept, weights, strict=True):
             store[now] = new[better]
-        best[now], right[now], epochs[now] = loss[better], correct[better], epoch
+        best[now], right[now], looks[now] = loss[better], correct[better], look
         since[running] += 1
         since[now] = 0
         go_on = since[running] < PATIENCE
@@ -84,7 +88,7 @@ def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: 
             running, weights = running[go_on], [one[go_on] for one in weights]
             moments = [(first[go_on], second[go_on]) for first, second in moments]
     form = train.shape[:2]
-    return Mlp(tuple(kept), mean, scale, right.numpy().reshape(form), epochs.numpy().reshape(form))
+    return Mlp(tuple(kept), mean, scale, right.numpy().reshape(form), looks.numpy().reshape(form))
 
 
 def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:

@@ -39,13 +39,12 @@ def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | N
         if not chosen:
             continue
         seconds = [examples[place].pair for place in chosen] if paired else None
-        read = encoder.tokenizer(
-            [examples[place].text for place in chosen], seconds, truncation=False, return_token_type_ids=True, verbose=False
-        )
-        typed = paired and getattr(encoder.body.config, "type_vocab_size", 1) > 1
-        for place, ids, types in zip(chosen, read["input_ids"], read["token_type_ids"], strict=True):
+        read = encoder.tokenizer([examples[place].text for place in chosen], seconds, truncation=False, verbose=False)
+        # As in fine-tuning: types are what the tokenizer gives by itself, where the encoder has more than one.
+        types = read.get("token_type_ids") if paired and getattr(encoder.body.config, "type_vocab_size", 1) > 1 else None
+        for number, (place, ids) in enumerate(zip(chosen, read["input_ids"], strict=True)):
             if len(ids) <= encoder.max_pieces:
-                found[place] = Row(tuple(ids), tuple(types) if typed else ())
+                found[place] = Row(tuple(ids), tuple(types[number]) if types else ())
     return found
 
 

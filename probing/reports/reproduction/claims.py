@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from probing.core.tasks.learned import TRAINED_NOT_LEARNED
 from probing.reports.reproduction import claims_finetuning as tuning
 from probing.reports.reproduction import claims_layers as layers
 from probing.reports.reproduction.decisions import UNTESTED
@@ -202,7 +203,8 @@ def judged_by(rule: Rule, evidence: Evidence) -> Finding:
 
 
 def _unlearned(objective: str, evidence: Evidence) -> str:
-    """ "QA-SQuAD-1 has not learned its task (F1 10.8)." """
-    said = "has not learned its task" if evidence.learned[objective] == "not learned" else "may not have learned its task"
+    """ "QA-SQuAD-1 has not learned its task (F1 10.8). It counts as trained, not learned." """
+    shown = evidence.learned[objective] == "not learned"
+    said, counts = ("has not learned", f" It counts as {TRAINED_NOT_LEARNED}.") if shown else ("may not have learned", "")
     score = evidence.scores.get(objective, "")
-    return f"{objective} {said}{f' ({score})' if score else ''}."
+    return f"{objective} {said} its task{f' ({score})' if score else ''}.{counts}"

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
 VERDICTS = (HOLDS, FAILS, UNSURE, UNTESTED)
 #: True or False where the criterion has one answer in the whole interval, None where the ends disagree.
@@ -72,3 +74,11 @@ def most(answers: Iterable[Answer]) -> Answer:
 def verdict(answer: Answer) -> str:
     """What a rule says whose criterion has this answer."""
     return {True: HOLDS, False: FAILS, None: UNSURE}[answer]
+
+
+def apart(first: Interval, second: Interval) -> Interval:
+    """The first number minus the second, the two known independently of each other (Zou and Donner 2008)."""
+    value = first.value - second.value
+    below = np.hypot(first.value - first.low, second.high - second.value)
+    above = np.hypot(first.high - first.value, second.value - second.low)
+    return Interval(value, float(value - below), float(value + above))

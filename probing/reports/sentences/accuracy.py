@@ -13,11 +13,11 @@ from probing.store.sentences import queries
 
 COLUMNS = (
     "model", "base", "objective", "task", "protocol", "pooling", "layer", "reading", "portion", "c", "accuracy", "low", "high", "right",
-    "n_train", "n_test", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds", "above_majority",
+    "n_train", "dev_right", "n_test", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds", "above_majority",
 )  # fmt: skip
 CURVE = (
     "model", "base", "objective", "task", "pooling", "layer", "portion", "n_train", "accuracy", "low", "high", "right", "n_test",
-    "base_accuracy", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds",
+    "dev_right", "base_accuracy", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds",
 )  # fmt: skip
 _KEYS = ("task", *CELL)
 
@@ -36,9 +36,9 @@ def accuracies(
 
     Returns:
         model, base, objective, task, protocol, pooling, layer, reading, portion, c, accuracy, low, high (Wilson's 95 % interval), right,
-        n_train (of this portion), n_test; majority and surface (accuracies of the commonest training label and of a probe on surface
-        features); code_length (bits); seed_low, seed_high, seeds (least and greatest accuracy of models that differ by their seed alone,
-        and their number); above_majority (whether significantly above majority).
+        n_train (of this portion), dev_right (development sentences that are right), n_test; majority and surface (accuracies of the
+        commonest training label and of a probe on surface features); code_length (bits); seed_low, seed_high, seeds (least and greatest
+        accuracy of models that differ by their seed alone, and their number); above_majority (whether significantly above majority).
     """
     found = stored(db, protocol)
     table = found.named(queries.scores(db, found.run_ids))
@@ -48,7 +48,7 @@ def accuracies(
     above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
     table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))
     table = found.relatives.listed(found.relatives.with_spread(table, _KEYS, "accuracy"), models)
-    whole = dict.fromkeys(("layer", "portion", "right", "n_train", "n_test"), "int64")
+    whole = dict.fromkeys(("layer", "portion", "right", "n_train", "dev_right", "n_test"), "int64")
     return in_order(table, COLUMNS).astype(whole | dict.fromkeys(("c", "code_length"), "float64"))
 
 
@@ -63,8 +63,8 @@ def learning_curve(
 
     Returns:
         model, base, objective, task, pooling, layer, portion (1: all training sentences, 4: a quarter), n_train, accuracy, low, high,
-        right, n_test, base_accuracy (of the base's probe with as many; empty of a base), majority, surface, code_length, seed_low,
-        seed_high, seeds.
+        right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty of a base), majority, surface, code_length,
+        seed_low, seed_high, seeds.
     """
     keys = ["task", "pooling", "layer", "portion"]
     every = accuracies(db, None, tasks, protocol, portions=None)

@@ -1,6 +1,5 @@
 """The words of sentences that results name by a hash only: they are looked up in the data sets that were fetched."""
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +10,8 @@ from probing.core.errors import EdgeDataError
 from probing.core.paths import cache_folder
 from probing.store.edges.sentence_queries import tasks_of_texts
 from probing.ui.frame.page import View
+from probing.ui.widgets.fetched import State, files_state
 from probing.ui.widgets.markdown import Markdown, code, filled
-
-#: Names, sizes and times of the files of a task's data sets.
-_State = tuple[tuple[str, int, int], ...]
 
 
 def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
@@ -67,16 +64,11 @@ def _fetched(task: str) -> dict[str, str]:
     if task not in EDGE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"
-    return _texts(task, str(downloads), _state(downloads / name for name in EDGE_TASKS[task].data_set))
-
-
-def _state(folders: Iterable[Path]) -> _State:
-    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    return tuple((str(path), about.st_size, about.st_mtime_ns) for path, about in ((path, path.stat()) for path in files))
+    return _texts(task, str(downloads), files_state(downloads / name for name in EDGE_TASKS[task].data_set))
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")
-def _texts(task: str, downloads: str, state: Sequence[tuple[str, int, int]]) -> dict[str, str]:
+def _texts(task: str, downloads: str, state: State) -> dict[str, str]:
     """The sentences outside the training part; ``state`` is there for the key."""
     if not state:
         return {}

@@ -18,6 +18,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
     "pages/8_Pipeline.py": ("pipeline", "Pipeline", ":material/account_tree:"),
     "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
+    "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
     "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
     "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
 }

@@ -209,23 +209,28 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
 
 
 def require(view: View, there: bool, what: Markdown, command: str) -> None:
-    """Stops where results of the page's kind are missing: with the command that makes them, or with what is wrong with the stored ones.
+    """Stops where results of the page's kind are missing; see ``there_or_said``."""
+    if not there_or_said(there, what, command):
+        st.stop()
+
+
+def there_or_said(there: bool, what: Markdown, command: str) -> bool:
+    """Whether results of the page's kind are stored; where not, says which command makes them, or what is wrong with the stored ones.
 
     Args:
-        view: of a page that was opened with ``needs_results=False``.
-        there: whether results of its kind are stored.
+        there: whether results of its kind are stored, on a page that was opened with ``needs_results=False``.
         what: what is missing, as a sentence.
         command: makes it.
     """
     if there:
-        return
+        return True
     try:
         reads.open_results()
     except StoreError as error:
         blocks.problem(error)
     else:
         blocks.missing(what, command)
-    st.stop()
+    return False
 
 
 def _controls(view: View) -> None:

@@ -89,6 +89,7 @@ def ways(view: View) -> None:
         navigation.link("facts", "**Facts**: one fact through all layers and models")
         navigation.link("pipeline", "**Pipeline**: where do syntax and meaning appear?")
         navigation.link("edge_sentences", "**Edge sentences**: one sentence, understood layer by layer")
+        navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
     with second:
         navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
         navigation.link("heads", "**Decoding heads**: what does the read-out change?")

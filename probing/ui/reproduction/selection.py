@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from probing.ui.frame.selection import declared, one_of
 
 #: The papers, as a link names them -> what the control says.
-PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing"}
+PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing"}
 #: Parts of the page, as a link names them -> what their tabs say.
 TABS = {"tables": "Tables 1 to 3", "figures": "Figures 1 to 18", "claims": "Claims of the text"}
 #: Figures of the paper.
@@ -13,6 +13,9 @@ FIGURES = range(1, 19)
 #: The same for edge probing.
 EDGE_TABS = {"tables": "F1 of every layer", "figures": "Figures 1, 2, A.2 and A.3", "claims": "Claims of the text"}
 EDGE_FIGURES = ("1", "2", "A.2", "A.3")
+#: The same for fine-tuning and sentence-level probing.
+INTERPLAY_TABS = {"tables": "Tables 1 to 5", "figures": "Figures 1 to 5", "claims": "Claims of the text"}
+INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
 
 
 @declared("reproduction")
@@ -27,6 +30,8 @@ class ReproductionSelection:
         figure: number of the paper's figure that is drawn.
         probed_encoder: the encoder that is laid beside the paper on edge probing.
         pipeline_tab, pipeline_figure: as ``paper_tab`` and ``figure``, of that paper.
+        tuned_base: the base that is laid, with its fine-tuned models, beside the paper on fine-tuning and sentence-level probing.
+        interplay_tab, interplay_figure: as ``paper_tab`` and ``figure``, of that paper.
     """
 
     paper: str = one_of(tuple(PAPERS))
@@ -37,3 +42,6 @@ class ReproductionSelection:
     probed_encoder: str = ""
     pipeline_tab: str = one_of(tuple(EDGE_TABS))
     pipeline_figure: str = one_of(EDGE_FIGURES)
+    tuned_base: str = ""
+    interplay_tab: str = one_of(tuple(INTERPLAY_TABS))
+    interplay_figure: str = one_of(INTERPLAY_FIGURES)

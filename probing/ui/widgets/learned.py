@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.core.tasks.learned import Verdict
+from probing.core.tasks.learned import Verdict, in_words
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
@@ -26,7 +26,7 @@ BADGES: Mapping[Verdict, Markdown] = {
 }
 _KEY: Mapping[str, Markdown] = {
     " ✓": Markdown("✓ learned its task: the task score lies above its baseline with its 95 % interval"),
-    " ✗": Markdown("✗ was trained and did not learn its task, so what it lost cannot be put down to that task"),
+    " ✗": Markdown("✗ trained, not learned: what it lost cannot be put down to its task"),
     " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
     " (control)": Markdown("control: trained further on its base's own text, so it has no task"),
 }
@@ -122,8 +122,9 @@ def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp
         for column in ("value", "low", "high", "baseline", "other")
     }
     table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
+    shown = table.assign(id=table["model"], model=table["model"].map(label), verdict=table["verdict"].map(in_words))
     blocks.table_with_download(
-        table, shown=table.assign(id=table["model"], model=table["model"].map(label)), stamp=stamp, name=name, height="content",
+        table, shown=shown, stamp=stamp, name=name, height="content",
         column_order=[
             "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
             "objective", "base", "id", "definition",

@@ -5,20 +5,15 @@ set has been fetched.
 """
 
 import shutil
-from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from probing.core.edges.encoders import TRAINED
-from probing.core.errors import StoreError
-from probing.core.registry import name_in_files
 from probing.models.edges.files import FILE, read_probes, write_probes
-from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
-from probing.store.parquet import read_table, write_table
-from probing.store.sources import files_of
+from probing.store.edges.tables import EDGE_SCHEMAS
+from probing.workflows.gather import Runs, gather_tables, without_texts
 from probing.workflows.say import Say
 
 #: Levels above 0 that shipped probabilities are rounded to.
@@ -39,40 +34,11 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     Raises:
         StoreError: if there are no runs, a file cannot be read, or two rows have the same key.
     """
-    found = {table: [read_table(path, table) for path in files_of(table, source)] for table in EDGE_SCHEMAS}
-    if not found["edge_runs"]:
-        raise StoreError(f"no runs of edge probing in {source}; expected the folder that `edges train --out` filled")
-    of_run = {row["run_id"]: row for table in found["edge_runs"] for row in table.to_pylist()}
-    model_of = {run: row["model"] for run, row in of_run.items()}
-    files = []
-    for table, parts in found.items():
-        if not parts:
-            continue
-        rows = pa.concat_tables(parts)
-        keys = list(zip(*(rows.column(name).to_pylist() for name in EDGE_KEYS[table]), strict=True))
-        if len(set(keys)) < len(keys):
-            raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} are there twice; delete one of the files with them")
-        if table == "edge_predictions":
-            rows = _lighter(rows, of_run)
-        if table == "edge_sentences":
-            place = rows.column_names.index("text")
-            rows = rows.set_column(place, rows.schema.field(place), pa.nulls(len(rows), pa.string()))
-        if "run_id" not in rows.column_names:
-            files.append(write_table(table, rows, target / f"{table}.parquet"))
-            continue
-        places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, run in enumerate(rows.column("run_id").to_pylist()):
-            if run in model_of:
-                places[model_of[run]].append(place)
-        files += [
-            write_table(table, rows.take(pa.array(chosen)), target / f"{table}-{name_in_files(model)}.parquet")
-            for model, chosen in places.items()
-        ]
-    say(f"{len(model_of)} runs of {len(set(model_of.values()))} models: {sum(path.stat().st_size for path in files):,} bytes in {target}")
-    return files
+    lighter = {"edge_predictions": _lighter, "edge_sentences": lambda rows, _: without_texts(rows)}
+    return gather_tables(source, target, "edge_runs", EDGE_SCHEMAS, lighter, say)
 
 
-def _lighter(rows: pa.Table, of_run: Mapping[str, Mapping]) -> pa.Table:
+def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:
     """Answers to single targets as they ship: none of random encoders; probabilities in few steps for a base model's first seed, whose
     traces can be looked at, else as 0 or 1, which is what intervals need."""
     runs = np.array(rows.column("run_id").to_pylist())

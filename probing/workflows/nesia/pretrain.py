@@ -15,15 +15,12 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import place_folder
 from probing.core.files.locks import one_at_a_time
 from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
-from probing.core.nesia.training_text import TrainingText, training_text, words_to_hold
+from probing.core.nesia.training_text import HELD_OUT_BY, RECORD, TrainingText, dropped_own_evidence, training_text, words_to_hold
 from probing.models.pretraining.start import continued_start, fresh_start
 from probing.models.pretraining.train import PretrainRecipe
 from probing.models.pretraining.train import pretrain as train
 from probing.store.parquet import write_table
 from probing.workflows.say import Say
-
-#: Key of ``training.json``: "evidence" where the own evidence of held-out facts was dropped too, in whatever form it names them.
-_HELD_OUT_BY = "held_out_by"
 
 
 @dataclass(frozen=True)
@@ -95,11 +92,10 @@ def record_exposure(request: PretrainRequest, say: Say = print) -> None:
         ModelError: if the folder has no record of its training.
     """
     out = request.out
-    record = out / "training.json"
+    record = out / RECORD
     if not record.is_file():
         raise ModelError(f"{record} is missing; exposures are of models made by: python -m probing pretrain")
-    own_evidence = json.loads(record.read_text(encoding="utf-8")).get(_HELD_OUT_BY) == "evidence"
-    _, exposure = _of_stage(request, _read(request, own_evidence)[1])
+    _, exposure = _of_stage(request, _read(request, dropped_own_evidence(out))[1])
     _write_exposure(out.name, exposure, out)
     counts = Counter(exposure.values())
     say(f"wrote the exposures of {out}: " + ", ".join(f"{counts[name]:,} {name}" for name in EXPOSURES))
@@ -134,6 +130,6 @@ def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mappi
     _write_exposure(out.name, exposure, half)
     earlier = request.start / "training.json" if request.start else None
     stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
-    record = {"relations_with_evidence": relations_with_evidence(request.lama), _HELD_OUT_BY: "evidence", "stages": [*stages, stage]}
+    record = {"relations_with_evidence": relations_with_evidence(request.lama), HELD_OUT_BY: "evidence", "stages": [*stages, stage]}
     (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     place_folder(half, out)

@@ -4,13 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pandas as pd
-
 from probing.core.edges.encoders import RANDOM, TRAINED
 from probing.core.edges.published import published_edges
 from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError, StoreError
-from probing.core.files.atomic import write_whole
 from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.registry import FamilyEntry, Registry, read_registry
 from probing.reports.reproduction.edges import tables
@@ -22,6 +19,7 @@ from probing.workflows.edges.train import EdgesRequest, train_edges
 from probing.workflows.executors import ExecutorChoice, executor
 from probing.workflows.reproduction.fetching import fetch_all
 from probing.workflows.reproduction.stage import Stage, stages_of
+from probing.workflows.reproduction.written import write_tables
 from probing.workflows.say import Say
 
 
@@ -128,17 +126,7 @@ def _tables(plan: EdgePlan, say: Say) -> None:
         "data": tables.data(published, laid.data),
         "claims": judged_frame(laid.judged, {claim.name: claim.says for claim in published.claims}),
     }
-    plan.out.mkdir(parents=True, exist_ok=True)
-    for name, table in written.items():
-        _write(plan.out / name, table)
-        say(f"  {name}: {len(table):,} rows")
-    say(f"  tables in {plan.out}; beside the paper's: the dashboard's page Reproduction")
-
-
-def _write(path: Path, table: pd.DataFrame) -> None:
-    write_whole(path.with_suffix(".csv"), table.to_csv(index=False))
-    objects = table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15)
-    write_whole(path.with_suffix(".json"), objects + "\n")
+    write_tables(plan.out, written, say)
 
 
 STAGES: Mapping[Stage, Callable[[EdgePlan, Say], None]] = {

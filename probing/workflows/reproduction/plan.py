@@ -7,6 +7,7 @@ from probing.core.errors import OptionError
 from probing.core.head_kinds import HEADS
 from probing.core.paths import cache_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
+from probing.core.tasks.objectives import task_called
 from probing.workflows.executors import ExecutorChoice, executor
 from probing.workflows.finetune import TrainingLength
 
@@ -117,5 +118,5 @@ def _as_made(member: FamilyMember, family: FamilyEntry, own: bool) -> FamilyMemb
     """The member with its base filled in; under ``own`` one that the hub serves is fine-tuned here under a name of its own."""
     base = member.base or family.base
     if own and member.how == "hub":
-        return member.model_copy(update={"base": base, "how": "finetune", "model": f"{base}-{member.objective.lower()}"})
+        return member.model_copy(update={"base": base, "how": "finetune", "model": f"{base}-{task_called(member.objective).name}"})
     return member.model_copy(update={"base": base})

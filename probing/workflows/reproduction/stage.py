@@ -14,6 +14,7 @@ class Paper(StrEnum):
 
     bertnesia = "bertnesia"
     edge_probing = "edge-probing"
+    interplay = "interplay"
 
 
 class Stage(StrEnum):
@@ -24,6 +25,7 @@ class Stage(StrEnum):
     heads = "heads"
     probe = "probe"
     train = "train"
+    measure = "measure"
     build = "build"
     tables = "tables"
 

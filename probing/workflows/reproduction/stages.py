@@ -72,7 +72,8 @@ def _finetune(plan: Plan, say: Say) -> None:
         task = task_called(member.objective)
         data = fetch_or_stand_in(plan.registry, task.data_set, request.source, say) if task.data_set else request.heads.text
         out, device = cache_folder() / "models" / member.model, "cpu" if request.device == "cpu" else "auto"
-        finetune(FinetuneRequest(member.base, task.slug, data, out=out, length=request.tuning, device=device), say)
+        pooling = task.settings.get("pooling")
+        finetune(FinetuneRequest(member.base, task.slug, data, out=out, length=request.tuning, device=device, pooling=pooling), say)
 
 
 def _heads(plan: Plan, say: Say) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from probing.core.sentences.example import LEFT_OUT, MEAN, MLP, OWN
 from probing.core.sentences.run import SentenceRunConfig
-from probing.models.sentences.answered import Answer
+from probing.models.sentences.training.answered import Answer
 
 #: Reading and portion of the training sentences.
 Which = tuple[str, int]

@@ -48,9 +48,9 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
 
 
 def _by_surface(data: SentenceData) -> int:
-    train = data.parts["train"]
-    features, gold = zip(*((surface_features(train, data.parts[part]), gold_labels(data, part)) for part in PARTS), strict=True)
-    return surface_right(features, gold, len(data.labels))
+    train, dev, test = (surface_features(data.parts["train"], data.parts[part]) for part in PARTS)
+    gold = gold_labels(data, "train"), gold_labels(data, "dev"), gold_labels(data, "test")
+    return surface_right((train, dev, test), gold, len(data.labels))
 
 
 def task_path(table: str, data: SentenceData, folder: Path) -> Path:

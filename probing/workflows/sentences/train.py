@@ -17,14 +17,15 @@ from probing.jobs.job import Job, Shard
 from probing.jobs.lock import claimed
 from probing.jobs.manifest import NAME as MANIFEST
 from probing.models.runtime.torch_settings import set_threads, thread_count
-from probing.models.sentences.answered import BY_BASE
+from probing.models.sentences.training.answered import BY_BASE
 from probing.store.build import build_database
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.say import Say
-from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, open_models, read_cached
+from probing.workflows.sentences.opened import open_models
+from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
 
 #: Shares of the training sentences that the learning curve has; the quarter is also what fates are found with.
 PORTIONS = (1, 4, 16)
@@ -60,7 +61,7 @@ class SentencesRequest:
     readings: tuple[str, ...] | None = None
     portions: tuple[int, ...] = PORTIONS
     predictions: bool = True
-    codes: bool = False
+    codes: bool = True
     seed: int = 0
     base: str | None = None
     name: str | None = None
@@ -222,7 +223,8 @@ def _refuse_taken_tasks(stamps: Mapping[str, str], protocol: str, folders: Seque
             for row in rows:
                 stored = stored_configuration(row["config"]).get("data")
                 if row["protocol"] == protocol and row["task"] in stamps and stored != stamps[row["task"]]:
+                    files = f"*-{row['run_id']}.parquet and sentence_*-{row['task']}-{protocol}.parquet"
                     raise OptionError(
                         f"run {row['run_id']} in {folder} is of other data that are called {row['task']}, too; rename the file of this "
-                        f"task, or delete the other's files, such as *-{row['run_id']}.parquet and sentence_*-{row['task']}-{protocol}.parquet"
+                        f"task, or delete the other's files, such as {files}"
                     )

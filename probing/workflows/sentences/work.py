@@ -1,9 +1,8 @@
-"""What workers of ``sentences train`` do, in whatever process: open model and base once, then ask one task's sentences after the other's."""
+"""What workers of ``sentences train`` do, in whatever process: open model and base once, then ask one task after the other."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -12,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from probing import __version__
-from probing.core.errors import JobError, ModelError, ProbingError, SentenceDataError
-from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.core.errors import JobError, ProbingError, SentenceDataError
 from probing.core.paths import cache_folder
 from probing.core.sentences.example import MLP, OURS, OWN, PARTS, POOLINGS, SentenceData
+from probing.core.sentences.majority import majority_label
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
-from probing.models.encoders.catalogue import open_base, open_encoder
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import set_threads, thread_count
-from probing.models.sentences.answered import Answer, ModelAnswers, Split
-from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.models.sentences.stored_states import SentenceStates, sentence_states, states_fingerprint
+from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
+from probing.models.sentences.training.answered import Answer, ModelAnswers, Split
+from probing.models.sentences.training.stored_states import SentenceStates, sentence_states, states_fingerprint
 from probing.store.parquet import read_table, write_table
 from probing.workflows.say import ProgressBar
+from probing.workflows.sentences.opened import open_models
 from probing.workflows.sentences.run_rows import QUARTER, Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
 
@@ -33,6 +32,8 @@ from probing.workflows.sentences.task_rows import gold_labels, write_task
 OPENER = "probing.workflows.sentences.work:open_sentences"
 #: How probes are fitted: raised when a change of the program gives other probes for the same states.
 RECIPE = "probes-1"
+#: What of a base its relatives are compared with.
+_OF_BASE: tuple[Which, ...] = ((OWN, 1), (OWN, QUARTER), (MLP, 1))
 _TOO_LONG = "longer than the model takes"
 _TOO_LONG_FOR_BASE = "longer than the base takes"
 
@@ -54,7 +55,7 @@ class Wanted:
     readings: tuple[str, ...] = (OWN, MLP)
     portions: tuple[int, ...] = (1, 4, 16)
     predictions: bool = True
-    codes: bool = False
+    codes: bool = True
     seed: int = 0
 
     def which(self) -> list[Which]:
@@ -163,34 +164,54 @@ class SentenceWork:
         base_folder = kept / states_fingerprint(self.base, data.sha256) if self.base else folder
         base_states = _encoded(data, self.base, base_folder) if self.base else states
         split, left_out = _split(data, states.taken, base_states.taken, self.wanted.seed, self.encoder.name)
-        with _counted(f"{data.task}: probes of {self.encoder.name}") as done:
-            model = ModelAnswers(states, split, folder, self.wanted.poolings, done)
-            base = ModelAnswers(base_states, split, base_folder, POOLINGS, done) if self.base else model
-            given = self._answered(model, base, left_out, _test_taken(data, states, base_states))
+        model = ModelAnswers(states, split, folder, self.wanted.poolings)
+        base = ModelAnswers(base_states, split, base_folder) if self.base else model
+        given = self._answered(model, base, left_out, _test_taken(data, states, base_states))
         rows = rows_of_run(config, given, self.encoder.hidden)
         now = {"device": str(self.encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
         rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed} | now]
         if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
-            probes, _ = model.own()
-            write_probes(
-                TaskProbes(data.task, task.title, data.labels, self.encoder.identity, data.protocol, probes), self._probes(data.task)
-            )
+            self._keep_probes(task, data, model)
         # The row comes last: a run exists once its row does.
         for table in run_tables(self.wanted.predictions):
             write_table(table, rows[table], self._path(table, config))
         shutil.rmtree(work, ignore_errors=True)
 
+    def _keep_probes(self, task: SentenceTask, data: SentenceData, model: ModelAnswers) -> None:
+        """Keeps the probes that a typed sentence is asked through."""
+        (probes, answer), gold = model.own(), model.split.gold["test"]
+        weights, bias = folded(probes)
+        kept = TaskProbes(
+            task=data.task,
+            title=task.title,
+            pairs=any(one.pair for one in data.parts["train"]),
+            labels=data.labels,
+            protocol=data.protocol,
+            model=self.encoder.name,
+            identity=self.encoder.identity,
+            data=data.sha256,
+            right=(answer.test == gold).sum(2),
+            tested=len(gold),
+            majority=int((gold == data.labels.index(majority_label(data.parts["train"]))).sum()),
+            c=probes.c,
+            weights=weights,
+            bias=bias,
+        )
+        write_probes(kept, self._probes(data.task))
+
     def _answered(self, model: ModelAnswers, base: ModelAnswers, left_out: Mapping[str, Mapping[str, int]], asked: np.ndarray) -> Answered:
         """All answers, the base's as far as the model's are compared with them."""
-        own, of_base = {}, {}
-        for which in self.wanted.which():
-            own[which] = _answer(model, base, which)
-        needed = {(OWN, 1), *(which for which in own if which in ((OWN, QUARTER), (MLP, 1)))}
-        for which in sorted(needed):
-            if base is not model:
+        chosen = self.wanted.which()
+        needed = [which for which in _OF_BASE if base is not model and (which == _OF_BASE[0] or which in chosen)]
+        with ProgressBar(f"probes of {self.encoder.name}") as bar:
+            own, of_base = {}, {}
+            for number, which in enumerate(chosen):
+                own[which] = _answer(model, base, which)
+                bar.moved(number + 1, len(chosen) + len(needed) + self.wanted.codes)
+            for number, which in enumerate(needed):
                 of_base[which] = _answer(base, base, which)
-            elif which in own:
-                of_base[which] = own[which]
+                bar.moved(len(chosen) + number + 1, len(chosen) + len(needed) + self.wanted.codes)
+            codes = model.codes() if self.wanted.codes else None
         return Answered(
             model=self.encoder.name,
             base=self.base.name if self.base else self.encoder.name,
@@ -200,8 +221,8 @@ class SentenceWork:
             gold=model.split.gold["test"],
             n_dev=len(model.split.gold["dev"]),
             own=own,
-            of_base=of_base,
-            codes=model.codes() if self.wanted.codes else None,
+            of_base=of_base if base is not model else own,
+            codes=codes,
             left_out=left_out,
         )
 
@@ -250,75 +271,10 @@ def _test_taken(data: SentenceData, states: SentenceStates, of_base: SentenceSta
     return found
 
 
-@contextmanager
-def _counted(title: str) -> Iterator[Callable[[str], None]]:
-    """A progress bar that counts pieces of work by name."""
-    with ProgressBar(title, "step") as bar:
-        names: list[str] = []
-
-        def done(name: str) -> None:
-            names.append(name)
-            bar.moved(len(names), None)
-
-        yield done
-
-
 @lru_cache(maxsize=8)
 def read_cached(name: str, downloads: Path, protocol: str) -> tuple[SentenceTask, SentenceData]:
     """A task and its data, read once."""
     return read_task(name, downloads, protocol)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A model and what is known of it.
-
-    Attributes:
-        encoder: the model.
-        base: the model that it was fine-tuned from; None of a base.
-        objective, variant, tuned_seed: as runs call them.
-    """
-
-    encoder: Encoder
-    base: Encoder | None
-    objective: str
-    variant: str
-    tuned_seed: int | None
-
-
-def open_models(model: str, base: str | None, device: str, name: str | None) -> Opened:
-    """A model and its base, if it has one.
-
-    Raises:
-        ModelError: if one of them cannot be loaded, the base is another one than was fine-tuned, has another shape, or the model's name.
-        HeadError: if the model has no head and no base is known.
-    """
-    entry = find_entry(model, base, name)
-    encoder = open_encoder(model, base, device, name=name)
-    variant, seed = variant_and_seed(Path(entry.location))
-    origin = base_entry(entry)
-    if origin is None:
-        return Opened(encoder, None, entry.objective, variant, seed)
-    try:
-        found = open_base(entry)
-    except ProbingError as error:
-        raise ModelError(
-            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder (--base)"
-        ) from error
-    found = replace(found, name=origin.name, body=found.body.to(encoder.device), device=encoder.device)
-    if entry.base_weights and found.identity != entry.base_weights:
-        raise ModelError(
-            f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            "name the folder of the base as it was then (--base)"
-        )
-    if (found.layers, found.hidden) != (encoder.layers, encoder.hidden):
-        raise ModelError(
-            f"{encoder.name} has {encoder.layers} layers of {encoder.hidden}, {origin.name} has {found.layers} of {found.hidden}, so it is "
-            "not its base; name another (--base)"
-        )
-    if found.name == encoder.name:
-        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with --name")
-    return Opened(encoder, found, entry.objective, variant, seed)
 
 
 def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:

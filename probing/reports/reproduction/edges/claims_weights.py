@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 
-from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, at_most, every, less, more, most, verdict
-from probing.reports.reproduction.edges.evidence import CALLED, MIDDLE, EdgeEvidence, apart
-from probing.reports.reproduction.edges.words import ranged, without_interval
+from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, every, less, more, most, verdict
+from probing.reports.reproduction.edges.evidence import CALLED, MIDDLE, EdgeEvidence
 from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.words import ranged, without_interval
 
 SYNTAX, SEMANTICS = ("pos", "constituents", "dependencies"), ("proto-roles", "relations")
 #: The most that "close to uniform" may be, in bits.

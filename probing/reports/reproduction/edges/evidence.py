@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from probing.core.edges import numbers
 from probing.reports.reproduction.curve_shapes import Curve, interval
-from probing.reports.reproduction.decisions import Interval
+from probing.reports.reproduction.decisions import Interval, apart
 
 #: Titles of the tasks in a sentence.
 CALLED = {
@@ -113,11 +112,3 @@ def of_curve(curve: Curve, number: Callable[[NDArray], NDArray]) -> Interval:
         The number; three times NaN where it is not defined.
     """
     return interval(number(curve.values[None]), number(curve.drawn)) or Interval(*[float("nan")] * 3)
-
-
-def apart(first: Interval, second: Interval) -> Interval:
-    """The first number minus the second, the two known independently of each other (Zou and Donner 2008)."""
-    value = first.value - second.value
-    below = np.hypot(first.value - first.low, second.high - second.value)
-    above = np.hypot(first.high - first.value, second.value - second.low)
-    return Interval(value, float(value - below), float(value + above))

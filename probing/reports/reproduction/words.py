@@ -1,4 +1,4 @@
-"""Numbers of edge probing as a sentence has them."""
+"""Numbers of probes as a sentence has them."""
 
 from collections.abc import Iterable, Sequence
 

@@ -21,7 +21,7 @@ VERSION = 1
 #: Sentences of one file: what is lost at most when a run is killed.
 SENTENCES_A_FILE = 2048
 #: Bytes of the states that are held as float32 at a time.
-BYTES_AT_A_TIME = 1 << 29
+BYTES_AT_A_TIME = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def sentence_states(
     shape = (len(POOLINGS), encoder.layers + 1, 1, encoder.hidden)
     blocks: list[np.ndarray] = []
     centre = np.zeros(shape, np.float32)
-    with one_at_a_time(folder.with_name(f".{folder.name}.lock")):
+    with one_at_a_time(folder / ".lock"):
         for number, start in enumerate(range(0, len(kept), SENTENCES_A_FILE)):
             chosen = kept[start : start + SENTENCES_A_FILE]
             path = folder / f"states-{number:04d}.npy"

@@ -17,10 +17,7 @@ from probing.models.sentences.codes import code_lengths
 from probing.models.sentences.mlp import fit_mlp, mlp_answers
 from probing.models.sentences.probes import Probes, answers, fit_probes
 from probing.models.sentences.readings import aligned, own_scale
-from probing.models.sentences.stored_states import SentenceStates
-
-#: What a call tells of a piece of work that is done: its name.
-Done = Callable[[str], None]
+from probing.models.sentences.training.stored_states import SentenceStates
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Split:
     seed: int = 0
 
     def portion(self, portion: int) -> np.ndarray:
-        """Places in the training part of one in ``portion`` sentences of each class, at least one of it: the first, so that they are nested."""
+        """Places in the training part of the first of each class: one in ``portion``, at least one; so portions are nested."""
         gold = self.gold["train"]
         chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
         return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
@@ -83,19 +80,17 @@ class ModelAnswers:
         split: which sentences.
         folder: where what is computed is kept; equal bytes whether it was.
         poolings: the poolings, as ``POOLINGS`` calls them.
-        done: called with the name of each piece of work once it is there.
     """
 
     states: SentenceStates
     split: Split
     folder: Path
     poolings: tuple[str, ...] = POOLINGS
-    done: Done = lambda _: None
 
     def own(self, portion: int = 1) -> tuple[Probes, Answer]:
         """The model's own linear probes, fitted on one in ``portion`` of the training sentences."""
         kept = self._kept(f"own-{portion}", lambda: self._fitted(portion))
-        given = {one.name: kept[f"probes.{one.name}"] for one in fields(Probes) if one.name != "classes"}
+        given = {name.removeprefix("probes."): array for name, array in kept.items() if name.startswith("probes.")}
         probes = Probes(**given, classes=self.split.classes)
         return probes, Answer(probes.c, probes.dev_right, kept["test"], len(self.split.portion(portion)))
 
@@ -114,7 +109,6 @@ class ModelAnswers:
         probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
         found = [self._by_base(reading, probes, base, layers) for layers in self.states.chunks(2 * len(self.poolings))]
         dev, test = (np.concatenate([one[place] for one in found], 1) for place in (0, 1))
-        self.done(reading)
         return Answer(probes.c, (dev == self.split.gold["dev"]).sum(2), test, len(self.split.gold["train"]))
 
     def read(self, part: str, layers: slice) -> np.ndarray:
@@ -175,9 +169,7 @@ class ModelAnswers:
     def _kept(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         which = "" if self.poolings == POOLINGS else "-" + "-".join(self.poolings)
         path = self.folder / f"{name}{which}-{self.split.fingerprint}.safetensors"
-        arrays = kept_arrays(path, make)
-        self.done(name)
-        return arrays
+        return kept_arrays(path, make)
 
 
 def _on_scale_of(base: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +191,8 @@ def layers_of(probes: Probes, layers: slice) -> Probes:
 
 
 def _changed(probes: Probes, change: Callable[[np.ndarray], np.ndarray]) -> Probes:
-    return replace(probes, **{one.name: change(getattr(probes, one.name)) for one in fields(Probes) if one.name != "classes"})
+    arrays = {one.name: change(getattr(probes, one.name)) for one in fields(Probes) if one.name != "classes"}
+    return Probes(**arrays, classes=probes.classes)
 
 
 #: Readings of a fine-tuned model by its base's probes.

@@ -1,0 +1,88 @@
+"""Minimal pairs: two gaps of which a model should find one word the likelier, such as *are* after *the keys to the cabinet*."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.errors import PromptError, TextError
+from probing.core.facts.fact import MASK
+from probing.core.facts.lama import json_lines
+from probing.core.registry import REPOSITORY
+
+#: The pairs that ship.
+FILE = REPOSITORY / "data" / "sentences" / "minimal_pairs.jsonl"
+#: Kinds of the shipped pairs -> what titles say.
+KINDS = {"agreement": "agreement across distractors", "negative polarity": "negative polarity items", "roles": "who does what"}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A sentence with one ``[MASK]``, and the word whose probability is asked there."""
+
+    sentence: str
+    word: str
+
+    def __post_init__(self) -> None:
+        if self.sentence.count(MASK) != 1 or not self.word.strip():
+            raise PromptError(f"got {self.sentence!r} with the word {self.word!r}, expected one {MASK} and a word")
+
+    @property
+    def text(self) -> str:
+        """The sentence with its word."""
+        return self.sentence.replace(MASK, self.word)
+
+
+@dataclass(frozen=True)
+class MinimalPair:
+    """Two gaps; ``good`` is the one whose word should be likelier. Either the words differ, or the sentences around one word."""
+
+    kind: str
+    good: Gap
+    bad: Gap
+
+
+def two_words(sentence: str, good: str, bad: str, kind: str = "own") -> MinimalPair:
+    """Two words for one gap.
+
+    Raises:
+        PromptError: if the sentence has not just one ``[MASK]``, or a word is empty.
+    """
+    return MinimalPair(kind, Gap(sentence, good), Gap(sentence, bad))
+
+
+def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
+    """Two sentences that differ in one word or in several that are next to each other, which become the gap.
+
+    Raises:
+        PromptError: if they are equal, or differ in several places.
+    """
+    words = good.split(), bad.split()
+    changed = [one for one in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes() if one[0] != "equal"]
+    if len(changed) != 1 or changed[0][0] != "replace":
+        raise PromptError(
+            f"got {good!r} and {bad!r}, expected two sentences that differ in one place by other words, "
+            f"or a sentence with {MASK} and two words"
+        )
+    _, first, last, other, until = changed[0]
+    gaps = [
+        Gap(" ".join([*row[:start], MASK, *row[end:]]), " ".join(row[start:end]))
+        for row, start, end in ((words[0], first, last), (words[1], other, until))
+    ]
+    return MinimalPair(kind, *gaps)
+
+
+def read_minimal_pairs(path: Path = FILE) -> list[MinimalPair]:
+    """The pairs of a JSONL file: ``kind, good, good_word, bad, bad_word``.
+
+    Raises:
+        TextError: if the file cannot be read, or a line is no pair.
+    """
+    found = []
+    try:
+        for _, row in json_lines(path):
+            found.append(MinimalPair(row["kind"], Gap(row["good"], row["good_word"]), Gap(row["bad"], row["bad_word"])))
+    except (KeyError, TypeError, AttributeError, PromptError) as error:
+        raise TextError(
+            f"{path}: line {len(found) + 1} is no minimal pair ({error!r}); expected kind, good, good_word, bad, bad_word"
+        ) from error
+    return found

@@ -1,0 +1,161 @@
+"""What the paper on fine-tuning and sentence-level probing published: scores, changes of accuracy, claims. Reads ``data/published``."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from probing.core.published import Claim, Frozen, numbered, read_as, refuse_twice
+from probing.core.registry import REPOSITORY
+from probing.core.sentences.example import POOLINGS
+from probing.core.sentences.numbers import LOWER, UPPER
+
+SENTENCE_PROBING = REPOSITORY / "data" / "published" / "sentence-probing.toml"
+#: The two groups of layers that changes are averaged over.
+GROUPS = (LOWER, UPPER)
+
+
+class PublishedEncoder(Frozen):
+    """An encoder of the paper.
+
+    Attributes:
+        name: as the paper calls it.
+        source: its name on the Hugging Face Hub.
+        stand_ins: close relatives, which are named as what they are.
+        layers: number of layers above the embeddings.
+    """
+
+    name: str
+    source: str
+    stand_ins: tuple[str, ...] = ()
+    layers: int
+
+
+class PublishedTuning(Frozen):
+    """A fine-tuning task of the paper: a column of Tables 1 and 4.
+
+    Attributes:
+        name: as the paper calls it.
+        objective: what results call a model that was fine-tuned so.
+        metrics: its scores, as results call them.
+        training, validation: numbers of examples, as printed.
+        note: what is to be said of them.
+        scores: row of Table 1 -> per cent, one a metric.
+    """
+
+    name: str
+    objective: str
+    metrics: tuple[str, ...]
+    training: str
+    validation: str
+    note: str = ""
+    scores: Mapping[str, tuple[float, ...]]
+
+    @model_validator(mode="after")
+    def _a_score_for_each_metric(self) -> "PublishedTuning":
+        for row, values in self.scores.items():
+            if len(values) != len(self.metrics) or not all(-100 <= value <= 100 for value in values):
+                raise ValueError(f"{self.name} has the scores {values} of {row}, expected {len(self.metrics)} per cent")
+        return self
+
+
+class PublishedChanges(Frozen):
+    """A row of Tables 2 and 5: pooling, then fine-tuning task -> change over the lower and over the upper layers, in points.
+
+    A cell of the tables that is not here was not read.
+    """
+
+    model: str
+    task: str
+    first: Mapping[str, tuple[float, float]]
+    mean: Mapping[str, tuple[float, float]]
+
+
+class PublishedDrawing(Frozen):
+    """What a figure of the paper shows."""
+
+    number: str
+    kind: Literal["accuracy", "entropy", "distance", "epochs", "replaced", "first", "mean"]
+    title: str
+    shows: str
+
+
+class PublishedSentences(Frozen):
+    """All that is known of the paper's results. ``settings`` is Table 3."""
+
+    title: str
+    authors: str
+    venue: str
+    url: str
+    code: str
+    probes: int
+    probed_models: int
+    models: tuple[PublishedEncoder, ...]
+    tuned: tuple[PublishedTuning, ...]
+    settings: Mapping[str, str] = Field(default_factory=dict)
+    changes: tuple[PublishedChanges, ...]
+    figures: tuple[PublishedDrawing, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> "PublishedSentences":
+        refuse_twice(
+            {
+                "models": [model.name for model in self.models],
+                "fine-tuning tasks": [one.name for one in self.tuned],
+                "rows of Tables 2 and 5": [(row.model, row.task) for row in self.changes],
+                "figures": [one.number for one in self.figures],
+                "claims": [claim.name for claim in self.claims],
+            }
+        )
+        models, tuned = {model.name for model in self.models}, {one.name for one in self.tuned}
+        if unknown := {row.model for row in self.changes} - models:
+            raise ValueError(f"no model is called {sorted(unknown)}, expected one of {sorted(models)}")
+        if unknown := {name for row in self.changes for name in (*row.first, *row.mean)} - tuned:
+            raise ValueError(f"no fine-tuning task is called {sorted(unknown)}, expected one of {sorted(tuned)}")
+        return self
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The probing tasks, in the order of the tables."""
+        return tuple(dict.fromkeys(row.task for row in self.changes))
+
+    @property
+    def objectives(self) -> dict[str, str]:
+        """What results call a fine-tuning task -> what the paper calls it."""
+        return {one.objective: one.name for one in self.tuned}
+
+    def stored_encoders(self, bases: Collection[str]) -> dict[str, str]:
+        """Encoder of the paper -> the stored model that it is, or that stands in for it.
+
+        Args:
+            bases: names of models that have results.
+        """
+        found = {one.name: next((name for name in (one.source, *one.stand_ins) if name in bases), "") for one in self.models}
+        return {name: base for name, base in found.items() if base}
+
+    def change(self, model: str, task: str, pooling: str, objective: str) -> tuple[float, float] | None:
+        """Change over the lower and over the upper layers, in points; None where it was not read.
+
+        Args:
+            model, task: as the file calls them.
+            pooling: of ``POOLINGS``.
+            objective: as results call it.
+        """
+        name = self.objectives.get(objective, "")
+        row = next((row for row in self.changes if (row.model, row.task) == (model, task)), None)
+        return getattr(row, pooling).get(name) if row and pooling in POOLINGS else None
+
+    def figure(self, number: str) -> PublishedDrawing:
+        """The figure of that number; raises a ``PublishedError`` that names the numbers there are."""
+        return numbered(self.figures, number)
+
+
+def published_sentences(path: Path = SENTENCE_PROBING) -> PublishedSentences:
+    """Reads and checks the published numbers.
+
+    Raises:
+        PublishedError: if the file is missing or malformed, or its numbers do not fit together.
+    """
+    return read_as(PublishedSentences, path)

@@ -1,0 +1,69 @@
+"""Accuracy of sentence probes by the number of training sentences."""
+
+import math
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import end_labels, theme
+from probing.figures.end_labels import EndLabel
+from probing.figures.sentences import looks
+
+
+def learning_lines(
+    points: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
+) -> go.Figure:
+    """A line a model and pooling over the number of training sentences, on a logarithmic axis; baselines are grey.
+
+    Args:
+        points: one row a model, pooling and portion of one task: as for ``layer_panels``; ``layer`` is the layer that is read.
+        colours: model -> colour.
+        labels: model -> what a reader sees.
+        controls: models that were trained further on what their base had read already; their markers are open.
+    """
+    points = points.dropna(subset=["accuracy"])
+    if points.empty:
+        return theme.empty("No probes on a part of the training sentences are stored for these models and this task.")
+    points = looks.less(points, "value")
+    figure = go.Figure()
+    sizes = sorted(int(one) for one in points["n_train"].unique())
+    ends = []
+    for column, (name, dash) in looks.LEVELS.items():
+        levels = points[f"drawn_{column}"].dropna()
+        if len(levels):
+            level = float(levels.iloc[0])
+            figure.add_scatter(
+                x=[sizes[0], sizes[-1]], y=[level, level], mode="lines", line={"color": theme.NEUTRAL, "width": 1.5, "dash": dash},
+                name=name, showlegend=False, hovertemplate=f"{name}: {level:.1f} %<extra></extra>",
+            )  # fmt: skip
+            ends.append(EndLabel(_log(sizes[-1]), level, name, strong=False))
+    for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
+        line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
+        name = (labels or {}).get(str(model), str(model))
+        looks.band(figure, line, line["n_train"], colour, legendgroup=str(model))
+        figure.add_scatter(
+            x=line["n_train"], y=line["value"], mode="lines+markers", cliponaxis=False, showlegend=False, legendgroup=str(model),
+            name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(str(pooling), str(pooling))}",
+            line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(str(pooling), "solid")},
+            marker=looks.marker(str(model), colour, controls, size=9),
+            hovertext=[looks.hover(one, name, "value", f"layer {int(one['layer'])}") for one in line.to_dict("records")],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )  # fmt: skip
+    looks.legend(figure, points, colours, labels or {}, controls)
+    theme.apply(figure, height=400)
+    figure.update_layout(legend_groupclick="togglegroup")
+    figure.update_xaxes(
+        type="log", title_text="training sentences", tickmode="array", tickvals=sizes, ticktext=[f"{size:,}" for size in sizes],
+        range=[_log(sizes[0]) - 0.06, _log(sizes[-1]) + 0.02], showgrid=False,
+    )  # fmt: skip
+    figure.update_yaxes(title_text=looks.MODES["value"], ticksuffix=" %")
+    columns = [name for name in points if str(name).startswith("drawn_") and "seed" not in str(name)]
+    low, high = float(points[columns].min().min()), float(points[columns].max().max())
+    edge = max(high - low, 2.0) * 0.07
+    return end_labels.write(figure, ends, ranges=[(low - edge, high + edge)], top=75)
+
+
+def _log(size: int) -> float:
+    """Where an annotation stands on a logarithmic axis."""
+    return math.log10(size)

@@ -1,0 +1,98 @@
+"""What the figures of sentence probes share: colour is the model, dash the pooling, grey a baseline."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.core.sentences.example import FIRST, MEAN
+from probing.figures import theme
+
+#: Pooling -> what a reader sees.
+POOLING_NAMES = {FIRST: "first token", MEAN: "mean of all tokens"}
+DASHES = {FIRST: "dash", MEAN: "solid"}
+MAJORITY, SURFACE = "majority", "surface baseline"
+#: Column of accuracies -> (name, dash) of a task's baseline.
+LEVELS = {"majority": (MAJORITY, "dot"), "surface": (SURFACE, "dashdot")}
+#: What is drawn -> title of the axis.
+MODES = {"value": "accuracy, %", "majority": "points above majority", "surface": "points above surface baseline"}
+
+
+def less(points: pd.DataFrame, mode: str) -> pd.DataFrame:
+    """The points with ``value``, its intervals and the baselines in per cent, or in points above one of the baselines.
+
+    Args:
+        points: ``accuracy, low, high, majority, surface`` and, where fine-tuning was repeated with other seeds, ``seed_low, seed_high``.
+        mode: a key of ``MODES``. The baseline that is taken off has no interval of its own here.
+    """
+    off = 0.0 if mode == "value" else points[mode]
+    ends = [name for name in ("low", "high", "seed_low", "seed_high") if name in points]
+    drawn = {"value": "accuracy", **{f"drawn_{name}": name for name in (*ends, *LEVELS)}}
+    return points.assign(**{name: (points[column] - off) * 100 for name, column in drawn.items()})
+
+
+def number(mode: str, value: float) -> str:
+    """ "72.7 %", "+22.3 points"."""
+    return f"{value:.1f} %" if mode == "value" else f"{value:+.1f} points"
+
+
+def marker(model: str, colour: str, controls: Iterable[str], size: int = 7) -> dict[str, Any]:
+    """The marker of a model's line; that of a control is open."""
+    symbol = "circle-open" if model in controls else "circle"
+    return {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.5, "color": colour}}
+
+
+def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
+    """The spread over seeds of the fine-tuning, of lines that have one."""
+    if "drawn_seed_low" not in line or line["drawn_seed_low"].isna().all():
+        return None
+    up, down = line["drawn_seed_high"] - line["value"], line["value"] - line["drawn_seed_low"]
+    return {
+        "type": "data", "symmetric": False, "array": up.clip(lower=0), "arrayminus": down.clip(lower=0), "color": colour, "thickness": 1.2,
+        "width": 4,
+    }  # fmt: skip
+
+
+def band(figure: go.Figure, line: pd.DataFrame, x: pd.Series, colour: str, **where: Any) -> None:
+    """The 95 % intervals of a line, in place."""
+    there = line[line["drawn_low"].notna()]
+    if there.empty:
+        return
+    xs = list(x[there.index])
+    figure.add_scatter(
+        x=[*xs, *xs[::-1]], y=[*there["drawn_high"], *there["drawn_low"][::-1]], fill="toself", mode="lines",
+        fillcolor=theme.faint(colour, 0.12), line={"width": 0}, hoverinfo="skip", showlegend=False, name="95 % interval", **where,
+    )  # fmt: skip
+
+
+def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
+    """What is said of a point: where it is, its value, its interval, and what it is held against."""
+    lines = [
+        f"<b>{theme.plain(name)}</b>, {POOLING_NAMES.get(one['pooling'], one['pooling'])}",
+        f"{place}: {number(mode, one['value'])}",
+        f"95 % interval {one['drawn_low']:.1f} to {one['drawn_high']:.1f}",
+    ]
+    if mode != "value":
+        lines.append(f"accuracy {one['accuracy'] * 100:.1f} %")
+    beside = [f"{words} {one[column] * 100:.1f} %" for column, (words, _) in LEVELS.items() if pd.notna(one.get(column))]
+    lines.append(", ".join(beside))
+    if pd.notna(one.get("seed_low")) and one.get("seeds", 1) > 1:
+        lines.append(f"{int(one['seeds'])} seeds of fine-tuning: {one['drawn_seed_low']:.1f} to {one['drawn_seed_high']:.1f}")
+    lines.append(f"trained on {int(one['n_train']):,} sentences, tested on {int(one['n_test']):,}")
+    return "<br>".join(line for line in lines if line)
+
+
+def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], labels: Mapping[str, str], controls: Iterable[str]) -> None:
+    """A line of the legend for each model, and one for each pooling, in place."""
+    for model in dict.fromkeys(points["model"]):
+        colour = colours.get(model, theme.NEUTRAL)
+        figure.add_scatter(
+            x=[None], y=[None], mode="lines+markers", name=theme.plain(labels.get(model, model)), legendgroup=model,
+            line={"color": colour, "width": 2.5}, marker=marker(model, colour, controls),
+        )  # fmt: skip
+    for pooling in dict.fromkeys(points["pooling"]):
+        figure.add_scatter(
+            x=[None], y=[None], mode="lines", name=POOLING_NAMES.get(pooling, pooling), legendgroup=f"pooling {pooling}",
+            line={"color": theme.NEUTRAL, "width": 2.5, "dash": DASHES.get(pooling, "solid")},
+        )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Figures of the paper on fine-tuning and sentence-level probing with our numbers: a panel a task or measure, a line a model."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.figures import layer_axis, theme
+
+_PANEL, _GAP, _FRAME = 200, 66, 170
+
+
+class Drawn(NamedTuple):
+    """How numbers are shown.
+
+    Attributes:
+        title: of the vertical axis.
+        scale: what values are multiplied by.
+        steps: title of the horizontal axis where it does not count layers.
+        signed: whether values are differences.
+    """
+
+    title: str
+    scale: float = 1.0
+    steps: str = ""
+    signed: bool = False
+
+
+def reproduced_lines(
+    points: pd.DataFrame, levels: pd.DataFrame, stars: pd.DataFrame, *, drawn: Drawn, colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+) -> go.Figure:  # fmt: skip
+    """One line a model, with whiskers over the 95 % interval where it is known.
+
+    Args:
+        points: ``panel, line, dashed, x, value, low, high``; a dashed line has the colour of the solid one of its name.
+        levels: ``panel, name, value``: grey levels.
+        stars: as ``points``: single points without a line.
+        drawn: how numbers are shown.
+        colours: line -> colour.
+        labels: line -> what a reader sees.
+    """
+    points = points.dropna(subset=["value"])
+    if points.empty:
+        return theme.empty("Nothing of this kind is stored for this encoder.")
+    panels = list(dict.fromkeys(points["panel"]))
+    height = _FRAME + (_PANEL + _GAP) * len(panels)
+    figure = make_subplots(
+        rows=len(panels), cols=1, vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
+        subplot_titles=[theme.plain(str(panel)) for panel in panels] if panels != [""] else None,
+    )  # fmt: skip
+    named: set[str] = set()
+    for row, panel in enumerate(panels, start=1):
+        for one in levels[levels["panel"].eq(panel) & levels["value"].notna()].itertuples():
+            figure.add_hline(y=one.value * drawn.scale, line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"}, row=row, col=1,
+                             annotation_text=theme.plain(str(one.name)), annotation_font_size=11)  # fmt: skip
+        for (line, dashed), mine in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
+            name = (labels or {}).get(str(line), str(line)) + (", CLS" if dashed else "")
+            _add(figure, mine.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)), drawn, row, named)
+        for line, mine in stars[stars["panel"] == panel].groupby("line", sort=False):
+            name = (labels or {}).get(str(line), str(line)) + ", against the base's mean-pooling"
+            _add(figure, mine.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), None), drawn, row, named)
+    theme.apply(figure, height=height)
+    figure.update_layout(margin_t=90, legend_y=1 + 40 / (height - _FRAME))
+    for row in range(1, len(panels) + 1):
+        if drawn.steps:
+            figure.update_xaxes(title_text=theme.plain(drawn.steps), showgrid=False, row=row, col=1)
+        else:
+            layer_axis.horizontal(figure, int(points["x"].max()), row=row, col=1)
+    figure.update_yaxes(title_text=theme.plain(drawn.title), row=(len(panels) + 1) // 2, col=1)
+    return figure
+
+
+def _add(figure: go.Figure, rows: pd.DataFrame, look: tuple[str, str, bool | None], drawn: Drawn, row: int, named: set[str]) -> None:
+    """A line, or stars where it is neither solid nor dashed."""
+    name, colour, dashed = look
+    label, known = theme.plain(name), rows["low"].notna().any()
+    whiskers = {
+        "type": "data", "array": (rows["high"] - rows["value"]) * drawn.scale, "arrayminus": (rows["value"] - rows["low"]) * drawn.scale,
+        "symmetric": False, "thickness": 1, "width": 2, "color": colour,
+    }  # fmt: skip
+    figure.add_scatter(
+        x=rows["x"], y=rows["value"] * drawn.scale, name=label, legendgroup=name, showlegend=name not in named,
+        mode="markers" if dashed is None else "lines+markers",
+        line={"color": colour, "width": 2.2, "dash": "dash" if dashed else "solid"},
+        marker={"size": 9 if dashed is None else 6, "symbol": "star-open" if dashed is None else "circle", "color": colour},
+        error_y=whiskers if known and dashed is not None else None,
+        hovertemplate=f"<b>{label}</b><br>%{{x}}: %{{y:{'+' if drawn.signed else ''}.2f}}<extra></extra>", row=row, col=1,
+    )  # fmt: skip
+    named.add(name)

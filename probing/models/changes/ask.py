@@ -1,0 +1,191 @@
+"""Asks a model and its base about one sentence: attention of every head, how far it moved, the same word twice; and minimal pairs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from transformers import BatchEncoding
+
+from probing.core.changes.attention import entropy, movers_distance, total_variation
+from probing.core.changes.minimal_pairs import Gap, MinimalPair
+from probing.core.changes.similarity import mean_cosine, unit_rows
+from probing.core.errors import ModelError, PromptError
+from probing.core.facts.fact import MASK
+from probing.core.questions import TooLong
+from probing.models.changes.attending import Attending
+from probing.models.encoders.hidden_states import all_hidden_states
+from probing.models.encoders.load import Encoder
+from probing.models.encoders.token_text import token_texts
+from probing.models.heads.decode import layer_logits
+
+
+@dataclass(frozen=True)
+class RepeatedWord:
+    """A word that occurs more than once in a sentence.
+
+    Attributes:
+        word: in small letters where the model makes no difference.
+        places: of the pieces of each occurrence.
+        similarity: (layers,) mean cosine of its states, from layer 0 on.
+        before: the same in the base; None without one.
+    """
+
+    word: str
+    places: tuple[tuple[int, ...], ...]
+    similarity: np.ndarray
+    before: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """What one model attends to; layers are 1..L.
+
+    Attributes:
+        name: of the model.
+        maps: (layers, heads, tokens, tokens), from the second last axis to the last.
+        entropy: (layers, heads, tokens) of each token's attention, in nats.
+        shares: target -> (layers, heads, tokens) what each token gives to ``first``, ``separator``, ``punctuation`` and ``self``.
+    """
+
+    name: str
+    maps: np.ndarray
+    entropy: np.ndarray
+    shares: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class SentenceAttention:
+    """One sentence, or pair of sentences, in a model and in its base.
+
+    Attributes:
+        tokens: word pieces, special ones included.
+        own: of the model.
+        before: of its base; None without one.
+        distance: (layers, heads, tokens) earth mover's distance of each token's attention in the two, in tokens; None without a base.
+        variation: (layers, heads, tokens) total variation; None without a base.
+        repeated: words that occur more than once.
+    """
+
+    tokens: tuple[str, ...]
+    own: OneModel
+    before: OneModel | None
+    distance: np.ndarray | None
+    variation: np.ndarray | None
+    repeated: tuple[RepeatedWord, ...]
+
+
+def ask_attention(
+    text: str, model: Attending, base: Attending | None = None, pair: str = "", check: Callable[[], None] | None = None
+) -> SentenceAttention:
+    """Attention of every layer and head for one sentence, or for two.
+
+    Args:
+        text: the sentence.
+        model: the model, kept ready.
+        base: what it was fine-tuned from, kept ready.
+        pair: the second sentence, if there is one.
+        check: called before each pass; what it raises ends the asking.
+
+    Raises:
+        PromptError: if there is no text, or it is too long.
+        ModelError: if the two models cut it into other pieces.
+    """
+    if not text.strip():
+        raise PromptError("the sentence is empty; expected words")
+    tokenizer = model.encoder.tokenizer
+    given = (text, pair) if pair.strip() else (text,)
+    coded = tokenizer([given] if len(given) > 1 else [text], verbose=False)
+    row, types = coded["input_ids"][0], coded.get("token_type_ids") if len(given) > 1 else None
+    readers = [model] if base is None else [model, base]
+    for reader in readers:
+        if len(row) > reader.encoder.max_pieces:
+            raise TooLong(
+                f"the text is {len(row)} word pieces long; {reader.encoder.name} takes at most {reader.encoder.max_pieces}",
+                len(row),
+                reader.encoder.max_pieces,
+            )
+    if base is not None and base.encoder.tokenizer(*given, verbose=False)["input_ids"] != row:
+        raise ModelError(f"{model.encoder.name} and {base.encoder.name} cut the sentence into other pieces, so they cannot be compared")
+    kinds, models, states = model.kinds([row]), [], []
+    for reader in readers:
+        if check:
+            check()
+        maps, found = reader.read([row], types)
+        models.append(_one_model(reader.encoder.name, maps[:, 0], kinds.separator[0], kinds.punctuation[0]))
+        states.append(found[:, 0])
+    tokens = tuple(str(token) for token in tokenizer.convert_ids_to_tokens(row))
+    own, before = models[0], models[1] if base is not None else None
+    return SentenceAttention(
+        tokens,
+        own,
+        before,
+        movers_distance(own.maps, before.maps) if before else None,
+        total_variation(own.maps, before.maps) if before else None,
+        tuple(_repeated(coded, tokens, model, states)),
+    )
+
+
+def _one_model(name: str, maps: np.ndarray, separator: np.ndarray, punctuation: np.ndarray) -> OneModel:
+    shares = {
+        "first": maps[..., 0],
+        "separator": maps[..., separator].sum(-1),
+        "punctuation": maps[..., punctuation].sum(-1),
+        "self": np.diagonal(maps, axis1=-2, axis2=-1),
+    }
+    return OneModel(name, maps, entropy(maps), shares)
+
+
+def _repeated(coded: BatchEncoding, tokens: Sequence[str], model: Attending, states: Sequence[np.ndarray]) -> Iterator[RepeatedWord]:
+    """Words that occur more than once; the two sentences of a pair count as one text."""
+    row, no_words, tokenizer = coded["input_ids"][0], model.no_words(), model.encoder.tokenizer
+    of_words: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    at: dict[tuple[int | None, int], list[int]] = {}
+    for place, (sequence, word) in enumerate(zip(coded.sequence_ids(0), coded.word_ids(0), strict=True)):
+        if word is not None:
+            at.setdefault((sequence, word), []).append(place)
+    for places in at.values():
+        pieces = [row[place] for place in places]
+        if not no_words[pieces].any():
+            of_words.setdefault(tuple(pieces), []).append(tuple(places))
+    for found in of_words.values():
+        if len(found) > 1:
+            text = "".join(one.removeprefix("##") for one, _ in token_texts(tokenizer, [tokens[place] for place in found[0]]))
+            units = [unit_rows(np.stack([of_model[:, list(one)].mean(1) for one in found])) for of_model in states]
+            alike = [mean_cosine(unit.sum(0), len(found)) for unit in units]
+            yield RepeatedWord(text, tuple(found), alike[0], alike[1] if len(alike) > 1 else None)
+
+
+def pair_scores(pair: MinimalPair, encoder: Encoder) -> np.ndarray:
+    """(layers, 2) log-probabilities of the good and of the bad word of a minimal pair, by the logit lens at layers 0..L.
+
+    Every piece of a word is masked, and the pieces' log-probabilities are added up: words of several pieces are at a disadvantage.
+
+    Raises:
+        PromptError: if a sentence is too long, or the word cannot be found among its pieces.
+    """
+    return np.stack([_gap_score(gap, encoder) for gap in (pair.good, pair.bad)], axis=1)
+
+
+def _gap_score(gap: Gap, encoder: Encoder) -> np.ndarray:
+    """(layers,) log-probability of a gap's word."""
+    start = gap.sentence.index(MASK)
+    coded = encoder.tokenizer(gap.text, return_offsets_mapping=True, verbose=False)
+    row, end = list(coded["input_ids"]), start + len(gap.word)
+    if len(row) > encoder.max_pieces:
+        raise TooLong(
+            f"the sentence is {len(row)} word pieces long; {encoder.name} takes at most {encoder.max_pieces}", len(row), encoder.max_pieces
+        )
+    places = [place for place, (first, last) in enumerate(coded["offset_mapping"]) if first < end and last > start and last > first]
+    wanted = [row[place] for place in places]
+    if not places or encoder.tokenizer.unk_token_id in wanted:
+        raise PromptError(f"{gap.word!r} is unknown to {encoder.name}; take another word")
+    for place in places:
+        row[place] = encoder.tokenizer.mask_token_id
+    states = all_hidden_states([row], encoder)
+    total = np.zeros(encoder.layers + 1)
+    with torch.inference_mode():
+        for place, token in zip(places, wanted, strict=True):
+            logits = layer_logits([encoder.head] * len(states), torch.stack([state[0, place] for state in states]))
+            total += logits.log_softmax(-1)[:, token].double().cpu().numpy()
+    return total

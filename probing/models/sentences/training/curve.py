@@ -1,0 +1,133 @@
+"""A user's own sentences as accuracy by layer, at once: nothing is stored, and a page can show how far it is and stop it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from probing.core.errors import SentenceDataError
+from probing.core.sentences.cut import MOST_AT_ONCE
+from probing.core.sentences.example import PARTS, SentenceData
+from probing.core.sentences.majority import majority_right
+from probing.core.sentences.surface import surface_features
+from probing.core.stats.intervals import wilson
+from probing.models.encoders.load import Encoder
+from probing.models.sentences.probes import answers, fit_probes
+from probing.models.sentences.surface import surface_right
+from probing.models.sentences.vectors import pooled_states, sentence_rows
+
+#: Share of the work that is reading, on a small model.
+_READING = 0.8
+
+
+class Cancelled(Exception):
+    """The user no longer wants the curve."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy of own probes on a user's sentences.
+
+    Attributes:
+        right: (poolings, layers), test sentences that are right.
+        low, high: (poolings, layers), Wilson's 95 % interval of the accuracy.
+        c, dev_right: (poolings, layers), the strength of regularisation that the development part chose, and how many of its sentences
+            are right with it.
+        n_train, n_dev, n_test: sentences of each part that the model can take.
+        majority, surface: test sentences that the commonest training label and the surface baseline have right.
+        too_long: sentences that are longer than the model takes.
+    """
+
+    right: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    c: np.ndarray
+    dev_right: np.ndarray
+    n_train: int
+    n_dev: int
+    n_test: int
+    majority: int
+    surface: int
+    too_long: int
+
+
+def check_size(data: SentenceData) -> None:
+    """Raises ``SentenceDataError`` for more sentences than a page asks."""
+    if (number := sum(map(len, data.parts.values()))) > MOST_AT_ONCE:
+        raise SentenceDataError(
+            f"{data.task} has {number:,} sentences, expected at most {MOST_AT_ONCE:,} here; give fewer, or train from the command line: "
+            "python -m probing sentences train --tasks FILE"
+        )
+
+
+def quick_curve(
+    data: SentenceData,
+    encoder: Encoder,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Curve:
+    """Accuracy by pooling and layer of probes that are trained on a user's sentences now.
+
+    Args:
+        data: of ``read_upload`` or ``read_task``.
+        encoder: a frozen encoder.
+        progress: called with the share that is done.
+        cancelled: asked between pieces of work whether to stop.
+
+    Raises:
+        Cancelled: if ``cancelled`` said so.
+        SentenceDataError: if there are too many sentences, or too few that the model can take.
+        ModelError: if a state is not a number.
+    """
+    check_size(data)
+    rows = {part: sentence_rows(data.parts[part], encoder) for part in PARTS}
+    kept = {part: [(row, one) for row, one in zip(rows[part], data.parts[part], strict=True) if row is not None] for part in PARTS}
+    known = [{one.label for _, one in kept[part]} for part in PARTS]
+    if not all(known) or known[0] != set(data.labels):
+        raise SentenceDataError(
+            f"{data.task}: too few sentences fit {encoder.name}, which takes {encoder.max_pieces} word pieces; give shorter sentences"
+        )
+    total, done = sum(map(len, kept.values())), 0
+
+    def at(share: float) -> None:
+        if cancelled():
+            raise Cancelled
+        if progress:
+            progress(share)
+
+    def passed(number: int) -> None:
+        nonlocal done
+        done += number
+        at(_READING * done / total)
+
+    number_of = {label: number for number, label in enumerate(data.labels)}
+    gold = {part: np.array([number_of[one.label] for _, one in kept[part]], np.uint8) for part in PARTS}
+    vectors = {part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed) for part in PARTS}
+    probes, hits = [], []
+    for layer in range(encoder.layers + 1):
+        train, dev, test = (vectors[part][:, layer : layer + 1] for part in PARTS)
+        with torch.inference_mode():
+            probes.append(fit_probes(train, gold["train"], dev, gold["dev"], len(data.labels), data.protocol))
+            hits.append((answers(probes[-1], test) == gold["test"]).sum(2))
+        at(_READING + (1 - _READING) * layer / (encoder.layers + 1))
+    right = np.concatenate(hits, 1)
+    examples = {part: [one for _, one in kept[part]] for part in PARTS}
+    words = [surface_features(examples["train"], examples[part]) for part in PARTS]
+    surface = surface_right((words[0], words[1], words[2]), (gold["train"], gold["dev"], gold["test"]), len(data.labels))
+    if progress:
+        progress(1.0)
+    limits = np.array([wilson(one, len(gold["test"])) for one in right.flat]).reshape(*right.shape, 2)
+    return Curve(
+        right=right,
+        low=limits[..., 0],
+        high=limits[..., 1],
+        c=np.concatenate([one.c for one in probes], 1),
+        dev_right=np.concatenate([one.dev_right for one in probes], 1),
+        n_train=len(gold["train"]),
+        n_dev=len(gold["dev"]),
+        n_test=len(gold["test"]),
+        majority=majority_right(examples["train"], examples["test"]),
+        surface=surface,
+        too_long=sum(row is None for part in PARTS for row in rows[part]),
+    )

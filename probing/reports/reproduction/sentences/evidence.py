@@ -1,0 +1,137 @@
+"""What a claim on fine-tuning and sentence-level probing is judged on: encoders with their fine-tuned models, ours or the paper's."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from probing.core.sentences.numbers import UPPER
+from probing.reports.reproduction.decisions import Interval
+from probing.reports.reproduction.evidence import UNLEARNED
+from probing.reports.reproduction.words import in_points
+
+#: Objectives of the paper, as results call them, and CoLA fine-tuned on the mean over all tokens.
+COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)"
+TUNED = (COLA, SST, RTE, SQUAD)
+SHIFT, COORDINATION, ODD = "bigram-shift", "coordination-inversion", "odd-man-out"
+TASKS = (SHIFT, COORDINATION, ODD)
+BERT, ROBERTA, ALBERT = "BERT", "RoBERTa", "ALBERT"
+#: What a sentence calls a pooling.
+POOLED = {"first": "CLS", "mean": "mean"}
+_ENDS = ("value", "low", "high")
+POOLING_COLUMNS = ("encoder", "task", "layer", *_ENDS)
+ACCURACY_COLUMNS = ("encoder", "task", "pooling", "layer", *_ENDS, "majority", "surface")
+GROUP_COLUMNS = ("encoder", "objective", "task", "pooling", "group", *_ENDS, "control", "seed_low", "seed_high")
+CHANGE_COLUMNS = (
+    "encoder", "objective", "task", "pooling", "layer", *_ENDS, "q", "over_mean", "over_mean_low", "over_mean_high", "over_mean_q",
+    "control",
+)  # fmt: skip
+VALUE_COLUMNS = ("encoder", "objective", "measure", "layer", *_ENDS, "base", "control")
+PERPLEXITY_COLUMNS = ("encoder", "objective", "replaced", "n", "embeddings", *_ENDS, "perplexity")
+EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity", "log_change")
+FATE_COLUMNS = ("encoder", "objective", "where_gone", "cells")
+
+
+def empty(columns: Iterable[str]) -> pd.DataFrame:
+    """A table without rows."""
+    return pd.DataFrame(columns=list(columns))
+
+
+@dataclass(frozen=True)
+class InterplayEvidence:
+    """The numbers of encoders. What is not known has no row. Accuracies and changes are shares.
+
+    Attributes:
+        judged: the encoders that a claim on "all models" is judged for: one of ours, or the paper's three.
+        depths: encoder -> number of layers above the embeddings.
+        named: encoder of the paper -> the encoder here that it is, or that stands in for it.
+        accuracies: ``ACCURACY_COLUMNS``: probes of the pre-trained encoders.
+        poolings: ``POOLING_COLUMNS``: accuracy with mean-pooling minus that with CLS-pooling, on the same sentences.
+        groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers; the control's beside it.
+        changes: ``CHANGE_COLUMNS``: the same by layer, and ``over_mean``: against the encoder's own mean-pooled probe.
+        values: ``VALUE_COLUMNS``: measures of attention; of the model before fine-tuning and of the control beside them.
+        perplexities: ``PERPLEXITY_COLUMNS``: ``value`` is the log of the model's perplexity over its base's.
+        epochs: ``EPOCH_COLUMNS``: perplexity while the model was fine-tuned.
+        fates: ``FATE_COLUMNS``: where each property of the base went, cells by outcome.
+        models: encoder -> number of models, itself among them, with probes of the paper's tasks.
+        probes: encoder -> number of their probes.
+        learned: (encoder, objective) -> whether the model has learned its task, see ``reports.learned``.
+        scores: (encoder, objective) -> its task score in words.
+        published: whether the intervals are roundings of published numbers.
+    """
+
+    judged: tuple[str, ...]
+    depths: Mapping[str, int]
+    named: Mapping[str, str] = field(default_factory=dict)
+    accuracies: pd.DataFrame = field(default_factory=lambda: empty(ACCURACY_COLUMNS))
+    poolings: pd.DataFrame = field(default_factory=lambda: empty(POOLING_COLUMNS))
+    groups: pd.DataFrame = field(default_factory=lambda: empty(GROUP_COLUMNS))
+    changes: pd.DataFrame = field(default_factory=lambda: empty(CHANGE_COLUMNS))
+    values: pd.DataFrame = field(default_factory=lambda: empty(VALUE_COLUMNS))
+    perplexities: pd.DataFrame = field(default_factory=lambda: empty(PERPLEXITY_COLUMNS))
+    epochs: pd.DataFrame = field(default_factory=lambda: empty(EPOCH_COLUMNS))
+    fates: pd.DataFrame = field(default_factory=lambda: empty(FATE_COLUMNS))
+    models: Mapping[str, int] = field(default_factory=dict)
+    probes: Mapping[str, int] = field(default_factory=dict)
+    learned: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    scores: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    published: bool = False
+
+    def unlearned(self, objectives: Iterable[str]) -> list[tuple[str, str]]:
+        """The models of these objectives that are not shown to have learned their task: (encoder, objective)."""
+        wanted = set(objectives)
+        return [key for key, verdict in self.learned.items() if key[1] in wanted and verdict in UNLEARNED]
+
+    def accuracy(self, encoder: str, task: str, pooling: str) -> pd.DataFrame:
+        """Rows of ``accuracies`` at layers 1 to L, by layer; layer 0 has no context."""
+        mine = self.accuracies
+        mine = mine[mine["encoder"].eq(encoder) & mine["task"].eq(task) & mine["pooling"].eq(pooling) & mine["layer"].ge(1)]
+        return mine.sort_values("layer").reset_index(drop=True)
+
+    def mean_accuracy(self, encoder: str, task: str, pooling: str) -> Interval | None:
+        """Mean accuracy over layers 1 to L; its ends are the means of the layers' ends."""
+        return averaged(self.accuracy(encoder, task, pooling))
+
+    def readable(self, encoder: str, task: str, pooling: str) -> bool:
+        """Whether the encoder's probes surely beat the majority label, for what is not there cannot be lost; true of published changes."""
+        rows = self.accuracy(encoder, task, pooling)
+        return self.published if rows.empty else bool((rows["low"] - rows["majority"]).mean() > 0)
+
+    def change(self, encoder: str, objective: str, task: str, pooling: str, group: str = UPPER) -> Interval | None:
+        """Change averaged over a group of layers; None where it is not known."""
+        mine = self.groups
+        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task)]
+        mine = mine[mine["pooling"].eq(pooling) & mine["group"].eq(group)]
+        return averaged(mine)
+
+    def measure(self, encoder: str, objective: str, measure: str) -> pd.DataFrame:
+        """Rows of ``values`` of one model and measure, by layer."""
+        mine = self.values
+        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["measure"].eq(measure)]
+        return mine.sort_values("layer").reset_index(drop=True)
+
+    def perplexity(self, encoder: str, objective: str, replaced: str, n: int) -> Interval | None:
+        """Log of the perplexity over the base's, with so many layers put back; None where it was not measured."""
+        mine = self.perplexities
+        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["replaced"].eq(replaced) & mine["n"].eq(n)]
+        return averaged(mine[~mine["embeddings"].astype(bool)])
+
+    def said(self, number: Interval) -> str:
+        """A change in points; with its interval where it is measured."""
+        return f"{100 * number.value:+.2f}" if self.published else in_points(number)
+
+
+def averaged(rows: pd.DataFrame) -> Interval | None:
+    """The mean of some numbers, with the means of their ends: the widest interval that any dependence between them allows."""
+    return Interval(*(float(rows[end].astype("float64").mean()) for end in _ENDS)) if len(rows) else None
+
+
+def intervals(rows: pd.DataFrame, columns: tuple[str, str, str] = ("value", "low", "high")) -> list[Interval]:
+    """The rows as numbers with their ends."""
+    return [Interval(*map(float, row)) for row in rows[list(columns)].itertuples(index=False)]
+
+
+def sized(number: Interval) -> Interval:
+    """A number without its sign."""
+    ends = (abs(number.low), abs(number.high))
+    return Interval(abs(number.value), 0.0 if number.low <= 0 <= number.high else min(ends), max(ends))

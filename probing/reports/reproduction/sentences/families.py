@@ -1,0 +1,72 @@
+"""Which stored models stand for the paper's: a base with its fine-tuned models, and the encoders of the paper beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from probing.core.sentences.example import OURS, QUICK, SENTEVAL
+from probing.core.sentences.published import PublishedSentences
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.relatives import named, relatives
+from probing.reports.reproduction.sentences.evidence import COLA_MEAN, TUNED
+from probing.store.changes import queries as of_changes
+from probing.store.database import Database
+from probing.store.sentences import queries as of_sentences
+
+#: What is laid beside the paper: its objectives, CoLA on the mean, and the control.
+OBJECTIVES = (*TUNED, COLA_MEAN, CONTROL)
+_NAMES = ["model", "base", "objective", "variant", "tuned_seed"]
+
+
+@dataclass(frozen=True)
+class SentenceFamily:
+    """A base with its fine-tuned models.
+
+    Attributes:
+        base: name of the pre-trained encoder.
+        members: objective -> the model that stands for it.
+        depth: number of layers above the embeddings.
+        protocol: by which its probes were trained; ``ours`` where there are none.
+    """
+
+    base: str
+    members: Mapping[str, str]
+    depth: int
+    protocol: str = OURS
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The base and its fine-tuned models."""
+        return (self.base, *self.members.values())
+
+
+def families_here(db: Database, published: PublishedSentences) -> tuple[SentenceFamily, ...]:
+    """Bases with probes of the paper's tasks or with measured changes, those with most models first."""
+    probed, measured = named(of_sentences.sentence_runs(db)), named(of_changes.change_runs(db))
+    probed = probed[probed["task"].isin(published.tasks)]
+    models = pd.concat([probed, measured])
+    stands = relatives(models).stands if len(models) else {}
+    bases = sorted(set(models.loc[models["base"].eq(""), "model"]) | (set(models["base"]) - {""}))
+    found = [
+        SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base))
+        for base in bases
+    ]  # fmt: skip
+    return tuple(sorted(found, key=lambda one: (-len(one.members), one.base)))
+
+
+def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:
+    mine = models[models["base"].eq(base)].drop_duplicates("model")
+    mine = mine[mine["model"].map(stands).eq(mine["model"])].sort_values("model")
+    first = mine.drop_duplicates("objective").set_index("objective")["model"]
+    return {objective: str(first[objective]) for objective in OBJECTIVES if objective in first.index}
+
+
+def _depth(models: pd.DataFrame, base: str) -> int:
+    return int(models.loc[models["model"].eq(base) | models["base"].eq(base), "layers"].max()) - 1
+
+
+def _protocol(probed: pd.DataFrame, base: str) -> str:
+    """The protocol by which most of the base's and its children's tasks were probed; of several the larger one."""
+    counts = probed.loc[probed["model"].eq(base) | probed["base"].eq(base), "protocol"].value_counts()
+    return max((OURS, SENTEVAL, QUICK), key=lambda one: (int(counts.get(one, 0)), -(OURS, SENTEVAL, QUICK).index(one)))

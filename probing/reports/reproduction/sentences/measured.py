@@ -1,0 +1,152 @@
+"""The numbers of one stored base and its fine-tuned models, as claims on fine-tuning and sentence-level probing are judged on them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences import numbers
+from probing.core.sentences.example import FIRST, MEAN, OWN
+from probing.core.sentences.published import PublishedSentences
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.changes.measured import values
+from probing.reports.changes.perplexity import epoch_perplexities, perplexities
+from probing.reports.learned import learned
+from probing.reports.reproduction.evidence import BASE, points
+from probing.reports.reproduction.sentences.claims_inside import DISTANCE, ENTROPY
+from probing.reports.reproduction.sentences.evidence import (
+    ACCURACY_COLUMNS,
+    CHANGE_COLUMNS,
+    EPOCH_COLUMNS,
+    FATE_COLUMNS,
+    GROUP_COLUMNS,
+    PERPLEXITY_COLUMNS,
+    POOLING_COLUMNS,
+    TASKS,
+    TUNED,
+    VALUE_COLUMNS,
+    InterplayEvidence,
+)  # fmt: skip
+from probing.reports.reproduction.sentences.families import SentenceFamily
+from probing.reports.sentences.accuracy import accuracies
+from probing.reports.sentences.changed import changes, group_means
+from probing.reports.sentences.gone import where_gone
+from probing.reports.sentences.stored import counted, stored
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+#: What Figure 2 draws beside the changes of entropy.
+ENTROPY_OF_MODEL = "entropy-first"
+
+
+def evidence_of(db: Database, family: SentenceFamily, others: Sequence[SentenceFamily], published: PublishedSentences) -> InterplayEvidence:
+    """The numbers of a base and its fine-tuned models; of encoders of the paper that are stored, too, for claims that compare them.
+
+    Args:
+        db: the database.
+        family: the one that is judged.
+        others: all families that are stored.
+        published: the paper's encoders.
+    """
+    by_base = {one.base: one for one in others} | {family.base: family}
+    stand = published.stored_encoders(by_base)
+    families = [family, *(by_base[base] for base in stand.values() if base != family.base)]
+    scored = {one.base: _scores(db, one) for one in families}
+    tables = [_of_probes(db, one, scored[one.base]) | _of_changes(db, one) for one in families]
+    verdicts: dict[tuple[str, str], str] = {}
+    said: dict[tuple[str, str], str] = {}
+    for one in families:
+        for objective, row in _learned(db, one).items():
+            verdicts[one.base, objective] = str(row["verdict"])
+            if pd.notna(row["value"]):
+                said[one.base, objective] = _score(row)
+    return InterplayEvidence(
+        (family.base,), {one.base: one.depth for one in families}, stand,
+        **{name: _joined([one[name] for one in tables]) for name in tables[0]},
+        models={base: int(table["model"].nunique()) for base, table in scored.items()},
+        probes={base: len(table) for base, table in scored.items()}, learned=verdicts, scores=said,
+    )  # fmt: skip
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    there = [one for one in tables if len(one)]
+    return pd.concat(there, ignore_index=True) if there else tables[0]
+
+
+def _learned(db: Database, family: SentenceFamily) -> dict[str, pd.Series]:
+    """Objective -> the verdict on its model with the score that it rests on, see ``reports.learned``."""
+    found = learned(db, family.models).set_index("model")
+    return {one: found.loc[model] for one, model in family.members.items() if model in found.index and one != CONTROL}
+
+
+def _score(row: pd.Series) -> str:
+    """ "Matthews correlation 0.0 per cent, no correlation 0.0"."""
+    beaten = f", {row['baseline_name']} {points(row['baseline'])}" if pd.notna(row["baseline"]) else ""
+    return f"{row['metric']} {points(row['value'])} per cent{beaten}"
+
+
+def _scores(db: Database, family: SentenceFamily) -> pd.DataFrame:
+    """Accuracy of the own probes of the base and of its models on the paper's tasks."""
+    models = [family.base, *(model for objective, model in family.members.items() if objective in TUNED)]
+    return accuracies(db, models, TASKS, family.protocol)
+
+
+def _of_probes(db: Database, family: SentenceFamily, scored: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Field of the evidence -> table, of what probes say."""
+    objectives = {model: objective for objective, model in family.members.items()}
+    base = scored[scored["model"] == family.base].rename(columns={"accuracy": "value"}).assign(encoder=family.base)
+    tuned = [model for objective, model in family.members.items() if objective in TUNED]
+    pairs = stored(db, family.protocol)
+    counts = pairs.named(queries.pairs(db, pairs.run_ids))
+    counts = counts[counts["reading"].eq(OWN) & counts["with_reading"].eq(OWN) & counts["portion"].eq(1) & counts["with_portion"].eq(1)]
+    counts = counts[counts["layer"].eq(counts["with_layer"]) & counts["pooling"].eq(FIRST) & counts["with_pooling"].eq(MEAN)]
+    counts = counts[counts["task"].isin(TASKS) & counts["with_model"].eq(family.base)]
+    changed = changes(db, tuned, TASKS, family.protocol).rename(columns={"change": "value", "control_change": "control"})
+    over = _tested(counts[counts["model"].isin(tuned)])[["model", "task", "pooling", "layer", "low", "high"]]
+    over = over.rename(columns={"low": "over_mean_low", "high": "over_mean_high"})
+    changed = changed.rename(columns={"mean_change": "over_mean", "mean_q": "over_mean_q"})
+    changed = changed.merge(over, on=["model", "task", "pooling", "layer"], how="left").assign(encoder=family.base)
+    gone = where_gone(db, tuned, family.protocol)
+    gone = gone[gone["where_gone"].ne("") & gone["task"].isin(TASKS)].assign(encoder=family.base)
+    poolings = _tested(counts[counts["model"].eq(family.base)]).assign(encoder=family.base)
+    # Stored is the first token against the mean.
+    poolings = poolings.assign(value=-poolings["value"], low=-poolings["high"], high=-poolings["low"])
+    return {
+        "accuracies": base[list(ACCURACY_COLUMNS)],
+        "poolings": poolings[list(POOLING_COLUMNS)],
+        "changes": changed.assign(objective=changed["model"].map(objectives))[list(CHANGE_COLUMNS)],
+        "groups": _groups(changed, group_means(db, tuned, TASKS, family.protocol), family),
+        "fates": gone.groupby(["encoder", "objective", "where_gone"], sort=False).size().rename("cells").reset_index()[list(FATE_COLUMNS)],
+    }
+
+
+def _tested(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs with the difference of the two accuracies and Newcombe's interval."""
+    rows = [numbers.change(counted(row))[:3] for row in pairs.to_dict("records")]
+    return pairs.join(pd.DataFrame(rows, columns=["value", "low", "high"], index=pairs.index).astype("float64"))
+
+
+def _groups(changed: pd.DataFrame, means: pd.DataFrame, family: SentenceFamily) -> pd.DataFrame:
+    """The changes of the two groups of layers, as ``group_means`` has them, with the means of the layers' ends."""
+    groups = [numbers.layer_group(int(layer), family.depth) for layer in changed["layer"]]
+    keys = ["model", "task", "pooling", "group"]
+    ends = changed.assign(group=pd.Series(groups, index=changed.index, dtype=object)).groupby(keys, sort=False)[["low", "high"]].mean()
+    table = means.rename(columns={"mean_change": "value", "control_change": "control"}).merge(ends.reset_index(), on=keys, how="left")
+    return table.assign(encoder=family.base)[list(GROUP_COLUMNS)]
+
+
+def _of_changes(db: Database, family: SentenceFamily) -> dict[str, pd.DataFrame]:
+    """Field of the evidence -> table, of what was measured inside the models."""
+    measured = values(db, family.models, (ENTROPY, DISTANCE, ENTROPY_OF_MODEL))
+    put_back, epochs = perplexities(db, family.models), epoch_perplexities(db, family.models)
+    put_back = put_back.rename(columns={"perplexity": "_perplexity"}).drop(columns=["low", "high"])
+    put_back = put_back.rename(columns={"_perplexity": "perplexity", "log_change": "value", "change_low": "low", "change_high": "high"})
+    start = epochs[epochs["epoch"].eq(0)].set_index("model")["perplexity"]
+    epochs = epochs.assign(log_change=np.log(epochs["perplexity"] / epochs["model"].map(start)))
+    measured = measured.drop(columns="base").rename(columns={"base_value": "base", "control_value": "control"})
+    objectives = {model: objective for objective, model in family.members.items()}
+    tables = {"values": (measured, VALUE_COLUMNS), "perplexities": (put_back, PERPLEXITY_COLUMNS), "epochs": (epochs, EPOCH_COLUMNS)}
+    return {
+        name: table.assign(encoder=family.base, objective=table["model"].map(objectives).fillna(BASE))[list(columns)]
+        for name, (table, columns) in tables.items()
+    }

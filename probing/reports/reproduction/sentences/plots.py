@@ -1,0 +1,86 @@
+"""What the figures of the paper show, as points of ours: the paper prints no values, so only ours can be drawn."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences.example import FIRST, MEAN, POOLINGS
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.sentences.claims_inside import DISTANCE
+from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, SST, TUNED, InterplayEvidence
+
+POINT_COLUMNS = ("panel", "encoder", "objective", "dashed", "x", "value", "low", "high")
+LEVEL_COLUMNS = ("panel", "name", "value")
+ENTROPY_OF_MODEL = "entropy-first"
+#: Panels of Figure 3c and 3d; the second is the control that the paper lacks.
+PUT_BACK = {"last": "last n layers put back", "first": "first n layers put back"}
+
+
+class Plot(NamedTuple):
+    """A figure of the paper with our numbers.
+
+    Attributes:
+        points: ``POINT_COLUMNS``; ``dashed`` lines are of CLS-pooling where both poolings are drawn.
+        levels: ``LEVEL_COLUMNS``: yardsticks of a panel.
+        stars: ``POINT_COLUMNS`` of single points: against the encoder's own mean-pooled probe.
+    """
+
+    points: pd.DataFrame
+    levels: pd.DataFrame
+    stars: pd.DataFrame
+
+
+def plot(evidence: InterplayEvidence, kind: str) -> Plot:
+    """The points of a figure of this kind, of the encoders that are judged; those of pre-trained encoders also of the others there are."""
+    nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
+    if kind == "accuracy":
+        return _accuracy(evidence, nothing[1])
+    if kind in POOLINGS:
+        return _changes(evidence, kind)
+    if kind == "replaced":
+        return _replaced(evidence, nothing[1])
+    if kind == "epochs":
+        mine = evidence.epochs[evidence.epochs["encoder"].isin(evidence.judged) & evidence.epochs["objective"].isin([COLA, SST, CONTROL])]
+        points = mine.assign(panel="", dashed=False, x=mine["epoch"], value=mine["perplexity"], low=np.nan, high=np.nan)
+        return Plot(points[list(POINT_COLUMNS)], *nothing)
+    measure = ENTROPY_OF_MODEL if kind == "entropy" else DISTANCE
+    mine = evidence.values[evidence.values["encoder"].isin(evidence.judged) & evidence.values["measure"].eq(measure)]
+    mine = mine[mine["objective"].isin([BASE, COLA, COLA_MEAN, CONTROL])]
+    return Plot(mine.assign(panel="", dashed=False, x=mine["layer"])[list(POINT_COLUMNS)], *nothing)
+
+
+def _accuracy(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
+    mine = evidence.accuracies
+    points = mine.assign(panel=mine["task"], objective=BASE, dashed=mine["pooling"].eq(FIRST), x=mine["layer"])
+    levels = mine.drop_duplicates("task").melt(
+        id_vars="task", value_vars=["majority", "surface"], var_name="name", value_name="value"
+    )  # fmt: skip
+    return Plot(points[list(POINT_COLUMNS)], levels.rename(columns={"task": "panel"})[list(LEVEL_COLUMNS)], stars)
+
+
+def _changes(evidence: InterplayEvidence, pooling: str) -> Plot:
+    mine = evidence.changes
+    mine = mine[mine["encoder"].isin(evidence.judged) & mine["objective"].isin(TUNED) & mine["pooling"].eq(pooling)]
+    placed = mine.assign(panel=mine["task"], dashed=False, x=mine["layer"])
+    control = placed[placed["control"].notna()].drop_duplicates(["encoder", "task", "layer"])
+    control = control.assign(objective=CONTROL, value=control["control"], low=np.nan, high=np.nan)
+    points = pd.concat([one[list(POINT_COLUMNS)] for one in (placed, control)], ignore_index=True)
+    stars = placed.assign(value=placed["over_mean"], low=placed["over_mean_low"], high=placed["over_mean_high"])
+    stars = stars[stars["value"].notna()] if pooling != MEAN else stars.iloc[:0]
+    levels = pd.DataFrame([(task, "no change", 0.0) for task in dict.fromkeys(mine["task"])], columns=list(LEVEL_COLUMNS))
+    return Plot(points, levels, stars[list(POINT_COLUMNS)])
+
+
+def _replaced(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
+    mine = evidence.perplexities[evidence.perplexities["encoder"].isin(evidence.judged)]
+    base = mine[mine["objective"].eq(BASE) & mine["replaced"].eq("none")]
+    mine = mine[mine["objective"].isin([COLA, SST, CONTROL]) & ~mine["embeddings"].astype(bool)]
+    tables = []
+    for replaced, panel in PUT_BACK.items():
+        rows = mine[mine["replaced"].isin(["none", replaced])]
+        ends = {end: rows["perplexity"] * np.exp(rows[end] - rows["value"]) for end in ("low", "high")}
+        tables.append(rows.assign(panel=panel, dashed=False, x=rows["n"], **ends).assign(value=rows["perplexity"]).sort_values("x"))
+    levels = [(panel, "the base", float(base["perplexity"].iloc[0])) for panel in PUT_BACK.values() if len(base)]
+    return Plot(pd.concat(tables, ignore_index=True)[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)

@@ -1,0 +1,128 @@
+"""Tables 1 to 5 of the paper beside ours, cell by cell. A cell that is empty says why, and which command would fill it."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from probing.core.sentences.example import POOLINGS
+from probing.core.sentences.published import GROUPS, PublishedSentences
+from probing.reports.learned import scores
+from probing.reports.reproduction.evidence import UNLEARNED
+from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvidence
+from probing.reports.reproduction.sentences.families import SentenceFamily
+from probing.store.database import Database
+
+#: The row of Table 1 whose numbers are of the test set.
+TEST_SET = "Devlin et al. (2019)"
+SCORE_COLUMNS = ("tuned", "metric", TEST_SET, "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "baseline", "baseline_name", "verdict",
+                 "model", "why")  # fmt: skip
+CHANGE_COLUMNS = (
+    "tuned", "task", "pooling", "group", "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "control", "seed_low", "seed_high", "why",
+)  # fmt: skip
+#: What a published cell is that the text at hand does not give in order.
+NOT_READ = "not read"
+
+
+def table_1(db: Database | None, family: SentenceFamily | None, published: PublishedSentences) -> pd.DataFrame:
+    """Table 1: task scores, published beside ours: ``SCORE_COLUMNS``, per cent.
+
+    ``low`` and ``high`` are the 95 % interval of ours, ``baseline`` is what it has to beat.
+    """
+    ours = scores(db, family.models) if db is not None and family else pd.DataFrame(columns=["model", "metric"])
+    rows = []
+    for tuned in published.tuned:
+        model = family.members.get(tuned.objective, "") if family else ""
+        for place, metric in enumerate(tuned.metrics):
+            theirs = [tuned.scores[row][place] if row in tuned.scores else None for row in (TEST_SET, "BERT", "RoBERTa", "ALBERT")]
+            mine = ours[ours["model"].eq(model) & ours["metric"].eq(metric)]
+            why = "" if len(mine) else _no_model(family, tuned.objective) if not model else "its task score is not stored"
+            row = mine.iloc[0] if len(mine) else pd.Series(dtype=object)
+            known = [row.get(name) for name in ("value", "low", "high", "baseline")]
+            numbers = [None if one is None or pd.isna(one) else 100 * float(one) for one in known]
+            said = [str(row.get(name, "")) for name in ("baseline_name", "verdict")]
+            rows.append((tuned.name, metric, *theirs, *numbers, *said, model, why))
+    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(dict.fromkeys(SCORE_COLUMNS[2:10], "float64"))
+
+
+def changes_beside(ours: InterplayEvidence | None, family: SentenceFamily | None, published: PublishedSentences) -> pd.DataFrame:
+    """Tables 2 and 5: change of accuracy in points: ``CHANGE_COLUMNS``, a row a cell, in the order of the tables.
+
+    A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the least and the
+    greatest change of models that differ by their seed alone.
+    """
+    rows = []
+    for tuned in published.tuned:
+        for task in published.tasks:
+            for pooling in POOLINGS:
+                for place, group in enumerate(GROUPS):
+                    cells = [published.change(model.name, task, pooling, tuned.objective) for model in published.models]
+                    theirs = [cell[place] if cell else None for cell in cells]
+                    rows.append((tuned.name, task, pooling, group, *theirs, *_ours(ours, family, (tuned.objective, task, pooling, group))))
+    names = [model.name for model in published.models]
+    columns = [*CHANGE_COLUMNS[:4], *names, *CHANGE_COLUMNS[7:]]
+    numbers = [*names, *CHANGE_COLUMNS[7:-1]]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
+
+
+def _ours(evidence: InterplayEvidence | None, family: SentenceFamily | None, cell: tuple[str, str, str, str]) -> tuple:
+    """Value, ends, the control's, ends over seeds, and why there is none."""
+    objective, task, *_ = cell
+    if evidence is None or family is None:
+        return (*[None] * 6, _no_model(None, objective))
+    mine = evidence.groups
+    mine = mine[mine["encoder"].eq(family.base)]
+    for column, value in zip(("objective", "task", "pooling", "group"), cell, strict=True):
+        mine = mine[mine[column].eq(value)]
+    if mine.empty:
+        return (*[None] * 6, _why(family, objective, task))
+    numbers = mine.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
+    learned = evidence.learned.get((family.base, objective), "")
+    return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), "trained, not learned" if learned in UNLEARNED else "")
+
+
+def _why(family: SentenceFamily, objective: str, task: str) -> str:
+    model = family.members.get(objective)
+    if not model:
+        return _no_model(family, objective)
+    base = f"python -m probing sentences train --model {family.base} --tasks {task}"
+    return f"not probed; made by: {base}, then the same with --model {model}"
+
+
+def _no_model(family: SentenceFamily | None, objective: str) -> str:
+    base = family.base if family else "nesia-mini"
+    return f"no model; made by: python -m probing finetune --model {base} --objective {objective.lower()}"
+
+
+def settings(published: PublishedSentences, recipes: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
+    """Table 3: ``setting, published``, and a column for each objective of ours with what its recipe says.
+
+    Args:
+        published: the paper's.
+        recipes: objective -> field of its recipe -> value.
+    """
+    fields = {
+        "Learning rate": "learning_rate", "Warmup steps": "warm_up", "Learning rate schedule": "schedule", "Batch size": "batch",
+        "Epochs": "epochs", "Weight decay": "weight_decay", "Dropout": "dropout", "Adam beta 2": "beta2",
+    }  # fmt: skip
+    rows = [
+        (name, value, *(_setting(recipe, fields.get(name, "")) for recipe in recipes.values()))
+        for name, value in published.settings.items()
+    ]
+    return pd.DataFrame(rows, columns=["setting", "published", *recipes])
+
+
+def _setting(recipe: Mapping[str, object], field: str) -> str:
+    value = recipe.get(field)
+    return "" if value is None else str(value)
+
+
+def data(published: PublishedSentences) -> pd.DataFrame:
+    """Table 4: ``tuned, training, validation, note``, as printed."""
+    rows = [(one.name, one.training, one.validation, one.note) for one in published.tuned]
+    return pd.DataFrame(rows, columns=["tuned", "training", "validation", "note"])
+
+
+def called(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with the names of poolings and groups of layers for readers."""
+    groups = {"lower": "0 to L/2", "upper": "above L/2"}
+    return table.assign(pooling=table["pooling"].map(POOLED), group=table["group"].map(groups))

@@ -1,0 +1,54 @@
+"""What the page shows of fine-tuning and sentence-level probing: the published numbers, and those of the base laid beside them."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from probing.core.sentences.published import PublishedSentences, published_sentences
+from probing.figures import theme
+from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.sentences.laid import SentenceReproduction
+from probing.ui.frame.page import View
+from probing.ui.widgets.export import Stamp
+
+
+@st.cache_data(max_entries=1, show_spinner=False)
+def published() -> PublishedSentences:
+    """The paper's numbers; they change with the program only."""
+    return published_sentences()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The page's content.
+
+    Attributes:
+        view: the page.
+        laid: everything that is known of the paper, and of one base with its fine-tuned models.
+    """
+
+    view: View
+    laid: SentenceReproduction
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Objective -> model of the base that is laid beside, the base itself among them."""
+        return {BASE: self.laid.family.base, **self.laid.family.members} if self.laid.family else {}
+
+    def label(self, objective: str) -> str:
+        """What tables and figures call the model of an objective: its name with the mark that says whether it learned its task."""
+        return self.view.label(self.models[objective]) if objective in self.models else objective
+
+    def colour(self, objective: str) -> str:
+        """The model's colour on every page; where it has none, one of its objective."""
+        known = self.view.all_colours.get(self.models.get(objective, ""))
+        of_objective = theme.OBJECTIVE_COLOURS.get(objective)
+        others = ("CoLA", "CoLA (mean)", "SST-2", "RTE")
+        place = others.index(objective) if objective in others else 4
+        return known or (of_objective[0] if of_objective else theme.OTHER_COLOURS[place])
+
+    def stamp(self, what: str) -> Stamp:
+        """The origin of a table or figure."""
+        family = self.laid.family
+        beside = f", {family.base} by the protocol {family.protocol} beside the published numbers" if family else ", published numbers"
+        return self.view.stamp(f"{what}{beside}", self.laid.run_ids)

@@ -1,0 +1,170 @@
+"""What fine-tuning changed: one fine-tuned model against its base, task by task and layer by layer."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.sentences.example import POOLINGS
+from probing.figures.sentences.change_map import change_map, drawn_cells
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.reports.sentences.changed import changes
+from probing.ui.frame import selection
+from probing.ui.sentence_probes.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key, task_sentence
+from probing.ui.widgets.markdown import Markdown, count, filled
+
+_NAMES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
+_WORDS = {
+    "first": "Own probes on the first token: of the fine-tuned model minus of its base, in points of accuracy.",
+    "mean": "Own probes on the mean of all tokens: of the fine-tuned model minus of its base, in points of accuracy.",
+    "base-mean": "The probe on the fine-tuned model's first token minus the base's on the mean of all tokens, as in Figure 4 of Mosbach et "
+    "al. (2020); the base's own first token often lies below its mean, which is no effect of fine-tuning. Stars: q at most 0.05.",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One fine-tuned model against its base.
+
+    Attributes:
+        model, base: their names.
+        table: ``changes`` of the chosen tasks.
+    """
+
+    model: str
+    base: str
+    table: pd.DataFrame
+
+    @property
+    def has_control(self) -> bool:
+        """Whether the control's changes stand beside."""
+        return bool(self.table["control_change"].notna().any())
+
+
+def draw(shown: Shown) -> Changed | None:
+    """The choice of a model and a kind of change, a sentence, and the map; returns what is shown."""
+    shown.view.contents.section("What fine-tuning changed")
+    if not shown.tuned:
+        st.info("No fine-tuned model and its base have stored probes of these tasks.", icon=":material/info:")
+        st.code("python -m probing sentences train --model nesia-mini-control --tasks all", language="shell", wrap_lines=True)
+        return None
+    page, own = shown.view.page, shown.own
+    model = own.tuned_model if own.tuned_model in shown.tuned else shown.tuned[0]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        if len(shown.tuned) > 1:
+            selection.bound(
+                st.selectbox, "Changes of", "tuned_model", page, value=model, options=list(shown.tuned), format_func=shown.view.label,
+                resets=_NO_CELL,
+            )  # fmt: skip
+        kind = selection.bound(
+            st.segmented_control, "Read from", "change_kind", page, options=list(_NAMES), required=True, wrap=True,
+            format_func=_NAMES.__getitem__,
+        )  # fmt: skip
+    table = shown.in_order(shown.report(changes, models=(model,), tasks=tuple(shown.tasks), protocol=shown.protocol))
+    if table.empty:
+        st.info("No change of this model is stored for these tasks.", icon=":material/info:")
+        return None
+    changed = Changed(model, str(table["base"].iloc[0]), table)
+    _say(shown, changed, kind)
+    blocks.figure(
+        drawing(
+            change_map, table, kind=kind, titles=shown.tasks, model=shown.view.label(model), base=shown.view.label(changed.base)
+        ),
+        table=table, stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
+        name="sentence-change",
+        caption=filled(
+            "{words} Grey: {grey}. {family} Click a cell to see its sentences below. {key}", words=_WORDS[kind], grey=_grey(changed, kind),
+            family=family_words(table), key=mark_key(shown.view, [model]),
+        ),
+        alt=f"Change of sentence probes of {shown.view.label(model)} by task and layer", on_point=_picked,
+    )  # fmt: skip
+    return changed
+
+
+_NO_CELL = {"turned_task": "", "turned_pooling": "", "turned_layer": None, "turned_example": ""}
+
+
+def _picked(cell: list) -> None:
+    task, pooling, layer = cell
+    selection.update(turned_task=task, turned_pooling=pooling, turned_layer=layer, turned_example="")
+
+
+def family_words(table: pd.DataFrame) -> Markdown:
+    """How many tests were corrected together."""
+    return filled(
+        "q is the p of McNemar's exact test, corrected by Benjamini and Hochberg for all {cells} of this model together: every task, "
+        "pooling and layer.",
+        cells=count(int(table["family"].max()), "cell"),
+    )  # fmt: skip
+
+
+def _grey(changed: Changed, kind: str) -> str:
+    if kind == "base-mean":
+        return "q above 0.05"
+    return "q above 0.05, or inside the control's change" if changed.has_control else "q above 0.05 (no control is stored)"
+
+
+def _say(shown: Shown, changed: Changed, kind: str) -> None:
+    """How many cells changed, and which most, with what it is held against."""
+    cells = drawn_cells(changed.table, kind)
+    clear = cells[cells["counts"]]
+    model, base = shown.view.called(changed.model), shown.view.called(changed.base)
+    fell, rose = int((clear["shown"] < 0).sum()), int((clear["shown"] > 0).sum())
+    said = filled(
+        "Of {cells} (tasks × layers) **{fell} fell** and **{rose} rose** clearly from {base} to {model}", cells=count(len(cells), "cell"),
+        fell=fell, rose=rose, base=base, model=model,
+    )  # fmt: skip
+    if clear.empty:
+        held = "beyond the control's change" if changed.has_control and kind != "base-mean" else "at q of at most 0.05"
+        said = filled("**None of {cells}** (tasks × layers) changed clearly from {base} to {model}, {held}",
+                      cells=count(len(cells), "cell"), base=base, model=model, held=held)  # fmt: skip
+        st.markdown(joined_sentences(filled("{said}.", said=said), _task_words(shown, changed)))
+        return
+    most = clear.loc[clear["shown"].abs().idxmax()].to_dict()
+    st.markdown(joined_sentences(filled("{said}; {most}.", said=said, most=_most(shown, most, kind)), _task_words(shown, changed)))
+
+
+def _most(shown: Shown, most: dict, kind: str) -> Markdown:
+    against = most["accuracy"] - most["shown"] / 100
+    said = filled(
+        "most {title} at layer {layer}: {change:+.1f} points, from {before:.1f} % to {after:.1f} % (majority baseline {majority:.1f} %",
+        title=_lower(shown.tasks[most["task"]]), layer=int(most["layer"]), change=most["shown"], before=against * 100,
+        after=most["accuracy"] * 100, majority=majority_of(shown, most["task"]) * 100,
+    )  # fmt: skip
+    if kind == "base-mean" or pd.isna(most.get("control_change")):
+        return filled("{said})", said=said)
+    return filled("{said}; the control {control:+.1f} points)", said=said, control=most["control_change"] * 100)
+
+
+def majority_of(shown: Shown, task: str) -> float:
+    """The accuracy of always giving the commonest training label."""
+    row = shown.about[shown.about["task"] == task].iloc[0]
+    return float(row["majority_right"] / row["n_test"])
+
+
+def _lower(title: str) -> str:
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _task_words(shown: Shown, changed: Changed) -> Markdown:
+    """The task score that says whether the model learned what it was trained for."""
+    said = task_sentence(shown.view, changed.model, shown.view.called(changed.model))
+    if shown.view.verdicts.get(changed.model) != "not learned":
+        return said
+    return joined_sentences(said, Markdown("It was trained and did not learn its task, so these changes cannot be put down to that task."))
+
+
+def joined_sentences(*sentences: Markdown) -> Markdown:
+    """Sentences in a row; empty ones are left out."""
+    return Markdown(" ".join(one for one in sentences if one))
+
+
+def pooling_words(pooling: str) -> str:
+    """A pooling in a sentence."""
+    return POOLING_NAMES[pooling]
+
+
+assert set(POOLINGS) == set(POOLING_NAMES)

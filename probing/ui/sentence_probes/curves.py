@@ -1,0 +1,68 @@
+"""What the probes of each layer reach, a panel a task."""
+
+import streamlit as st
+
+from probing.figures.sentences.layer_panels import layer_panels
+from probing.ui.frame import selection
+from probing.ui.sentence_probes.shown import TRAIN_COMMAND, Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import code, filled
+
+_NAMES = {"value": "accuracy", "majority": "minus majority", "surface": "minus surface baseline"}
+_WORDS = {
+    "value": "Shares of the test sentences whose label the probe of a layer gives.",
+    "majority": "Points above 0: more sentences than the commonest training label gives, which is the same at every layer.",
+    "surface": "Points above 0: more sentences than the same probe gives from length, first letter, final mark and words alone.",
+}
+
+
+def draw(shown: Shown) -> None:
+    """The switch, the panels, and what the tasks ask."""
+    shown.view.contents.section("Layer by layer")
+    mode = selection.bound(
+        st.segmented_control, "Show", "sentence_minus", shown.view.page, options=list(_NAMES), required=True, wrap=True,
+        format_func=_NAMES.__getitem__,
+    )  # fmt: skip
+    table = shown.accuracies
+    if table.empty:
+        blocks.missing(
+            "No probes are stored for these models and tasks.",
+            f"python -m probing sentences train --model {shown.models[0]} --tasks {','.join(shown.tasks)}",
+        )
+        return
+    control = bool(set(shown.controls) & set(shown.models))
+    seeds = table["seed_low"].notna().any() and bool((table["seeds"] > 1).any())
+    blocks.figure(
+        drawing(
+            layer_panels, table, mode=mode, colours=shown.colours, labels=shown.labels, titles=shown.tasks, controls=shown.controls
+        ),
+        table=table, stamp=shown.stamp(f"sentence probes, {_NAMES[mode]}"), name="sentence-layers",
+        caption=filled(
+            "{words} Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals.{fixed}{seeds}{control} "
+            "Layer 0 holds no context, and its first token is the same vector for every sentence, so its probe gives the majority. {key}",
+            words=_WORDS[mode], fixed="" if mode == "value" else " The baseline is taken as a fixed number.",
+            seeds=" Whiskers: from the least to the greatest of several seeds of fine-tuning." if seeds else "",
+            control=" Open markers: the control." if control else "",
+            key=shown.key(),
+        ),
+        alt="Accuracy of sentence probes by layer, a panel a task, with majority and surface baseline",
+    )  # fmt: skip
+    _about(shown)
+
+
+def _about(shown: Shown) -> None:
+    """The tasks in numbers, folded away."""
+    with st.expander("The tasks: sentences, labels, sources", icon=":material/info:"):
+        about = shown.about[shown.about["task"].isin(list(shown.tasks))]
+        about = about.assign(labels=[", ".join(map(str, labels)) for labels in about["labels"]])
+        columns = ["title", "level", "labels", "n_train", "n_dev", "n_test", "dropped", "source", "licence", "task", "sha256"]
+        blocks.table_with_download(
+            about[[column for column in columns if column in about]], stamp=shown.stamp("tasks of sentence probes"), name="sentence-tasks",
+            column_config={
+                "title": st.column_config.TextColumn("task", pinned=True), "task": "name on the command line",
+                "dropped": st.column_config.TextColumn("left out", help="Reason and number of sentences."),
+                **{f"n_{part}": st.column_config.NumberColumn(f"{part} sentences") for part in ("train", "dev", "test")},
+            },
+        )  # fmt: skip
+        st.caption(filled("A file of your own is a task too: {command}", command=code(f"{TRAIN_COMMAND.rsplit(' ', 1)[0]} YOUR_FILE.tsv")))

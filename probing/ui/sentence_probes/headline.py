@@ -1,0 +1,65 @@
+"""The page's answer, first: where in the layers each property is read best, and by how much it beats its baselines."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.ui.sentence_probes.shown import Shown
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
+
+
+def draw(shown: Shown) -> None:
+    """How many properties the first model's probes read, and a line a property."""
+    model = shown.models[0]
+    best = best_cells(shown.accuracies[shown.accuracies["model"] == model])
+    if best.empty:
+        return
+    read = best[best["read"]]
+    called, n = shown.view.called(model), len(best)
+    if read.empty:
+        said = filled("**No property is read from {model}**: at no layer a probe's 95 % interval lies above", model=called)
+    else:
+        said = filled(
+            "**Probes read {read} from {model}**: at the best layer the 95 % interval lies above", model=called,
+            read="every one of these properties" if len(read) == n > 1 else f"{len(read)} of {count(n, 'property', 'properties')}",
+        )  # fmt: skip
+    st.markdown(
+        filled(
+            "{said} both the majority label (what always one answer gives) and the surface baseline (the same probe on length, first "
+            "letter, final mark and words).",
+            said=said,
+        )
+    )  # fmt: skip
+    st.markdown(joined("\n", [in_words(row, shown.tasks[row["task"]]) for row in best.to_dict("records")]))
+    st.caption("Layer and vector of each line were chosen on the development sentences; accuracies are of the test sentences.")
+
+
+def best_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The best cell of each task on dev, in the order of the table; ``read`` says whether its interval lies above both baselines.
+
+    Of equal cells the lowest layer is taken, and the first token before the mean.
+
+    Args:
+        table: accuracies of one model.
+    """
+    found = table.dropna(subset=["accuracy"]).sort_values(["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable")
+    places = {task: place for place, task in enumerate(dict.fromkeys(table["task"]))}
+    best = found.drop_duplicates("task").sort_values("task", key=lambda tasks: tasks.map(places))
+    return best.assign(read=best["low"] > best[["majority", "surface"]].max(axis=1))
+
+
+def in_words(row: dict, title: str) -> Markdown:
+    """A task's best cell beside its baselines, as a line of a list."""
+    above = [
+        filled(
+            "{points:+.1f} points on the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name, level=row[key] * 100
+        )
+        for key, name in (("majority", "majority baseline"), ("surface", "surface baseline"))
+        if pd.notna(row[key])
+    ]  # fmt: skip
+    said = filled(
+        "- {title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}", title=title,
+        layer=int(row["layer"]), pooling=POOLING_NAMES[row["pooling"]], share=row["accuracy"] * 100, low=row["low"] * 100,
+        high=row["high"] * 100, above=joined(", ", above),
+    )  # fmt: skip
+    return said if row["read"] else filled("{said}: not read", said=said)

@@ -1,0 +1,67 @@
+"""How accuracy grows with the number of training sentences."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.sentences.learning_lines import learning_lines
+from probing.reports.sentences.accuracy import learning_curve
+from probing.ui.frame import selection
+from probing.ui.sentence_probes.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled
+
+
+def draw(shown: Shown) -> None:
+    """The choice of a task and a layer, and the curve."""
+    shown.view.contents.section("With fewer training sentences")
+    page, own = shown.view.page, shown.own
+    task = own.learned_task if own.learned_task in shown.tasks else next(iter(shown.tasks))
+    every = shown.report(learning_curve, models=shown.models, tasks=tuple(shown.tasks), protocol=shown.protocol)
+    every = every[every["pooling"].isin(shown.poolings) & every["model"].isin(shown.models)]
+    if every.empty or every["portion"].nunique() < 2:
+        st.info("Probes on a part of the training sentences are not stored for these models.", icon=":material/info:")
+        return
+    last = int(every["layer"].max())
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        if len(shown.tasks) > 1:
+            selection.bound(
+                st.selectbox, "Learning curve of", "learned_task", page, value=task, options=list(shown.tasks),
+                format_func=shown.tasks.__getitem__,
+            )  # fmt: skip
+        selection.bound(
+            st.selectbox, "Layer", "learned_layer", page, options=[None, *range(last + 1)], placeholder="best of each",
+            format_func=lambda layer: "best of each" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
+            help="The layer whose probe on all training sentences is best on the development sentences.",
+        )  # fmt: skip
+    mine = every[every["task"] == task]
+    points = mine[mine["layer"] == own.learned_layer] if own.learned_layer is not None else at_best_layer(mine)
+    points = points.sort_values(
+        ["model", "pooling", "n_train"], key=lambda column: column.map(shown.models.index) if column.name == "model" else column
+    )
+    if points.empty:
+        st.info("No probes of this task are stored for this layer.", icon=":material/info:")
+        return
+    where = "at each line's best layer" if own.learned_layer is None else f"at layer {own.learned_layer}"
+    blocks.figure(
+        drawing(learning_lines, points, colours=shown.colours, labels=shown.labels, controls=shown.controls),
+        table=points, stamp=shown.stamp(f"learning curve of {shown.tasks[task]}, {where}"), name="sentence-learning",
+        caption=filled(
+            "{title}, {where}: probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with "
+            "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. A line "
+            "that still rises would read more with more sentences. {key}",
+            title=shown.tasks[task], where=where, key=shown.key(),
+        ),
+        alt=f"Accuracy on {shown.tasks[task]} by number of training sentences",
+    )  # fmt: skip
+
+
+def at_best_layer(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each model's and pooling's best layer on dev, with all training sentences; of equal ones the lowest.
+
+    Args:
+        table: learning curves of one task.
+    """
+    whole = table[table["portion"] == 1].sort_values(["dev_right", "layer"], ascending=[False, True], kind="stable")
+    best = whole.drop_duplicates(["model", "pooling"])[["model", "pooling", "layer"]]
+    return table.merge(best, on=["model", "pooling", "layer"])

@@ -1,0 +1,179 @@
+"""A visitor's own file of labelled sentences: read, probed at every layer by a chosen model, and not kept."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import ProbingError
+from probing.core.sentences import tasks
+from probing.core.sentences.cut import MOST_AT_ONCE, cut_to
+from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
+from probing.figures.sentences.layer_panels import layer_panels
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.sentence_probes.headline import best_cells, in_words
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import code, count, filled, joined
+
+if TYPE_CHECKING:
+    from probing.models.sentences.training.curve import Curve
+
+ENDINGS = ("tsv", "csv", "jsonl")
+SAMPLE = "sentence\tlabel\nThe dogs are barking .\tplural\nThe dog is barking .\tsingular\n"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that was read.
+
+    Attributes:
+        data: the sentences that are probed.
+        whole: how many could be.
+        sha256: of the file.
+    """
+
+    data: SentenceData
+    whole: int
+    sha256: str
+
+
+def draw(view: View) -> None:
+    """Upload, check, probe, curve."""
+    view.contents.section("A file of your own")
+    st.markdown(
+        filled(
+            "A TSV, CSV or JSONL file with the columns {names}, and {more} where you want them: every layer of a model is asked for "
+            "the labels. At most {most:,} sentences are read here; the file stays on this machine and is not kept.",
+            names=joined(" and ", map(code, ("sentence", "label"))), more=joined(", ", map(code, ("pair", "part", "group"))),
+            most=MOST_AT_ONCE,
+        )
+    )  # fmt: skip
+    st.download_button(
+        "A sample to fill in", SAMPLE, "own-sentences.tsv", "text/tab-separated-values", key="own-sentences.sample", on_click="ignore",
+        icon=":material/download:",
+    )  # fmt: skip
+    offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
+    left, right = st.columns(2)
+    with left:
+        file = st.file_uploader("Your sentences", type=list(ENDINGS), key="own-sentences.file")
+    with right:
+        name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
+        model = st.selectbox(
+            "Model", list(offered), index=list(offered).index(name), format_func=lambda one: offered[one].called(view.label(one)),
+            key="own-sentences.model",
+        )  # fmt: skip
+    if file is None:
+        return
+    try:
+        upload = read_upload(file.getvalue(), file.name)
+    except ProbingError as error:
+        blocks.problem(error)
+        return
+    _summary(upload)
+    key = f"own-sentences.{upload.sha256[:16]}.{model}"
+    if _asked(view, model):
+        st.session_state.pop(key, None)
+        try:
+            st.session_state[key] = probed(upload.data, offered[model])
+        except ProbingError as error:
+            blocks.problem(error)
+    if key in st.session_state:
+        _answer(view, model, upload.data, *st.session_state[key])
+
+
+def read_upload(content: bytes, name: str) -> Upload:
+    """A file of labelled sentences, cut to ``MOST_AT_ONCE``.
+
+    Raises:
+        ProbingError: if it cannot be read; the message names line and reason.
+    """
+    _, data = tasks.read_upload(content, name)
+    whole = sum(len(data.parts[part]) for part in PARTS)
+    return Upload(cut_to(data, MOST_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
+
+
+def _summary(upload: Upload) -> None:
+    data = upload.data
+    train, dev, test = (len(data.parts[part]) for part in PARTS)
+    left = joined(", ", (filled("{n:,} {reason}", n=n, reason=reason) for reason, n in sorted(data.dropped.items())))
+    st.markdown(
+        filled(
+            "{labels}: {shown}. {train:,} sentences train the probes, {dev:,} choose their regularisation and {test:,} test them{left}.",
+            labels=count(len(data.labels), "label"), shown=", ".join(data.labels[:8]) + (", …" if len(data.labels) > 8 else ""),
+            train=train, dev=dev, test=test, left=filled("; left out: {left}", left=left) if left else "",
+        )
+    )  # fmt: skip
+    if upload.whole > train + dev + test:
+        st.info(
+            filled("Of {n:,} sentences {most:,} are taken here. For all of them:", n=upload.whole, most=train + dev + test),
+            icon=":material/info:",
+        )
+        st.code("python -m probing sentences train --model nesia-mini --tasks YOUR_FILE.tsv", language="shell", wrap_lines=True)
+
+
+def _asked(view: View, model: str) -> bool:
+    """Whether the visitor has asked for it; while it runs, a click on "Cancel" (or anywhere) ends it."""
+    with st.container(horizontal=True):
+        asked = st.button(filled("Probe every layer of {model}", model=view.label(model)), type="primary", key="own-sentences.ask")
+        if asked:
+            st.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
+    return asked
+
+
+def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
+    """What the probes of each layer have right, as ``reports.sentences.accuracy`` gives it, and how many sentences were too long.
+
+    A new run of the page ends it: the bar is where Streamlit looks for one.
+
+    Raises:
+        ModelError: if the model cannot be loaded.
+        SentenceDataError: if the model can take too few of the sentences.
+    """
+    from probing.models.sentences.training.curve import quick_curve
+
+    bar = st.progress(0.0, text="Loading the model …")
+
+    def at(share: float) -> None:
+        bar.progress(share, text=filled("Reading and probing: {share:.0f} %", share=share * 100))
+
+    curve = live_models.in_turn(choice, lambda live: quick_curve(data, live.encoder, at))
+    bar.empty()
+    return _table(choice.name, data.task, curve), curve.too_long
+
+
+def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
+    """A row a pooling and layer, as ``reports.sentences.accuracy.accuracies`` has them."""
+    rows = []
+    for (place, layer), right in np.ndenumerate(curve.right):
+        rows.append(
+            {
+                "model": model, "task": task, "pooling": POOLINGS[place], "layer": layer, "c": float(curve.c[place, layer]),
+                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer], "high": curve.high[place, layer],
+                "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority / curve.n_test,
+                "surface": curve.surface / curve.n_test,
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too_long: int) -> None:
+    st.markdown(in_words(best_cells(table).iloc[0].to_dict(), data.task))
+    if too_long:
+        st.info(
+            filled("{n} longer than the model takes, left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
+        )
+    blocks.figure(
+        drawing(
+            layer_panels, table, colours=view.all_colours, labels={model: view.label(model)}, titles={data.task: data.task}
+        ),
+        table=table, stamp=Stamp(f"own sentences, {view.label(model)}"), name="own-sentences",
+        caption="Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals; with few test sentences they "
+        "are wide, and only what lies clearly above both baselines is read.",
+        alt="Accuracy of probes on your sentences by layer",
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""What the page of sentence probes shows: the stored probes, brought together with what was chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Concatenate, ParamSpec
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
+from probing.core.sentences.tasks import SENTENCE_TASKS
+from probing.core.tasks.objectives import CONTROL
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.reports.relatives import named, relatives
+from probing.reports.sentences.accuracy import accuracies
+from probing.store.database import Database
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.ui.frame import reads, selection
+from probing.ui.frame.page import View, there_or_said
+from probing.ui.sentence_probes.selection import SentenceProbesSelection
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import Markdown, filled, listing
+
+P = ParamSpec("P")
+#: More models than this cannot be told apart in a panel: each has a line for every pooling.
+MOST_MODELS = 4
+TRAIN_COMMAND = "python -m probing sentences train --model nesia-mini --tasks all"
+PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The stored probes that the page shows.
+
+    Attributes:
+        view: the page.
+        runs: the runs of the chosen protocol.
+        about: a row a task of the protocol, see ``sentence_tasks``.
+        tasks: title by task, of the chosen ones, in the order of tables.
+        models: the chosen models.
+        protocol: how the sentences were divided.
+    """
+
+    view: View
+    runs: pd.DataFrame
+    about: pd.DataFrame
+    tasks: dict[str, str]
+    models: tuple[str, ...]
+    protocol: str
+
+    @property
+    def own(self) -> SentenceProbesSelection:
+        """What is chosen on the page."""
+        return selection.of(SentenceProbesSelection)
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """How a sentence becomes one vector, of the chosen ways."""
+        return self.own.poolings or POOLINGS
+
+    def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
+        """What a report of sentence probes gives."""
+        assert self.view.database is not None
+        counted: Callable[..., pd.DataFrame] = reads.counted
+        return counted(function, self.view.database, *args, **kwargs)
+
+    @cached_property
+    def accuracies(self) -> pd.DataFrame:
+        """The accuracy of each probe of the chosen models, tasks and poolings on all training sentences."""
+        table = self.report(accuracies, models=self.models, tasks=tuple(self.tasks), protocol=self.protocol)
+        return self.in_order(table[table["pooling"].isin(self.poolings)])
+
+    def in_order(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the chosen tasks (and models, where the table has several) in their order."""
+        kept = table[table["task"].isin(list(self.tasks))]
+        places = {"_task": kept["task"].map(list(self.tasks).index)}
+        if kept["model"].nunique() > 1:
+            kept = kept[kept["model"].isin(self.models)]
+            places = {"_task": kept["task"].map(list(self.tasks).index), "_model": kept["model"].map(self.models.index)}
+        return (
+            kept.assign(**places)
+            .sort_values([*places, "pooling", "layer"], kind="stable")
+            .drop(columns=list(places))
+            .reset_index(drop=True)
+        )
+
+    @cached_property
+    def tuned(self) -> tuple[str, ...]:
+        """The fine-tuned models that are compared with a base, the control last."""
+        runs = named(self.runs)
+        stands = relatives(runs).stands
+        mine = runs[runs["base"].isin(runs["model"])]
+        there = {model for model in mine["model"] if stands[model] == model or model == self.own.tuned_model}
+        models = [model for model in self.view.all_colours if model in there]
+        return tuple(sorted(models, key=lambda model: model in self.controls))
+
+    @cached_property
+    def controls(self) -> tuple[str, ...]:
+        """Models that were trained further on what their base had read already."""
+        return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"])))
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """Model -> colour."""
+        return self.view.all_colours
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Model -> what figures call it."""
+        return {model: self.view.label(model) for model in {*self.models, *self.tuned}}
+
+    def source(self, task: str) -> str:
+        """What the sentences of a task come from."""
+        return str(self.about.set_index("task")["source"].get(task, ""))
+
+    def key(self) -> Markdown:
+        """What the marks on the names mean."""
+        return mark_key(self.view, self.models)
+
+    def protocol_words(self) -> str:
+        """The protocol, where it is not the usual one."""
+        return "" if self.protocol == OURS else f", {PROTOCOL_NAMES[self.protocol]} protocol"
+
+    def stamp(self, what: str, models: tuple[str, ...] | None = None) -> Stamp:
+        """Filters and fingerprint of a figure; of the chosen models unless others are named."""
+        named = self.models if models is None else models
+        mine = self.runs[self.runs["model"].isin(list(named)) & self.runs["task"].isin(list(self.tasks))]
+        names = listing([self.view.label(model) for model in named], most=MOST_MODELS)
+        return self.view.stamp(f"{what}, {names}{self.protocol_words()}", tuple(mine["run_id"]))
+
+
+def open_results(view: View) -> Shown | None:
+    """The controls of the sidebar, and the stored probes; where there are none, says which command makes some."""
+    runs = view.read(sentence_runs) if view.database is not None else pd.DataFrame()
+    if not there_or_said(len(runs) > 0, Markdown("No probes of sentences are stored yet."), TRAIN_COMMAND):
+        return None
+    own = selection.of(SentenceProbesSelection)
+    stored = [one for one in PROTOCOLS if one in set(runs["protocol"])]
+    protocol = own.sentence_protocol if own.sentence_protocol in stored else stored[0]
+    runs = runs[runs["protocol"] == protocol]
+    about = view.read(sentence_tasks)
+    about = about[(about["protocol"] == protocol) & about["task"].isin(runs["task"])]
+    about = about.sort_values("task", key=lambda tasks: tasks.map(_place), kind="stable")
+    titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
+    stands = relatives(named(runs)).stands
+    stored_models = [model for model in view.all_colours if model in set(runs["model"])]
+    # Of models that differ by their seed alone one is offered; the others give the spread, and a link can name them.
+    models = [model for model in stored_models if stands[model] == model or model in own.sentence_models]
+    usual = _usual(runs, models)
+    with st.sidebar:
+        _controls(view, models, titles, usual, stored, protocol)
+    unknown = [name for name in (*own.sentence_models, *own.sentence_tasks) if name not in (*models, *titles)]
+    unknown += [own.sentence_protocol] if own.sentence_protocol and own.sentence_protocol not in stored else []
+    if unknown:
+        st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
+    wanted = [model for model in own.sentence_models if model in models]
+    if too_many := wanted[MOST_MODELS:]:
+        names = listing([view.label(model) for model in too_many])
+        st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
+    tasks = {task: title for task, title in titles.items() if task in own.sentence_tasks} or titles
+    return Shown(view, runs, about, tasks, tuple(wanted[:MOST_MODELS]) or tuple(usual), protocol)
+
+
+def _place(task: str) -> int:
+    """Where a task stands in tables and figures; own ones come last."""
+    return list(SENTENCE_TASKS).index(task) if task in SENTENCE_TASKS else len(SENTENCE_TASKS)
+
+
+def _usual(runs: pd.DataFrame, models: list[str]) -> list[str]:
+    """The models that are shown unless others are chosen: the first that is not fine-tuned, and its control."""
+    bases = set(runs.loc[runs["base"].fillna("") == "", "model"])
+    first = next((model for model in models if model in bases), models[0])
+    control = runs.loc[(runs["base"] == first) & (runs["objective"] == CONTROL), "model"]
+    return [first, *[model for model in models if model in set(control)][:1]]
+
+
+def _controls(view: View, models: list[str], titles: dict[str, str], usual: list[str], stored: list[str], protocol: str) -> None:
+    page, own = view.page, selection.of(SentenceProbesSelection)
+    if len(models) > 1:
+        selection.bound(
+            st.multiselect, "Models", "sentence_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
+            value=own.sentence_models or usual, help=mark_key(view, models),
+        )  # fmt: skip
+    if len(titles) > 1:
+        selection.bound(
+            st.multiselect, "Tasks", "sentence_tasks", page, options=list(titles), format_func=titles.__getitem__, placeholder="all",
+        )  # fmt: skip
+    selection.bound(
+        st.multiselect, "Vector of a sentence", "poolings", page, options=list(POOLINGS), format_func=POOLING_NAMES.__getitem__,
+        placeholder="both", help="A probe reads one vector a sentence: the state of its first token, or the mean over all its tokens.",
+    )  # fmt: skip
+    if len(stored) > 1:
+        selection.bound(
+            st.segmented_control, "Protocol", "sentence_protocol", page, value=protocol, options=stored, required=True,
+            format_func=PROTOCOL_NAMES.__getitem__,
+            help="Ours: repeats and contradictions left out, copies of a sentence in one part, classes balanced; quick: fewer sentences of "
+            "the same; SentEval's: its parts as they come, no scaling, its grid of C.",
+        )  # fmt: skip

@@ -1,0 +1,83 @@
+"""The words of sentences that results name by a hash only: they are looked up in the data sets that were fetched."""
+
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import ProbingError
+from probing.core.paths import cache_folder
+from probing.core.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
+from probing.ui.widgets.fetched import State, files_state
+from probing.ui.widgets.markdown import Markdown, code, filled
+
+#: Digits of a sentence's sha256 that name it in results.
+DIGITS = 16
+
+
+def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
+    """The table with words where the store has none and a fetched data set has them.
+
+    Args:
+        table: example and text.
+        task: name of its task.
+        protocol: how its sentences were divided.
+    """
+    lacking = _lacking(table)
+    if not lacking.any():
+        return table
+    found = table["example"].map(_fetched(task, protocol))
+    return table.assign(text=table["text"].where(~lacking, found))
+
+
+def say_missing(table: pd.DataFrame, task: str, source: str) -> None:
+    """Says what is shown instead of words that are not there, and how to get them; nothing where all are there.
+
+    Args:
+        table, task: as for ``with_words``.
+        source: what its sentences come from, as the store has it.
+    """
+    if not _lacking(table).any():
+        return
+    named = filled("Sentences without words are named by the first {digits} digits of their sha256", digits=DIGITS)
+    if task not in SENTENCE_TASKS:
+        words = Markdown("they are in the file that the task was made from")
+    else:
+        words = filled("the words are shown after {command}", command=code(fetch_command(task, source)))
+    st.caption(filled("{named}; {words}.", named=named, words=words))
+
+
+def fetch_command(task: str, source: str) -> str:
+    """The command that brings the words of a built-in task: of its source, or of the data set that serves first."""
+    data_sets = SENTENCE_TASKS[task].data_sets
+    named = [one for one in data_sets if SOURCES[one].title == source]
+    return f"python -m probing fetch {(named or data_sets)[0]}"
+
+
+def _lacking(table: pd.DataFrame) -> pd.Series:
+    return table["text"].isna() | (table["text"] == "")
+
+
+def _fetched(task: str, protocol: str) -> dict[str, str]:
+    """Name -> words of the test sentences of a task whose data sets were fetched; none where they were not, or cannot be read."""
+    if task not in SENTENCE_TASKS:
+        return {}
+    downloads = cache_folder() / "downloads"
+    return _texts(task, protocol, str(downloads), files_state(downloads / name for name in SENTENCE_TASKS[task].data_sets))
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")
+def _texts(task: str, protocol: str, downloads: str, state: State) -> dict[str, str]:
+    """The test sentences by name; ``state`` is there for the key."""
+    if not state:
+        return {}
+    try:
+        _, data = read_task(task, Path(downloads), protocol)
+    except (ProbingError, OSError):
+        return {}
+    return {one.sha256[:DIGITS]: words_of(one.text, one.pair) for one in data.parts["test"]}
+
+
+def words_of(text: str, pair: str) -> str:
+    """A sentence, or a pair of them, on one line."""
+    return f"{text} ‖ {pair}" if pair else text

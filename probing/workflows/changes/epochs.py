@@ -1,0 +1,77 @@
+"""Perplexity of a model while it is fine-tuned: before, after each pass through its data and at the end."""
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probing.core.changes.text import raw_text, text_lines, text_sha256
+from probing.core.errors import ModelError, TextError
+from probing.core.files.atomic import write_whole
+from probing.core.paths import cache_folder
+from probing.models.changes.perplexity import BLOCK_PIECES, cross_entropy, masked_blocks
+from probing.models.encoders.head import pretrained_head
+from probing.models.finetuning.trainer import Model
+from probing.workflows.say import Say
+
+
+class EpochPerplexity:
+    """What ``finetune`` looks at: masked pieces of a text, read by the base's own head whatever the body has become.
+
+    What was seen is kept beside the checkpoints, as a training that goes on does not come by its beginning again.
+
+    Args:
+        lines: of the text.
+        before: the base as a masked language model.
+        tokenizer: its tokenizer.
+        kept: file of what was seen.
+
+    Raises:
+        TextError: if the text is too short.
+        ModelError: if the file is of another text.
+    """
+
+    def __init__(self, lines: list[str], before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, kept: Path):
+        self.head, self.kept, self.text_sha256 = copy.deepcopy(pretrained_head(before)), kept, text_sha256(lines)
+        pieces = min(BLOCK_PIECES, int(before.config.max_position_embeddings))
+        try:
+            self.blocks = masked_blocks(lines, tokenizer, pieces=pieces)
+        except TextError as error:
+            raise TextError(f"{error}; perplexity by epoch needs a longer text: name one with --perplexity-text") from error
+        self.seen: dict[str, dict[str, Any]] = {}
+        if kept.is_file():
+            stored = json.loads(kept.read_text(encoding="utf-8"))
+            if stored["text"] != self.text_sha256:
+                raise ModelError(f"{kept} is of another text; name that one with --perplexity-text, or delete {kept.parent}")
+            self.seen = stored["seen"]
+
+    def __call__(self, model: Model, step: int, epoch: float) -> None:
+        body = getattr(model, model.base_model_prefix)
+        sums = cross_entropy(body, self.head.to(body.device), self.blocks)
+        row = {"epoch": epoch, "step": step, "blocks": len(self.blocks), "masked": int(self.blocks.masked.sum())}
+        self.seen[str(step)] = row | {"cross_entropy": float(sums.sum())}
+        write_whole(self.kept, json.dumps({"text": self.text_sha256, "seen": self.seen}))
+
+    def rows(self, model: str, base: str) -> list[Mapping[str, Any]]:
+        """Rows of the table ``epoch_perplexity``, by step."""
+        return [{"model": model, "base": base, **self.seen[step]} for step in sorted(self.seen, key=int)]
+
+
+def epoch_perplexity(
+    text: Path | None, before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, kept: Path, say: Say
+) -> EpochPerplexity | None:
+    """What is looked at; None, with a line on the reason, where no text is named and WikiText-2's is not there.
+
+    Raises:
+        TextError, ModelError: as ``EpochPerplexity``; for a text that is named and cannot be read.
+    """
+    if text is not None:
+        return EpochPerplexity(text_lines(text), before, tokenizer, kept)
+    try:
+        return EpochPerplexity(text_lines(raw_text(cache_folder() / "downloads")), before, tokenizer, kept)
+    except TextError as error:
+        say(f"  perplexity by epoch is left out: {error}")
+        return None

@@ -1,0 +1,26 @@
+"""The tables that a reproduction leaves."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from probing.core.files.atomic import write_whole
+from probing.workflows.say import Say
+
+
+def write_tables(out: Path, tables: Mapping[str, pd.DataFrame], say: Say) -> None:
+    """Writes every table as CSV and as JSON.
+
+    Args:
+        out: the folder; it is made where it is not there.
+        tables: name -> table.
+        say: gets a line for each.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        write_whole(out / f"{name}.csv", table.to_csv(index=False))
+        objects = table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15)
+        write_whole(out / f"{name}.json", objects + "\n")
+        say(f"  {name}: {len(table):,} rows")
+    say(f"  tables in {out}; beside the paper's: the dashboard's page Reproduction")

@@ -1,0 +1,62 @@
+"""A model together with the base that it is compared with."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from probing.core.errors import ModelError, ProbingError
+from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.load import Encoder
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model and what is known of it.
+
+    Attributes:
+        encoder: the model.
+        base: the model that it was fine-tuned from; None of a base.
+        objective, variant, tuned_seed: as runs call them.
+    """
+
+    encoder: Encoder
+    base: Encoder | None
+    objective: str
+    variant: str
+    tuned_seed: int | None
+
+
+def open_models(model: str, base: str | None, device: str, name: str | None) -> Opened:
+    """A model and its base, if it has one.
+
+    Raises:
+        ModelError: if one of them cannot be loaded, the base is another one than was fine-tuned, has another shape, or the model's name.
+        HeadError: if the model has no head and no base is known.
+    """
+    entry = find_entry(model, base, name)
+    encoder = open_encoder(model, base, device, name=name)
+    variant, seed = variant_and_seed(Path(entry.location))
+    origin = base_entry(entry)
+    if origin is None:
+        return Opened(encoder, None, entry.objective, variant, seed)
+    try:
+        found = open_base(entry)
+    except ProbingError as error:
+        raise ModelError(
+            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder (--base)"
+        ) from error
+    found.body.to(encoder.device)  # type: ignore[arg-type]  # transformers wraps it
+    found = replace(found, name=origin.name, device=encoder.device)
+    if entry.base_weights and found.identity != entry.base_weights:
+        raise ModelError(
+            f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
+            "name the folder of the base as it was then (--base)"
+        )
+    if (found.layers, found.hidden) != (encoder.layers, encoder.hidden):
+        raise ModelError(
+            f"{encoder.name} has {encoder.layers} layers of {encoder.hidden}, {origin.name} has {found.layers} of {found.hidden}, so it is "
+            "not its base; name another (--base)"
+        )
+    if found.name == encoder.name:
+        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with --name")
+    return Opened(encoder, found, entry.objective, variant, seed)

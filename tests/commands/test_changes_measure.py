@@ -1,0 +1,200 @@
+"""What fine-tuning changed, from the command to the tables: what is stored, again, killed, and with bad input."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from transformers import AlbertForMaskedLM, BertModel
+
+from probing.core.errors import JobError, ModelError, NoOwnHead, OptionError, TextError
+from probing.store.parquet import read_table
+from probing.workflows.changes import work
+from probing.workflows.changes.measure import ChangesRequest, measure_changes
+from tests.commands.conftest import WORDS
+from tests.models import tiny_models
+
+TABLES = ("change_runs", "change_values", "perplexity")
+
+
+@pytest.fixture()
+def text(cache):
+    """A text as WikiText-2 has it, fetched."""
+    draw = np.random.default_rng(0)
+    path = cache / "downloads" / "wikitext-2-raw" / "wiki.test.raw"
+    path.parent.mkdir(parents=True)
+    lines = [" " + " ".join(draw.choice(WORDS[5:], draw.integers(5, 12))) + " . \n" for _ in range(120)]
+    path.write_text(" = A heading = \n" + "".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture()
+def tuned(tiny_model, tmp_path):
+    """A body whose every weight was moved; without a head."""
+    folder = tmp_path / "tuned"
+    shutil.copytree(tiny_model, folder)
+    body = BertModel.from_pretrained(tiny_model, add_pooling_layer=False)
+    generator = torch.Generator().manual_seed(1)
+    for parameter in body.parameters():
+        parameter.data += 0.05 * torch.randn(parameter.shape, generator=generator)
+    body.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture()
+def request_of(tmp_path, tiny_model):
+    def make(model, **given):
+        quick = {"blocks": 4, "sentences": 20, "out": tmp_path / "out", "device": "cpu"}
+        return ChangesRequest(str(model), **(quick | given))
+
+    return make
+
+
+def rows_of(folder, table):
+    return [row for path in sorted(folder.glob(f"{table}-*.parquet")) for row in read_table(path, table).to_pylist()]
+
+
+def bytes_of(folder):
+    """All bytes of results; of runs the rows without the time."""
+    runs = [{name: value for name, value in row.items() if name != "created"} for row in rows_of(folder, "change_runs")]
+    return runs, {path.name: path.read_bytes() for path in folder.glob("*.parquet") if not path.name.startswith("change_runs-")}
+
+
+def test_a_model_is_measured_beside_its_base(text, tuned, tiny_model, request_of, tmp_path):
+    out = measure_changes(request_of(tuned, base=str(tiny_model)))
+    (run,) = rows_of(out, "change_runs")
+    assert (run["model"], run["base"], run["layers"], run["heads"], run["width"]) == ("tuned", "tiny-bert", 3, 2, 16)
+    assert (run["sentences"], run["blocks"], run["block_pieces"], run["left_out"]) == (20, 4, 128, "{}")
+    assert (run["variant"], run["tuned_seed"]) == ("", None)
+    values = rows_of(out, "change_values")
+    assert {row["run_id"] for row in values} == {run["run_id"]}
+    assert {row["head"] for row in values if row["measure"] == "emd-first"} == {0, 1, 255}
+    assert {row["head"] for row in values if row["measure"] == "cka-mean"} == {255}
+    perplexity = {(row["replaced"], row["n"], row["embeddings"]): row for row in rows_of(out, "perplexity")}
+    assert list(perplexity) == [
+        ("none", 0, False), ("last", 2, True), *((where, n, False) for where in ("last", "first", "single") for n in (1, 2)),
+    ]  # fmt: skip
+    for row in perplexity.values():
+        assert row["cross_entropy"] == np.array(row["by_block"], np.float32).astype(float).sum()
+        assert row["masked"] == sum(row["masked_by_block"]) and len(row["by_block"]) == 4
+    assert perplexity["last", 2, False]["by_block"] == perplexity["first", 2, False]["by_block"]
+    assert perplexity["last", 1, False]["by_block"] == perplexity["single", 2, False]["by_block"]
+    assert [row["layer"] for row in rows_of(out, "weight_drift")] == [0, 1, 2]
+    # The base alone has what the fine-tuned model has with everything put back.
+    alone = measure_changes(request_of(tiny_model, out=tmp_path / "alone"))
+    (whole,) = rows_of(alone, "perplexity")
+    assert whole["by_block"] == perplexity["last", 2, True]["by_block"] != perplexity["none", 0, False]["by_block"]
+    assert not {"emd-first", "cka-mean"} & {row["measure"] for row in rows_of(alone, "change_values")}
+    assert rows_of(alone, "change_runs")[0]["base"] is None
+
+
+def test_the_second_time_nothing_is_done_and_lost_files_are_made_again(text, tuned, tiny_model, request_of, monkeypatch):
+    wanted = request_of(tuned, base=str(tiny_model))
+    out = measure_changes(wanted)
+    before, times = bytes_of(out), {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "measure", None)
+        patch.setattr(work, "replaced_cross_entropy", None)
+        said = []
+        measure_changes(wanted, said.append)
+    assert times == {path: path.stat().st_mtime_ns for path in out.iterdir()} and "is there" in said[0]
+    next(out.glob("change_values-*")).write_bytes(b"torn")
+    next(out.glob("perplexity-*")).unlink()
+    measure_changes(wanted)
+    assert bytes_of(out) == before
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2])
+def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(text, tuned, tiny_model, request_of, tmp_path, monkeypatch, calls):
+    wanted = request_of(tuned, base=str(tiny_model))
+    real, count = work.replaced_cross_entropy, iter(range(9))
+
+    def dies(*given):
+        if next(count) == calls:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(work, "replaced_cross_entropy", dies)
+        measure_changes(wanted)
+    assert not list((tmp_path / "out").glob("change_runs-*")), "a run is there once its row is"
+    killed = bytes_of(measure_changes(wanted))
+    shutil.rmtree(tmp_path / "cache" / "jobs")
+    shutil.rmtree(tmp_path / "out")
+    assert bytes_of(measure_changes(wanted)) == killed
+
+
+def test_another_process_opens_the_same_worker(text, tuned, tiny_model, request_of, monkeypatch):
+    from probing.workflows.changes import measure as workflow
+
+    jobs = []
+    real = workflow.run_job
+    monkeypatch.setattr(workflow, "run_job", lambda job, executor: (jobs.append(job), real(job, executor))[1])
+    out = measure_changes(request_of(tuned, base=str(tiny_model)))
+    before = bytes_of(out)
+    setup = json.loads(jobs[0].sent([], "token"))["setup"]
+    opened = work.open_changes(setup)
+    opened([{"part": "states"}, {"part": "last"}], lambda number, files: None)
+    assert bytes_of(out) == before
+    with pytest.raises(JobError, match="a worker's weights"):
+        work.open_changes(setup | {"weights": "other"})
+
+
+def test_a_text_of_ones_own_and_no_perplexity_need_nothing_fetched(cache, tiny_model, request_of, tmp_path):
+    (tmp_path / "own.txt").write_text("paris is red .\nrome is blue\nparis is a city in france\n" + "paris " * 600 + "\n", encoding="utf-8")
+    out = measure_changes(request_of(tiny_model, text=tmp_path / "own.txt", blocks=0))
+    (run,) = rows_of(out, "change_runs")
+    assert (run["sentences"], run["blocks"], json.loads(run["left_out"])) == (3, 0, {"too long for the model": 1})
+    assert rows_of(out, "perplexity") == []
+
+
+def test_layers_that_are_shared_are_left_out_by_name_and_the_rest_is_measured(text, request_of, tmp_path):
+    base = tiny_models.save("albert", tmp_path / "albert")
+    model = AlbertForMaskedLM.from_pretrained(base)
+    for parameter in model.albert.parameters():
+        parameter.data *= 1.05
+    model.save_pretrained(tmp_path / "albert-tuned")
+    for path in base.iterdir():
+        if not (tmp_path / "albert-tuned" / path.name).exists():
+            shutil.copy(path, tmp_path / "albert-tuned")
+    out = measure_changes(request_of(tmp_path / "albert-tuned", base=str(base)))
+    (run,) = rows_of(out, "change_runs")
+    assert "one set of weights" in json.loads(run["left_out"])["replaced layers"]
+    assert run["block_pieces"] == 48
+    assert [(row["replaced"], row["n"]) for row in rows_of(out, "perplexity")] == [("none", 0), ("last", 3)]
+    assert {"emd-first", "cka-mean"} <= {row["measure"] for row in rows_of(out, "change_values")}
+
+
+def test_what_is_not_there_is_named(cache, tuned, tiny_model, request_of, tmp_path):
+    with pytest.raises(TextError, match="probing fetch wikitext-2-raw"):
+        measure_changes(request_of(tiny_model))
+    own = {"text": tmp_path / "own.txt", "blocks": 0}
+    (tmp_path / "own.txt").write_text("paris is red\nrome is blue\n", encoding="utf-8")
+    with pytest.raises(NoOwnHead, match="--base"):
+        measure_changes(request_of(tuned, **own))
+    with pytest.raises(ModelError, match="no folder /nowhere"):
+        measure_changes(request_of(tuned, base="/nowhere", **own))
+    with pytest.raises(TextError, match="cannot read"):
+        measure_changes(request_of(tiny_model, text=tmp_path / "none", blocks=0))
+    with pytest.raises(OptionError, match="got -1 for --blocks"):
+        measure_changes(request_of(tiny_model, blocks=-1))
+
+
+def test_another_architecture_is_not_taken_for_a_base(text, tiny_model, request_of, tmp_path):
+    other = tiny_models.save("bert", tmp_path / "other")
+    with pytest.raises(ModelError, match="2 layers of 16 with 2 heads, other 3"):
+        measure_changes(request_of(tiny_model, base=str(other)))
+
+
+def test_more_blocks_than_the_text_has_are_named(text, tiny_model, request_of):
+    with pytest.raises(TextError, match=r"expected 9000; ask for fewer \(--blocks\)"):
+        measure_changes(request_of(tiny_model, blocks=9000))
+
+
+def test_the_command_measures_and_says_where(text, tiny_model, run, tmp_path):
+    shown = run(
+        "changes", "measure", "--model", tiny_model, "--blocks", "2", "--sentences", "5", "--out", tmp_path / "out", "--device", "cpu"
+    )
+    assert f"tiny-bert alone: {tmp_path / 'out'}" in shown.output
+    assert {path.name.split("-")[0] for path in (tmp_path / "out").iterdir()} == set(TABLES)

@@ -1,0 +1,202 @@
+"""Figures of sentence probes: accuracy by layer, changes and learning curves."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from probing.figures import theme
+from probing.figures.sentences import looks
+from probing.figures.sentences.change_map import change_map, drawn_cells
+from probing.figures.sentences.layer_panels import layer_panels
+from probing.figures.sentences.learning_lines import learning_lines
+
+from .colours import colours_of, luminance
+
+BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
+COLOURS = colours_of(BASE, TUNED, CONTROL)
+TASKS = {"bigram-shift": "Bigram shift", "tree-depth": "Tree depth", "mine": "<b>mine</b>"}
+LAYERS = 9
+
+
+def accuracies(models=(BASE, TUNED), layers: int = LAYERS, portions=(1,)) -> pd.DataFrame:
+    rows = []
+    for task in TASKS:
+        for model in models:
+            for pooling in ("first", "mean"):
+                for portion in portions:
+                    for layer in range(layers):
+                        share = 0.5 + layer / 50 + (0.03 if pooling == "mean" else 0) - portion / 200
+                        siblings = model == TUNED
+                        rows.append(
+                            {
+                                "model": model, "task": task, "pooling": pooling, "layer": layer, "portion": portion, "accuracy": share,
+                                "low": share - 0.02, "high": share + 0.02, "majority": 0.5, "surface": 0.55, "n_train": 1600 // portion,
+                                "n_test": 600, "seed_low": share - 0.01 if siblings else None,
+                                "seed_high": share + 0.03 if siblings else None, "seeds": 3 if siblings else 1,
+                            }
+                        )  # fmt: skip
+    return pd.DataFrame(rows).astype({"seed_low": "float64", "seed_high": "float64"})
+
+
+def changes(layers: int = LAYERS) -> pd.DataFrame:
+    rows = []
+    for task in TASKS:
+        for pooling in ("first", "mean"):
+            for layer in range(layers):
+                change = -0.01 * layer if pooling == "first" else 0.002 * layer
+                rows.append(
+                    {
+                        "task": task, "pooling": pooling, "layer": layer, "base_accuracy": 0.7, "accuracy": 0.7 + change, "change": change,
+                        "low": change - 0.01, "high": change + 0.01, "p": 0.01, "q": 0.04 if layer > 3 else 0.5, "family": 54,
+                        "mean_change": change - 0.02, "mean_q": 0.01 if layer > 1 else 0.2, "control_change": -0.045,
+                        "inside_control": abs(change) <= 0.045, "seed_low": change, "seed_high": change,
+                    }
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def traces(figure, name: str) -> list:
+    return [trace for trace in figure.data if trace.name == name and trace.x is not None and trace.x[0] is not None]
+
+
+def cells_of(figure) -> dict[tuple, dict]:
+    """(task, pooling, layer) -> what stands in the cell of a map."""
+    return {
+        tuple(place): {"text": trace.text[number], "hover": trace.hovertext[number], "colour": trace.textfont.color}
+        for trace in figure.data
+        if trace.customdata is not None
+        for number, place in enumerate(trace.customdata)
+    }
+
+
+def panels(figure) -> list[str]:
+    return [note.text for note in figure.layout.annotations if note.text in [theme.plain(title) for title in TASKS.values()]]
+
+
+def test_every_task_has_a_panel_and_every_pooling_its_dash():
+    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
+    assert panels(figure) == [theme.plain(title) for title in TASKS.values()]
+    for pooling, dash in (("first token", "dash"), ("mean of all tokens", "solid")):
+        lines = traces(figure, f"{BASE}, {pooling}")
+        assert len(lines) == len(TASKS) and {line.line.dash for line in lines} == {dash}
+        assert {line.line.color for line in lines} == {COLOURS[BASE]}
+    assert list(traces(figure, f"{BASE}, mean of all tokens")[0].y) == pytest.approx(
+        [100 * (0.525 + layer / 50) for layer in range(LAYERS)]
+    )
+
+
+def test_both_baselines_are_lines_with_their_names_at_the_end_of_every_panel():
+    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
+    named = [note.text for note in figure.layout.annotations if note.name == "end label"]
+    assert sorted(named) == sorted(["majority", "surface<br>baseline"] * 3) or sorted(named) == sorted(["majority", "surface baseline"] * 3)
+    assert [line.y[0] for line in traces(figure, looks.MAJORITY)] == [50.0] * 3
+    assert [line.y[0] for line in traces(figure, looks.SURFACE)] == pytest.approx([55.0] * 3)
+
+
+@pytest.mark.parametrize(("mode", "off"), [("value", 0), ("majority", 0.5), ("surface", 0.55)])
+def test_a_baseline_can_be_taken_off(mode, off):
+    figure = layer_panels(accuracies(models=(BASE,)), mode=mode, colours=COLOURS, titles=TASKS)
+    (line, *_) = traces(figure, f"{BASE}, first token")
+    assert line.y[-1] == pytest.approx(100 * (0.495 + 8 / 50 - off))
+    assert traces(figure, looks.MAJORITY)[0].y[0] == pytest.approx(100 * (0.5 - off))
+    assert f"{100 * (0.5 + 8 / 50 - 0.005):.1f} %" in line.hovertext[-1]
+    low, high = figure.layout.yaxis.range
+    assert low < 100 * (0.495 - 0.02 - off) and high > 100 * (0.525 + 8 / 50 - off)
+
+
+def test_whiskers_are_the_seeds_and_only_where_there_are_several():
+    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
+    (line, *_) = traces(figure, f"{TUNED}, first token")
+    assert list(line.error_y.array) == pytest.approx([3.0] * LAYERS) and list(line.error_y.arrayminus) == pytest.approx([1.0] * LAYERS)
+    assert "3 seeds of fine-tuning" in line.hovertext[0]
+    (alone, *_) = traces(figure, f"{BASE}, first token")
+    assert alone.error_y.array is None and "seeds" not in alone.hovertext[0]
+
+
+def test_every_line_has_its_interval_and_every_model_one_entry_of_the_legend():
+    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, labels={TUNED: "QA <1> ✗"})
+    assert len([trace for trace in figure.data if trace.name == "95 % interval"]) == 2 * 2 * len(TASKS)
+    assert [trace.name for trace in figure.data if trace.showlegend is not False and trace.x[0] is None] == [
+        BASE, "QA &lt;1&gt; ✗", "first token", "mean of all tokens",
+    ]  # fmt: skip
+
+
+def test_a_control_is_told_by_its_open_markers():
+    figure = layer_panels(accuracies(models=(BASE, CONTROL)), colours=COLOURS, titles=TASKS, controls=(CONTROL,))
+    assert {line.marker.symbol for line in traces(figure, f"{CONTROL}, first token")} == {"circle-open"}
+    assert {line.marker.symbol for line in traces(figure, f"{BASE}, first token")} == {"circle"}
+
+
+def test_models_of_other_depth_stand_beside_each_other_by_share_of_depth():
+    both = pd.concat([accuracies(models=(BASE,)), accuracies(models=(TUNED,), layers=13)])
+    figure = layer_panels(both, colours=COLOURS, titles=TASKS)
+    assert "share of depth" in json.dumps(figure.to_plotly_json()["layout"], default=str)
+    assert traces(figure, f"{TUNED}, first token")[0].x[-1] == traces(figure, f"{BASE}, first token")[0].x[-1] == 1
+
+
+def test_a_cell_counts_where_it_is_significant_and_outside_the_controls_change():
+    cells = drawn_cells(changes(), "first")
+    assert set(cells.loc[cells["counts"], "layer"]) == {5, 6, 7, 8}, "layer 4 is significant, and inside the control's change"
+    assert not drawn_cells(changes(), "mean")["counts"].any()
+    against_mean = drawn_cells(changes(), "base-mean")
+    assert set(against_mean["pooling"]) == {"first"} and set(against_mean.loc[against_mean["counts"], "layer"]) == {2, 3, 4, 5, 6, 7, 8}
+
+
+def test_what_does_not_count_is_grey_and_the_rest_has_its_colour():
+    figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
+    grey, shaded = (next(trace for trace in figure.data if trace.name == name) for name in ("does not count", "counts"))
+    for row in range(3):
+        assert [layer for layer in range(LAYERS) if grey.z[row][layer] is not None] == [0, 1, 2, 3, 4]
+        assert [one for one in shaded.z[row] if one is not None] == pytest.approx([-5, -6, -7, -8])
+    assert (shaded.zmin, shaded.zmax) == (pytest.approx(-8), pytest.approx(8))
+    assert list(figure.layout.yaxis.ticktext)[2] == "&lt;b&gt;mine&lt;/b&gt;"
+
+
+def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
+    figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
+    one = cells_of(figure)["bigram-shift", "first", 8]
+    assert one["text"] == "−8.0" and len(cells_of(figure)) == 3 * LAYERS
+    assert all(words in one["hover"] for words in ("control: -4.5 points", "q = 0.04", "McNemar p = 0.01"))
+    deep = change_map(changes(layers=25), titles=TASKS)
+    assert deep.data[-1].mode == "markers", "no room for numbers"
+
+
+def test_stars_mark_what_is_significant_against_the_mean_of_the_base():
+    figure = change_map(changes(), kind="base-mean", titles=TASKS)
+    shown = [cells_of(figure)["bigram-shift", "first", layer] for layer in range(LAYERS)]
+    assert ["★" in one["text"] for one in shown] == [layer > 1 for layer in range(LAYERS)]
+    assert "mean of all tokens: 72.0 %" in shown[4]["hover"]
+
+
+def test_numbers_are_read_on_the_colour_of_their_cell_whatever_the_page():
+    figure = change_map(changes(), titles=TASKS)
+    (colour,) = {one["colour"] for one in cells_of(figure).values() if one["colour"]}
+    shaded = next(trace for trace in figure.data if trace.name == "counts")
+    for _, cell in shaded.colorscale:
+        assert (luminance(cell) + 0.05) / (luminance(colour) + 0.05) > 4.5
+
+
+def test_a_map_without_a_control_counts_by_q_alone():
+    table = changes().assign(control_change=np.nan, inside_control=False)
+    assert set(drawn_cells(table, "first").query("counts")["layer"]) == {4, 5, 6, 7, 8}
+
+
+def test_a_learning_curve_has_a_point_for_every_number_of_sentences_and_its_baselines():
+    table = accuracies(portions=(1, 4, 16))
+    points = table[(table["task"] == "bigram-shift") & (table["layer"] == 8)]
+    figure = learning_lines(points, colours=COLOURS)
+    (line,) = traces(figure, f"{BASE}, mean of all tokens")
+    assert list(line.x) == [100, 400, 1600]
+    assert list(line.y) == pytest.approx([100 * (0.53 + 8 / 50 - portion / 200) for portion in (16, 4, 1)])
+    assert list(figure.layout.xaxis.ticktext) == ["100", "400", "1,600"]
+    assert traces(figure, looks.MAJORITY)[0].y[0] == 50.0
+
+
+@pytest.mark.parametrize("draw", [layer_panels, learning_lines, change_map])
+def test_nothing_to_draw_is_said_in_words(draw):
+    more = {} if draw is change_map else {"colours": COLOURS}
+    table = changes() if draw is change_map else accuracies()
+    figure = draw(table.iloc[:0], **more)
+    assert figure.layout.annotations[0].text

@@ -1,0 +1,84 @@
+"""One sentence in two models, and minimal pairs by the logit lens."""
+
+import numpy as np
+import pytest
+import torch
+
+from probing.core.changes.minimal_pairs import two_words
+from probing.core.errors import PromptError
+from probing.core.questions import TooLong
+from probing.models.changes.ask import ask_attention, pair_scores
+from probing.models.changes.attending import Attending
+from tests.models.test_layer_replacement import changed
+from tests.reference import changes as slow
+
+TEXT = "paris is red , rome is blue ."
+
+
+def test_a_sentence_has_maps_shares_entropy_and_distance_of_every_head(bert):
+    tuned = changed(bert, embeddings=True)
+    found = ask_attention(TEXT, Attending(tuned), Attending(bert))
+    shape = (bert.layers, 2, len(found.tokens))
+    assert found.own.maps.shape == (*shape, len(found.tokens))
+    assert found.own.entropy.shape == found.distance.shape == found.variation.shape == shape
+    assert all(values.shape == shape for values in found.own.shares.values())
+    assert found.tokens[0] == "[CLS]" and found.tokens[-1] == "[SEP]"
+    assert found.distance[1, 1, 3] == pytest.approx(slow.movers_distance(found.own.maps[1, 1, 3], found.before.maps[1, 1, 3]), abs=1e-9)
+    assert found.own.shares["punctuation"] == pytest.approx(found.own.maps[..., [4, 8]].sum(-1))
+    assert (found.own.name, found.before.name) == ("tuned", "tiny-bert")
+
+
+def test_the_same_word_twice_is_compared_in_both_models(bert):
+    tuned = changed(bert, embeddings=True)
+    found = ask_attention(TEXT, Attending(tuned), Attending(bert))
+    (word,) = found.repeated
+    assert (word.word, word.places) == ("is", ((2,), (6,)))
+    row = bert.tokenizer(TEXT)["input_ids"]
+    for encoder, values in ((tuned, word.similarity), (bert, word.before)):
+        states = slow.plain_states(encoder.body, row)
+        assert values == pytest.approx([slow.cosine(layer[2], layer[6]) for layer in states], abs=1e-5)
+
+
+def test_a_pair_of_sentences_has_its_token_types_and_two_separators(bert):
+    found = ask_attention("paris is red", Attending(bert), pair="rome is blue")
+    coded = bert.tokenizer("paris is red", "rome is blue", return_tensors="pt")
+    with torch.no_grad():
+        wanted = Attending(bert).encoder.body(**coded, output_attentions=True).attentions
+    np.testing.assert_allclose(found.own.maps, torch.stack(wanted)[:, 0].numpy(), atol=1e-5)
+    assert found.own.shares["separator"] == pytest.approx(found.own.maps[..., [4, 8]].sum(-1))
+    assert found.before is None and found.distance is None
+    assert [one.word for one in found.repeated] == ["is"] and found.repeated[0].before is None
+
+
+def test_an_empty_or_endless_sentence_is_named(bert):
+    reader = Attending(bert)
+    with pytest.raises(PromptError, match="empty"):
+        ask_attention("  ", reader)
+    with pytest.raises(TooLong, match="takes at most 48"):
+        ask_attention("paris " * 10_000, reader)
+
+
+def test_pair_scores_are_log_probabilities_of_the_word_at_every_layer(encoder_of, architecture):
+    encoder = encoder_of(architecture)
+    found = pair_scores(two_words("Paris is in [MASK] .", "France", "Berlin"), encoder)
+    assert found.shape == (encoder.layers + 1, 2)
+    assert (found < 0).all() and np.isfinite(found).all()
+
+
+def test_a_word_of_several_pieces_is_masked_whole_and_its_pieces_add_up(bert):
+    word = "moonjazz"
+    row = bert.tokenizer(f"paris is {word} .")["input_ids"]
+    pieces = row[3:-2]
+    assert len(pieces) > 1
+    masked = [*row[:3], *[bert.tokenizer.mask_token_id] * len(pieces), *row[-2:]]
+    states = slow.plain_states(bert.body, masked)
+    found = pair_scores(two_words("paris is [MASK] .", word, "red"), bert)
+    for layer, state in enumerate(states):
+        with torch.no_grad():
+            logp = bert.head(torch.tensor(state, dtype=torch.float32)).log_softmax(-1)
+        assert found[layer, 0] == pytest.approx(sum(float(logp[3 + n, token]) for n, token in enumerate(pieces)), abs=1e-3)
+
+
+def test_the_words_of_a_gap_that_the_model_does_not_know_are_named(bert):
+    with pytest.raises(PromptError, match="unknown to tiny-bert"):
+        pair_scores(two_words("paris is [MASK] .", "☃", "red"), bert)
