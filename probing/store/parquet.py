@@ -20,6 +20,8 @@ _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
 # Fact ids are hashes: every row group stores them anew in its dictionary, so few large groups make smaller files.
 _ROWS_PER_GROUP = 1_048_576
+#: Files of at most so many rows are written without what helps to read large ones: it would be most of such a file.
+_FEW_ROWS = 10_000
 #: Table of counts -> columns of which, in every row, none is above the next: 1/r^2 is at most 1/r, and 1 at rank 1.
 _ASCENDING: dict[str, tuple[tuple[str, ...], ...]] = {
     "layer_counts": (
@@ -54,21 +56,31 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
         StoreError: if a column is missing, unknown, of the wrong type or empty where it must not be.
     """
     table = as_stored(table_name, rows)
-    table = table.replace_schema_metadata({_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(VERSIONS[table_name]).encode()})
+    marks = {_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(VERSIONS[table_name]).encode()}
+    table = table.replace_schema_metadata(marks)
     paths = {f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema}
+    small = len(table) <= _FEW_ROWS
     path = Path(path)
-    with whole_file(path) as temporary, temporary.open("wb") as stream:
-        pq.write_table(
-            table,
+    with (
+        whole_file(path) as temporary,
+        temporary.open("wb") as stream,
+        pq.ParquetWriter(
             stream,
+            table.schema,
             compression="zstd",
             compression_level=9,
             version="2.6",
             write_page_checksum=True,
-            row_group_size=_ROWS_PER_GROUP,
-            use_dictionary=[name for name, floats in paths.items() if not floats],
+            write_statistics=not small,
+            store_schema=not small,
+            # A dictionary of one value is no shorter than the value.
+            use_dictionary=[name for name, floats in paths.items() if not floats and len(table) > 1],
             use_byte_stream_split=[name for name, floats in paths.items() if floats],
-        )
+        ) as writer,
+    ):
+        writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
+        if small:
+            writer.add_key_value_metadata(marks)
     return path
 
 
