@@ -12,6 +12,7 @@ class ChangeRunConfig(Provenance):
         sentences: how many were given.
         blocks_sha256: of the masked blocks, as token ids; empty where perplexity is not measured.
         blocks, block_pieces: how many, and of how many word pieces each.
+        replaced: whether perplexity is measured with layers put back, too.
     """
 
     base_weights: str
@@ -20,3 +21,4 @@ class ChangeRunConfig(Provenance):
     blocks_sha256: str
     blocks: int
     block_pieces: int
+    replaced: bool = True

@@ -45,6 +45,7 @@ class ChangesRequest:
         model: registry name, hub id or folder.
         base: what it was fine-tuned from; None is what the registry or ``finetune`` noted, and a model without one is measured alone.
         blocks: of WikiText-2's test text for perplexity; 0: no perplexity.
+        replaced: whether perplexity is measured with layers put back, too: most of the work.
         sentences: at most so many for attention and similarity of states.
         text: file with a sentence a line; None is WikiText-2's test text.
         seed: of blocks, masks and intervals.
@@ -59,6 +60,7 @@ class ChangesRequest:
     model: str
     base: str | None = None
     blocks: int = BLOCKS
+    replaced: bool = True
     sentences: int = SENTENCES
     text: Path | None = None
     seed: int = 0
@@ -97,7 +99,7 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
     raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
     encoder = open_encoder(request.model, request.base, request.device, name=request.name)
     base = _base(entry, encoder)
-    left_out = {} if base is None else _not_replaceable(encoder, base)
+    left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
     target = request.out or runs_folder()
     refuse_taken_name(encoder, [target] if request.out else result_folders())
     asked = Asked(
@@ -105,11 +107,15 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         blocks_text=str(raw.absolute()) if raw and request.blocks else "", blocks=request.blocks,
         pieces=min(BLOCK_PIECES, encoder.max_pieces), seed=request.seed,
     )  # fmt: skip
-    config = _config(entry, encoder, base, asked)
+    config = _config(entry, encoder, base, asked, request.replaced)
     run_id = config.fingerprint
     folder = cache_folder() / "jobs" / f"changes-{run_id}"
     work = ChangeWork(encoder, base, asked, run_id, target, folder)
-    parts = [STATES, *([WHOLE] if request.blocks else []), *(REPLACED if request.blocks and base and not left_out else ())]
+    parts = [
+        STATES,
+        *([WHOLE] if request.blocks else []),
+        *(REPLACED if request.blocks and request.replaced and base and not left_out else ()),
+    ]
     if _stored(target, run_id):
         say(f"{encoder.name}: run {run_id} is there")
     else:
@@ -156,7 +162,7 @@ def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
     return {}
 
 
-def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: Asked) -> ChangeRunConfig:
+def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: Asked, replaced: bool) -> ChangeRunConfig:
     work = ChangeWork(encoder, base, asked, "", Path(), Path())
     return ChangeRunConfig(
         model=encoder.name,
@@ -177,6 +183,7 @@ def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: As
         blocks_sha256=work.blocks.sha256 if asked.blocks else "",
         blocks=asked.blocks,
         block_pieces=asked.pieces,
+        replaced=replaced,
     )
 
 

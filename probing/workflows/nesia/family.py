@@ -32,8 +32,8 @@ RELATIVES = tuple(
 SENTENCE_MODELS = (f"{MODEL}-cola", f"{MODEL}-sst-2")
 #: The tasks of Mosbach et al. (2020).
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")
-#: Models whose probes ship, and whose answers to single sentences do; of the others counts alone.
-WITH_ANSWERS = (MODEL, f"{MODEL}-control", *SENTENCE_MODELS)
+#: Models that are asked all tasks, of which the probes ship, and the answers to single sentences; of the others counts alone ship.
+EVERY_TASK = (MODEL, *SENTENCE_MODELS, f"{MODEL}-control")
 #: The model of which the answers of every reading ship.
 EVERY_READING = f"{MODEL}-cola"
 SEEDS = (2, 3)
@@ -69,13 +69,22 @@ def fine_tunings() -> list[FinetuneRequest]:
 
 def probings() -> list[SentencesRequest]:
     """Which probes are trained, in order: the base first, whose states all others are compared with."""
-    found = [SentencesRequest(model, threads=1) for model in (MODEL, *SENTENCE_MODELS, *RELATIVES)]
+    found = [SentencesRequest(model, threads=1) for model in EVERY_TASK]
+    found += [SentencesRequest(model, tasks=PAPER, threads=1) for model in RELATIVES if model not in EVERY_TASK]
     found += [SentencesRequest(str(models_folder() / f"{MODEL}-{name}"), tasks=PAPER, threads=1) for name in ("cola-mean", "rte")]
     seeds = [request.out for request in fine_tunings() if request.seed in SEEDS]
     return found + [
         SentencesRequest(str(folder), tasks=PAPER, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1)
         for folder in seeds
     ]
+
+
+def measurings() -> list[ChangesRequest]:
+    """Of which models attention, perplexity and similarity are measured; of further seeds without putting layers back."""
+    found = [ChangesRequest(model, threads=1) for model in (MODEL, *SENTENCE_MODELS, *RELATIVES)]
+    found += [ChangesRequest(str(models_folder() / f"{MODEL}-{name}"), threads=1) for name in ("cola-mean", "rte")]
+    seeds = [request.out for request in fine_tunings() if request.seed in SEEDS]
+    return found + [ChangesRequest(str(folder), replaced=False, threads=1) for folder in seeds]
 
 
 def ship_sentences(say: Say = print) -> list[Path]:
@@ -89,12 +98,13 @@ def ship_sentences(say: Say = print) -> list[Path]:
     """
     out = cache_folder() / "nesia-sentences"
     tuned = [finetune(request, say) for request in fine_tunings()]
-    for request in probings():
-        train_sentences(replace(request, out=out), say)
-        measure_changes(ChangesRequest(request.model, out=out, threads=1), say)
+    for probing in probings():
+        train_sentences(replace(probing, out=out), say)
+    for measuring in measurings():
+        measure_changes(replace(measuring, out=out), say)
     files = gather_results(out, snapshot_folder(), say)
     files += [_copied(path, snapshot_folder()) for folder in tuned for path in sorted(folder.glob("*.parquet"))]
-    return files + ship_probes(WITH_ANSWERS, say)
+    return files + ship_probes(EVERY_TASK, say)
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
@@ -136,7 +146,7 @@ def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
         model = of_run[run]["model"] if run in of_run else ""
         own = reading == OWN and portion == 1
         every = model == EVERY_READING and of_run[run]["task"] in PAPER and reading in (FROZEN, RESCALED, ALIGNED, MLP)
-        kept.append(model in WITH_ANSWERS and (own or every))
+        kept.append(model in EVERY_TASK and (own or every))
     return rows.filter(pa.array(np.array(kept, bool)))
 
 
