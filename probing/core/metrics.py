@@ -386,7 +386,7 @@ _ALL = (
         "no value where the weights were not compared",
         "ours; not in the paper",
         "models.encoders.weight_drift.weight_drift",
-    ),  # fmt: skip
+    ),
     *HEAD_METRICS,
     *TASK_METRICS,
     *EDGE_METRICS,
