@@ -1,5 +1,6 @@
 """All that was measured of one fine-tuned model: panels above each other on one layer axis, with one cursor."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,13 @@ from probing.figures import layer_axis, theme
 
 #: Height of a panel, of the gap above it, which holds its title, and what frames a figure, in pixels.
 _PANEL, _GAP, _TOP, _BOTTOM = 112, 50, 96, 46
+#: From this ratio of greatest to least value on a logarithmic axis helps.
+_LINEAR = 3
+#: An axis shows at least so much, so that noise is not drawn as tall as a change.
+_LEAST = 0.04
 _DASHES = ("solid", "dash", "dot")
 #: A stroke of each dash, before the name of its line.
-_STROKES = {"solid": "━━", "dash": "╍╍", "dot": "┅┅"}
+_STROKES = {"solid": "——", "dash": "– –", "dot": "· · ·"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Panel:
 PANELS: Mapping[str, Panel] = {
     "facts": Panel("Facts kept, % of what the base knows there", 100, "{:.1f} %", level=100),
     "edges": Panel("Edge probes, F1 in %, mean over tasks", 100, "{:.1f} %", before="base"),
-    "probe": Panel("{task}, points of accuracy", 100, "{:+.1f} points", {"mean": "mean of all tokens", "first": "first token"}, level=0),
+    "probe": Panel("{task}, points of accuracy", 100, "{:+.1f}", {"mean": "mean of all tokens", "first": "first token"}, level=0),
     "entropy": Panel("Entropy of the first token's attention, nats", before="base"),
     "distance": Panel("Its attention moved by, in tokens (earth mover)", level=0),
     "perplexity": Panel(
@@ -97,6 +102,8 @@ def evidence_panels(
         )  # fmt: skip
     _legend(figure, found, names, colours)
     layer_axis.horizontal(figure, last)
+    # Behind all panels, not in the first alone.
+    figure.update_shapes(y0=0, y1=1, yref="paper")
     # One axis for all panels: the cursor and its line go through every one of them.
     figure.update_layout(
         hovermode="x", hoversubplots="axis", hoverdistance=40, spikedistance=-1, margin_t=_TOP, legend_y=1 + 46 / inner,
@@ -104,7 +111,7 @@ def evidence_panels(
     )  # fmt: skip
     figure.update_xaxes(
         anchor=f"y{len(panels) if len(panels) > 1 else ''}", showspikes=True, spikemode="across", spikesnap="hovered data",
-        spikethickness=1.5, spikedash="solid", spikecolor=theme.NEUTRAL, hoverformat="d",
+        spikethickness=1.5, spikedash="solid", spikecolor=theme.NEUTRAL, showgrid=True,
     )  # fmt: skip
     return figure
 
@@ -122,14 +129,20 @@ def panel_of(name: str, tasks: Mapping[str, str]) -> Panel:
 def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict[str, Any]:
     look = {"domain": list(domain), "anchor": "x", "automargin": True, "gridcolor": theme.GRID, "zeroline": False, "fixedrange": True}
     look |= {"nticks": 5, "tickfont": {"size": 10}}
-    if not panel.log:
-        columns = ["value", "control_value", "low", "high", "seed_low", "seed_high", *(["base_value"] if panel.before else [])]
-        values = rows[columns].stack().dropna() * panel.factor
-        levels = [] if panel.level is None else [panel.level]
-        low, high = min([float(values.min()), *levels]), max([float(values.max()), *levels])
-        edge = max(high - low, 0.04 * panel.factor) * 0.08
-        return look | {"range": [low - edge, high + edge]}
-    return look | {"type": "log", "dtick": "D2", "exponentformat": "none"}
+    columns = ["value", "control_value", "low", "high", "seed_low", "seed_high", *(["base_value"] if panel.before else [])]
+    values = rows[columns].stack().dropna() * panel.factor
+    levels = [] if panel.level is None else [panel.level]
+    low, high = min([float(values.min()), *levels]), max([float(values.max()), *levels])
+    if panel.log and low > 0 and high / low > _LINEAR:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        ticks = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+        edge = 0.06 * math.log10(high / low)
+        return look | {
+            "type": "log", "range": [math.log10(low) - edge, math.log10(high) + edge], "tickmode": "array", "tickvals": ticks,
+            "ticktext": [f"{tick:,.0f}" for tick in ticks],
+        }  # fmt: skip
+    edge = max(high - low, _LEAST * panel.factor) * 0.08
+    return look | {"range": [low - edge, high + edge]}
 
 
 def _heading(panel: Panel, rows: pd.DataFrame) -> str:
@@ -205,15 +218,11 @@ def _hover(one: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
     def shown(value: float) -> str:
         return panel.shown.format(value * panel.factor).replace("-", "−")
 
-    name = panel.name(str(one["line"]))
-    words = [f"{name}: {shown(one['value'])}" if name else shown(one["value"])]
-    if panel.before and pd.notna(one["base_value"]):
-        words.append(f"base {shown(one['base_value'])}")
+    beside = [f"base {shown(one['base_value'])}"] if panel.before and pd.notna(one["base_value"]) else []
     if pd.notna(one["control_value"]):
-        words.append(f"control {shown(one['control_value'])}")
-    if pd.notna(one["seeds"]) and one["seeds"] > 1:
-        words.append(f"{int(one['seeds'])} seeds {shown(one['seed_low'])} to {shown(one['seed_high'])}")
-    return ", ".join(words)
+        beside.append(f"control {shown(one['control_value'])}")
+    said = f"{panel.name(str(one['line'])) or 'layer ' + str(one['layer'])}: {shown(one['value'])}"
+    return f"{said} ({', '.join(beside)})" if beside else said
 
 
 def _legend(figure: go.Figure, found: pd.DataFrame, names: Sequence[str], colours: Sequence[str]) -> None:

@@ -50,7 +50,8 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
     figure.update_yaxes(
         tickmode="array", tickvals=list(range(len(rows))), range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=11,
         ticktext=[
-            f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>" for task, pooling in rows
+            f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
+            for task, pooling in rows
         ],
     )  # fmt: skip
     return figure

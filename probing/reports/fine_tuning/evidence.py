@@ -60,8 +60,8 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
     Returns:
         panel (``FACTS``, ``EDGES``, ``PROBE`` and a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``), line (of
         probes the pooling; of perplexity which layers are the base's: ``last`` the layers from this one to the last, ``first`` those
-        from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low and high (95 %),
-        base_value, change with change_low and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of
+        from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low and high (95 %; of
+        perplexity that of the difference from the base, paired by block), base_value, change with change_low and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of
         probes), control_value, control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the
         control's), n, of (edge tasks that were averaged, and kind of the probes). What is not known is empty.
     """
@@ -124,10 +124,12 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
     from_top = (last + 1 - table["n"]).where(table["replaced"] == "last", table["n"])
     table["layer"] = table["layer"].fillna(from_top).astype("int64")
     control = table["base_perplexity"] * np.exp(table["control_log_change"].astype("float64"))
+    # How much blocks differ is no doubt about what changed: the intervals are those of the difference from the base.
+    ends = {end: table["base_perplexity"] * np.exp(table[f"change_{end}"]) for end in ("low", "high")}
     return table.assign(
         panel=PERPLEXITY, line=table["replaced"], value=table["perplexity"], base_value=table["base_perplexity"], n=table["masked"],
         change=table["log_change"], control_change=table["control_log_change"], control_value=control,
-        inside_control=table["log_change"].abs() <= table["control_log_change"].abs(),
+        inside_control=table["log_change"].abs() <= table["control_log_change"].abs(), **ends,
     )  # fmt: skip
 
 

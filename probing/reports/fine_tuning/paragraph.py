@@ -175,7 +175,8 @@ def _weights(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[
     if len(like):
         least = like.loc[like["value"].idxmin()]
         beside = _beside(least, lambda value: f"the control's {value:.2f}")
-        yield f"Sentence vectors (mean of all tokens) are least like the base's at layer {least['layer']}: CKA {least['value']:.2f}, {beside}."
+        where = f"layer {least['layer']}: CKA {least['value']:.2f}"
+        yield f"Sentence vectors (mean of all tokens) are least like the base's at {where}, {beside}."
 
 
 def _control(found: pd.DataFrame) -> Iterator[str]:

@@ -50,8 +50,8 @@ def draw(shown: Shown) -> None:
     shares = shown.report(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
         drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties went"), name="where-gone",
-        caption="Numbers are layers. Blue to green: the base's own or a new linear probe still reads it; yellow to red: it does not, and this "
-        "is where else it was found.",
+        caption="Numbers are layers. Blue to green: the base's own or a new linear probe still reads it; yellow to red: it does not, and "
+        "this is where else it was found.",
         alt="Share of each fate by task and vector",
     )  # fmt: skip
     if len(counts):
@@ -120,8 +120,8 @@ def draw_words(shown: Shown) -> None:
         said = ("It was trained and did not learn its task, so none of this can be put down to that task.", *said)
     st.markdown(joined("\n", [filled("- {sentence}", sentence=one) for one in said]))
     words = (
-        "These sentences follow from the numbers above by rule. A layer has lost a property where its own probe is worse than the base's with "
-        "q ≤ 0.05, and by more than the control's."
+        "These sentences follow from the numbers above by rule. A layer has lost a property where its own probe is worse than the base's "
+        "with q ≤ 0.05, and by more than the control's."
     )
     st.caption(Markdown(words))
 

@@ -109,7 +109,8 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
             filled(
                 "Spearman's rank correlation over fine-tuned models; the control and other seeds are left out. {said}. q is corrected for "
                 "all {pairs} pairs; with so few models only the strongest could be clear.",
-                said=filled("Clear at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said), pairs=len(found),
+                said=filled("Clear at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
+                pairs=len(found),
             )
         )  # fmt: skip
         words = found.assign(first=found["first"].map(_name), second=found["second"].map(_name))
@@ -151,8 +152,8 @@ def draw_plane(shown: Shown) -> None:
         table=points[["model", "layer", "drift", loss]], stamp=shown.stamp(f"weight drift against {PLANE[loss][2]}", whole=True),
         name="fine-tuning-plane",
         caption=filled(
-            "One point a model and layer, numbered by its layer; 0 is the embeddings. A layer's states depend on all weights below it, so a "
-            "layer can lose what its own weights did not move. {key}", key=mark_key(view, points["model"]),
+            "One point a model and layer, numbered by its layer; 0 is the embeddings. A layer's states depend on all weights below it, so "
+            "a layer can lose what its own weights did not move. {key}", key=mark_key(view, points["model"]),
         ),
         alt=f"Change of weights against {title}, one point a model and layer",
     )  # fmt: skip
