@@ -22,4 +22,5 @@ if pair is not None:
     layers.draw_answers(view, pair)
     layers.draw_weights(view, pair)
     layers.draw_early_exit(view, pair)
+    model_pair.lead_on(view, pair)
 view.contents.end()

@@ -56,6 +56,8 @@ JOINERS = {
     "ui/methods": "defines the quantities of all capabilities",
     "ui/reproduction": "the papers' numbers and claims are of several capabilities",
     "reports/reproduction": "as the page",
+    "ui/fine_tuning": "shows what fine-tuning changed of facts, edges, sentences and the model itself on one layer axis",
+    "reports/fine_tuning": "as the page",
     "store/schema.py": "names the tables of all capabilities",
     "store/build.py": "one database holds the tables of all capabilities",
     "store/check.py": "checks the tables of all capabilities",

@@ -30,6 +30,7 @@ LINKS: dict[str, list[dict]] = {
     "pipeline": [{}, {"layerwise": "selectivity", "bars_of": "nesia-mini-ner-conll"}, {"edge_part": "test", "unseen": "true"}],
     "edge_sentences": [{}, {"trace_part": "dev", "trace_kind": "ambiguous"}],
     "sentence_probes": [{}],
+    "fine_tuning": [{}, {"changed_model": TUNED}, {"changed_model": "nesia-mini-control"}],
     "reproduction": [{}, {"paper": "edge-probing"}],
     "methods": [{}],
 }

@@ -16,6 +16,7 @@ from probing.ui.methods.selection import MethodsSelection
 from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.reproduction.selection import ReproductionSelection
+from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.sentence_probes.selection import SentenceProbesSelection
 
 SHARED = RunChoice(
@@ -52,6 +53,9 @@ CHOSEN = {
         sentence_minus="surface", tuned_model="a", change_kind="base-mean", learned_task="cola", learned_layer=0, turned_task="rte",
         turned_pooling="mean", turned_layer=0, turned_way="right", turned_example="ab",
     ),
+    "fine_tuning": FineTuningSelection(
+        changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd"
+    ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
         pipeline_tab="claims", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="claims", interplay_figure="3cd",
@@ -73,6 +77,7 @@ LINKED = {
     "text_hash every_target trace_sheet",
     "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
     "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
+    "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss",
     "heads": "model probe_set k exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure",

@@ -13,7 +13,7 @@ from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences
 from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, selection, yardsticks
+from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.counted import counts_only
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import set_name, set_order
@@ -288,3 +288,11 @@ def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
         "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}), of all facts {all:.1f}.",
         lost=-row["more"] * 100, low=-row["more_high"] * 100, high=-row["more_low"] * 100, all=-row["difference"] * 100,
     )  # fmt: skip
+
+
+def lead_on(view: View, pair: Pair) -> None:
+    """The way to what else changed in a fine-tuned model."""
+    model = str(pair.model["model"])
+    if model in fine_tuned(view):
+        words = filled("What else changed in {model}: structure, sentences, attention, weights", model=view.label(model))
+        navigation.link("fine_tuning", words, changed_model=model)

@@ -19,6 +19,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "pages/8_Pipeline.py": ("pipeline", "Pipeline", ":material/account_tree:"),
     "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
     "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
+    "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
     "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
     "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
 }

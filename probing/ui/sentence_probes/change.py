@@ -13,7 +13,7 @@ from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key, task_sentence
+from probing.ui.widgets.learned import mark_key, task_words
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 _NAMES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
@@ -121,10 +121,12 @@ def _say(shown: Shown, changed: Changed, kind: str) -> None:
         held = "beyond the control's change" if changed.has_control and kind != "base-mean" else "at q of at most 0.05"
         said = filled("**None of {cells}** (tasks × layers) changed clearly from {base} to {model}, {held}",
                       cells=count(len(cells), "cell"), base=base, model=model, held=held)  # fmt: skip
-        st.markdown(joined_sentences(filled("{said}.", said=said), _task_words(shown, changed)))
+        st.markdown(joined_sentences(filled("{said}.", said=said), task_words(shown.view, changed.model, model)))
         return
     most = clear.loc[clear["shown"].abs().idxmax()].to_dict()
-    st.markdown(joined_sentences(filled("{said}; {most}.", said=said, most=_most(shown, most, kind)), _task_words(shown, changed)))
+    st.markdown(
+        joined_sentences(filled("{said}; {most}.", said=said, most=_most(shown, most, kind)), task_words(shown.view, changed.model, model))
+    )
 
 
 def _most(shown: Shown, most: dict, kind: str) -> Markdown:
@@ -147,14 +149,6 @@ def majority_of(shown: Shown, task: str) -> float:
 
 def _lower(title: str) -> str:
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
-
-
-def _task_words(shown: Shown, changed: Changed) -> Markdown:
-    """The task score that says whether the model learned what it was trained for."""
-    said = task_sentence(shown.view, changed.model, shown.view.called(changed.model))
-    if shown.view.verdicts.get(changed.model) != "not learned":
-        return said
-    return joined_sentences(said, Markdown("It was trained and did not learn its task, so these changes cannot be put down to that task."))
 
 
 def joined_sentences(*sentences: Markdown) -> Markdown:

@@ -99,6 +99,15 @@ def task_sentence(view: Marked, model: str, name: str) -> Markdown:
     )  # fmt: skip
 
 
+def task_words(view: Marked, model: str, name: Markdown) -> Markdown:
+    """``task_sentence``, and what follows where the model did not learn its task; ``""`` where no score is stored."""
+    said = task_sentence(view, model, name)
+    if view.verdicts.get(model) != "not learned":
+        return said
+    word = Markdown("It was trained and did not learn its task, so these changes cannot be put down to that task.")
+    return joined(" ", [said, word]) if said else word
+
+
 def _score_in_words(row: pd.Series) -> Markdown:
     score = filled(
         "{model}: {metric} {value:.1f} % ({low:.1f} to {high:.1f}) over {n:,}",

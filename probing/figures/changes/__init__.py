@@ -1,0 +1,1 @@
+"""Figures of what fine-tuning changed."""

@@ -1,0 +1,49 @@
+"""How far each layer's weights moved against what the layer lost: one point a model and layer."""
+
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+
+
+def drift_plane(
+    points: pd.DataFrame, *, loss: str, title: str, factor: float = 1.0, colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None, controls: Collection[str] = (),
+) -> go.Figure:  # fmt: skip
+    """A point a model and layer, numbered by its layer; lines join a model's layers in their order.
+
+    Args:
+        points: ``model, layer, drift`` and the loss.
+        loss: its column; more is farther from the base.
+        title: of the vertical axis.
+        factor: from the stored loss to the one that is drawn.
+        colours: model -> colour; models are drawn in this order.
+        labels: model -> what a reader sees.
+        controls: models that were trained further on what their base had read already; their points are open.
+    """
+    points = points.dropna(subset=["drift", loss])
+    if points.empty:
+        return theme.empty("No layer has both a weight drift and this measure.")
+    figure = go.Figure()
+    for model in [one for one in colours if one in set(points["model"])]:
+        mine, colour = points[points["model"] == model].sort_values("layer"), colours[model]
+        name, control = theme.plain((labels or {}).get(model, model)), model in controls
+        figure.add_scatter(
+            x=mine["drift"] * 100, y=mine[loss] * factor, name=name, mode="lines+markers+text", cliponaxis=False,
+            line={"color": theme.faint(colour, 0.4), "width": 1, "dash": theme.line_dash(control)},
+            marker={"size": 9, "color": colour, "symbol": "circle-open" if control else "circle", "line": {"width": 1.5, "color": colour}},
+            text=[str(layer) for layer in mine["layer"]], textposition="top center", textfont={"size": 9},
+            hovertext=[
+                f"<b>{name}</b>, layer {layer}{' (embeddings)' if layer == 0 else ''}<br>weights moved by {drift * 100:.2f} %<br>"
+                f"{theme.plain(title)}: {value * factor:.2f}"
+                for layer, drift, value in mine[["layer", "drift", loss]].itertuples(index=False, name=None)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )  # fmt: skip
+    theme.apply(figure, height=440 + 14 * max(points["model"].nunique() - 3, 0))
+    figure.update_xaxes(title_text="change of the layer's weights", rangemode="tozero", ticksuffix=" %")
+    figure.update_yaxes(title_text=theme.plain(title))
+    figure.add_hline(y=0, line={"color": theme.NEUTRAL, "width": 1})
+    return figure

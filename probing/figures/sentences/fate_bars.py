@@ -1,0 +1,57 @@
+"""Where each property of the base went in a fine-tuned model: shares of fates, a bar a task and vector."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.core.sentences.fates import FATES
+from probing.figures import theme
+from probing.figures.sentences.looks import POOLING_NAMES
+
+#: Fates by which nothing is lost are blue to green; those of a lost property yellow to red, the last one hatched: it is a limit of probes.
+FATE_COLOURS = dict(
+    zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64"), strict=True)
+)
+_ROW, _FRAME = 40, 150
+
+
+def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
+    """One bar a task and pooling, as long as all its cells; numbers are cells.
+
+    Args:
+        shares: one row a task, pooling and fate: ``task, pooling, where_gone, cells, of, share``.
+        titles: task -> what a reader sees.
+    """
+    shares = shares[shares["of"] > 0]
+    if shares.empty:
+        return theme.empty("The base's probes beat the majority label nowhere, so no property could be lost.")
+    rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
+    figure = go.Figure()
+    for fate in [one for one in FATES if shares.loc[shares["where_gone"] == one, "cells"].any()]:
+        mine = shares[(shares["where_gone"] == fate) & (shares["cells"] > 0)]
+        colour = FATE_COLOURS[fate]
+        words = [f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}" for one in mine.itertuples()]
+        figure.add_bar(
+            y=[rows.index((one.task, one.pooling)) for one in mine.itertuples()], x=mine["share"] * 100, orientation="h", name=fate,
+            marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
+            | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == FATES[-1] else {}),
+            text=mine["cells"].astype(str), textposition="inside", insidetextanchor="middle", textangle=0,
+            insidetextfont={"color": theme.ink_on(colour)},
+            hovertext=[
+                f"<b>{theme.plain(word)}</b><br>{fate}: {one.cells} of {one.of} layers, {one.share * 100:.0f} %"
+                for word, one in zip(words, mine.itertuples(), strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )  # fmt: skip
+    theme.apply(figure, height=_FRAME + _ROW * len(rows))
+    figure.update_layout(barmode="stack", bargap=0.25, legend_traceorder="normal")
+    figure.update_xaxes(title_text="per cent of the layers that had the property", ticksuffix=" %", range=[0, 100])
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(rows))), range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=11,
+        ticktext=[
+            f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
+            for task, pooling in rows
+        ],
+    )  # fmt: skip
+    return figure

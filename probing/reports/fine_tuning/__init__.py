@@ -1,0 +1,1 @@
+"""What fine-tuning changed in a model, of all capabilities together."""

@@ -1,0 +1,69 @@
+"""What every fine-tuned model lost at every layer, in several senses, beside how far the layer's weights moved."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from probing.core.sentences.example import FIRST, MEAN
+from probing.reports.changes.measured import values
+from probing.reports.changes.perplexity import perplexities
+from probing.reports.fine_tuning.evidence import FactRuns
+from probing.reports.fine_tuning.facts_kept import facts_kept
+from probing.reports.fine_tuning.kin import tuned_models
+from probing.reports.sentences.changed import changes
+from probing.store.database import Database
+from probing.store.knowledge.forgetting_queries import weight_drift
+
+#: Of all losses more is farther from the base.
+LOSSES = ("facts_lost", "probes_lost_first", "probes_lost_mean", "perplexity_cost", "emd", "cka_lost")
+COLUMNS = ("model", "base", "objective", "stands", "control", "layer", "drift", *LOSSES, "entropy_change", "tasks")
+_KEYS = ["model", "layer"]
+
+
+def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
+    """One row a fine-tuned model and layer, controls and other seeds among them.
+
+    Args:
+        db: the database.
+        facts: which runs say what facts were lost; None leaves them out.
+        protocol: of the sentence probes.
+
+    Returns:
+        model, base, objective, stands, control (as ``kin.tuned_models``), layer, drift (relative change of the weights), facts_lost (share
+        of the facts that the base knows at the layer), probes_lost_first and probes_lost_mean (the base's accuracy minus the model's, mean
+        over ``tasks``, a number), perplexity_cost (by how much the logarithm of perplexity falls when the layer alone is put back), emd
+        (first token), cka_lost (1 minus CKA of mean-pooled sentence vectors), entropy_change (first token). What is not known is empty.
+    """
+    tuned = tuned_models(db)
+    found = tuned[["model"]].assign(layer=0).head(0)
+    for part in _parts(db, list(tuned["model"]), facts, protocol):
+        found = found.merge(part.astype({"layer": "int64"}), on=_KEYS, how="outer")
+    table = tuned.merge(found, on="model").reindex(columns=list(COLUMNS))
+    return table.astype(dict.fromkeys(COLUMNS[6:], "float64")).sort_values(_KEYS, ignore_index=True)
+
+
+def _parts(db: Database, models: list[str], facts: FactRuns | None, protocol: str) -> Iterator[pd.DataFrame]:
+    yield weight_drift(db, models)[[*_KEYS, "drift"]]
+    if facts:
+        kept = facts_kept(db, models, facts.head, facts.probe_set, facts.k)
+        yield kept.assign(facts_lost=1 - kept["value"])[[*_KEYS, "facts_lost"]]
+    probes = changes(db, models, protocol=protocol)
+    for pooling in (FIRST, MEAN):
+        mine = probes[probes["pooling"] == pooling].groupby(_KEYS)
+        lost = {f"probes_lost_{pooling}": -mine["change"].mean()}
+        yield pd.DataFrame(lost | ({"tasks": mine["task"].nunique()} if pooling == FIRST else {})).reset_index()
+    measured = values(db, models, ["emd-first", "cka-mean", "entropy-first"])
+    one = {name: rows.set_index(_KEYS) for name, rows in measured.groupby("measure")}
+    if "emd-first" in one:
+        yield one["emd-first"]["value"].rename("emd").reset_index()
+    if "cka-mean" in one:
+        yield (1 - one["cka-mean"]["value"]).rename("cka_lost").reset_index()
+    if "entropy-first" in one:
+        yield (one["entropy-first"]["value"] - one["entropy-first"]["base_value"]).rename("entropy_change").reset_index()
+    yield _cost(perplexities(db, models))
+
+
+def _cost(table: pd.DataFrame) -> pd.DataFrame:
+    whole = table[table["replaced"] == "none"].set_index("model")["log_change"]
+    single = table[table["replaced"] == "single"].rename(columns={"n": "layer"})
+    return single.assign(perplexity_cost=single["model"].map(whole) - single["log_change"])[[*_KEYS, "perplexity_cost"]]

@@ -1,0 +1,74 @@
+"""F1 of edge probes of fine-tuned models beside their base's, mean over the tasks that both have."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.edges.encoders import AT, CUMULATIVE, TRAINED
+from probing.reports.edges.curves import EdgeCurve, curves, number
+from probing.store.database import Database
+from probing.store.edges.queries import edge_runs
+
+#: In which the base's probes are looked for: of one layer first, since the axis is single layers.
+KINDS = (AT, CUMULATIVE)
+COLUMNS = ("model", "base", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "n", "tasks", "kind")
+_FLOATS = ("value", "low", "high", "base_value", "change", "change_low", "change_high")
+
+
+def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part: str = "test") -> pd.DataFrame:
+    """F1 by layer, mean over tasks: probes of single layers where they are stored, else those that read all layers up to one.
+
+    Args:
+        db: the database.
+        bases: fine-tuned model -> base.
+        models: fine-tuned models.
+        part: of the data.
+
+    Returns:
+        model, base, layer, value (F1, mean over tasks) with low and high, base_value (of the base on the same tasks), change with
+        change_low and change_high (draws of sentences that both share), n (targets of all tasks), tasks (their names, sorted), kind.
+    """
+    runs = edge_runs(db)
+    runs = runs[runs["encoder"] == TRAINED]
+    wanted = [model for model in models if bases.get(model) in set(runs["model"]) and model in set(runs["model"])]
+    rows: list[tuple] = []
+    if not wanted:
+        return _table(rows)
+    for kind in KINDS:
+        there = {*wanted, *(bases[model] for model in wanted)}
+        known = {
+            (one.model, one.task): one
+            for one in curves(db, part, kind, models=sorted(there))
+            if one.encoder == TRAINED
+        }  # fmt: skip
+        for model in [one for one in wanted if one not in {row[0] for row in rows}]:
+            both = [
+                (known[model, task], known[bases[model], task])
+                for name, task in sorted(known)
+                if name == model and (bases[model], task) in known
+            ]
+            rows += _rows(model, bases[model], kind, both)
+    return _table(rows)
+
+
+def _table(rows: list[tuple]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_FLOATS, np.float64))
+
+
+def _rows(model: str, base: str, kind: str, both: list[tuple[EdgeCurve, EdgeCurve]]) -> list[tuple]:
+    both = [(one, other) for one, other in both if np.array_equal(one.layers, other.layers)]
+    if not both:
+        return []
+    layers = both[0][0].layers
+    both = [(one, other) for one, other in both if np.array_equal(one.layers, layers)]
+    values, of_base = (np.mean([pair[side].values for pair in both], axis=0) for side in (0, 1))
+    drawn, base_drawn = (np.mean([pair[side].drawn for pair in both], axis=0) for side in (0, 1))
+    targets, tasks = sum(one.targets for one, _ in both), ", ".join(one.task for one, _ in both)
+    rows = []
+    for place, layer in enumerate(layers):
+        own = number(float(values[place]), drawn[:, place])
+        change = number(float(values[place] - of_base[place]), drawn[:, place] - base_drawn[:, place])
+        ends = (change.value, change.low, change.high)
+        rows.append((model, base, int(layer), own.value, own.low, own.high, float(of_base[place]), *ends, targets, tasks, kind))
+    return rows

@@ -1,0 +1,148 @@
+"""All that was measured of one fine-tuned model, as rows on one layer axis: what its figure draws and its paragraph says."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from probing.core.changes.measures import MEASURES
+from probing.reports.changes.measured import SAME_IS_ONE, values
+from probing.reports.changes.perplexity import perplexities
+from probing.reports.fine_tuning.edge_scores import edge_scores
+from probing.reports.fine_tuning.facts_kept import facts_kept
+from probing.reports.fine_tuning.kin import beside, kin, relatives_of, tuned_models
+from probing.reports.sentences.changed import changes
+from probing.store.database import Database
+from probing.store.knowledge.forgetting_queries import weight_drift
+
+#: What a panel shows; those of sentence probes are called ``PROBE`` and the task.
+FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
+    "facts", "edges", "entropy", "distance", "perplexity", "drift", "likeness",
+)  # fmt: skip
+PROBE = "probe:"
+#: The line of a panel that has one.
+ONLY = ""
+#: Measure -> panel and line.
+_MEASURED = {
+    "entropy-first": (ENTROPY, ONLY), "emd-first": (DISTANCE, ONLY), "cka-mean": (LIKENESS, "cka-mean"),
+    "cka-first": (LIKENESS, "cka-first"), "same-token-cosine": (LIKENESS, "same-token-cosine"),
+}  # fmt: skip
+COLUMNS = (
+    "panel", "line", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "q", "control_value",
+    "control_change", "seed_low", "seed_high", "seeds", "inside_control", "n", "of",
+)  # fmt: skip
+_FLOATS = COLUMNS[3:15]
+
+
+@dataclass(frozen=True)
+class FactRuns:
+    """Which runs say what facts were kept.
+
+    Attributes:
+        head, probe_set: of the runs.
+        k: the rank up to which a fact counts as known.
+    """
+
+    head: str
+    probe_set: str
+    k: int = 1
+
+
+def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
+    """Every value of a fine-tuned model by panel, line and layer, beside its base's, its control's and those of other seeds.
+
+    Args:
+        db: the database.
+        model: a fine-tuned model.
+        facts: which runs say what facts were kept; None leaves them out.
+        protocol: of the sentence probes.
+
+    Returns:
+        panel (``FACTS``, ``EDGES``, ``PROBE`` and a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``), line (of
+        probes the pooling; of perplexity which layers are the base's: ``last`` the layers from this one to the last, ``first`` those
+        from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low and high (95 %; of
+        perplexity that of the difference from the base, paired by block), base_value, change with change_low and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of
+        probes), control_value, control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the
+        control's), n, of (edge tasks that were averaged, and kind of the probes). What is not known is empty.
+    """
+    tuned, family = tuned_models(db), kin(db)
+    models = relatives_of(family, tuned, model)
+    bases = dict(zip(tuned["model"], tuned["base"], strict=True))
+    parts = [
+        _facts(db, models, facts) if facts else pd.DataFrame(),
+        edge_scores(db, bases, models).assign(panel=EDGES, line=ONLY),
+        weight_drift(db, models).assign(panel=DRIFT, line=ONLY).rename(columns={"drift": "value"}).assign(change=lambda one: one["value"]),
+    ]
+    found = [_beside(beside(family, part, _keys(part)), model) for part in parts if len(part)]
+    found += [_probes(db, model, protocol), _measured(db, model), _perplexity(db, model)]
+    return _table([part for part in found if len(part)])
+
+
+def _facts(db: Database, models: list[str], facts: FactRuns) -> pd.DataFrame:
+    return facts_kept(db, models, facts.head, facts.probe_set, facts.k).assign(panel=FACTS, line=ONLY)
+
+
+def _keys(part: pd.DataFrame) -> list[str]:
+    # Means over other tasks are no control.
+    return ["layer", *(["tasks", "kind"] if "tasks" in part else [])]
+
+
+def _beside(table: pd.DataFrame, model: str) -> pd.DataFrame:
+    table = table[table["model"] == model]
+    if "tasks" in table:
+        table = table.assign(of=table["kind"] + ": " + table["tasks"])
+    return table.assign(inside_control=table["change"].abs() <= table["control_change"].abs())
+
+
+def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
+    table = changes(db, [model], protocol=protocol).drop(columns=["mean_change"])
+    ends = {"change_low": table["low"], "change_high": table["high"]}
+    table = table.assign(value=table["change"], control_value=table["control_change"], base_value=table["base_accuracy"], **ends)
+    return table.assign(panel=PROBE + table["task"], line=table["pooling"], n=table["n_test"])
+
+
+def _measured(db: Database, model: str) -> pd.DataFrame:
+    table = values(db, [model], list(_MEASURED))
+    same = table["measure"].isin(SAME_IS_ONE).astype("float64")
+    before = table["base_value"].fillna(same)
+    table = table.assign(
+        change=table["value"] - before, control_change=table["control_value"] - before,
+        panel=table["measure"].map(lambda name: _MEASURED[name][0]), line=table["measure"].map(lambda name: _MEASURED[name][1]),
+    )  # fmt: skip
+    return table
+
+
+def _perplexity(db: Database, model: str) -> pd.DataFrame:
+    table = perplexities(db, [model])
+    table = table[~table["embeddings"].astype(bool)].copy()
+    if table.empty:
+        return table
+    last = max(int(table["n"].max()), 1)
+    # Where nothing is put back the value holds at every layer.
+    table["layer"] = [list(range(1, last + 1)) if one == "none" else None for one in table["replaced"]]
+    table = table.explode("layer")
+    from_top = (last + 1 - table["n"]).where(table["replaced"] == "last", table["n"])
+    table["layer"] = table["layer"].fillna(from_top).astype("int64")
+    control = table["base_perplexity"] * np.exp(table["control_log_change"].astype("float64"))
+    # How much blocks differ is no doubt about what changed: the intervals are those of the difference from the base.
+    ends = {end: table["base_perplexity"] * np.exp(table[f"change_{end}"]) for end in ("low", "high")}
+    return table.assign(
+        panel=PERPLEXITY, line=table["replaced"], value=table["perplexity"], base_value=table["base_perplexity"], n=table["masked"],
+        change=table["log_change"], control_change=table["control_log_change"], control_value=control,
+        inside_control=table["log_change"].abs() <= table["control_log_change"].abs(), **ends,
+    )  # fmt: skip
+
+
+def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    if not parts:
+        return pd.DataFrame(columns=list(COLUMNS))
+    whole = [part.reindex(columns=list(COLUMNS)).astype(dict.fromkeys(_FLOATS, "float64")) for part in parts]
+    table = pd.concat([part.astype({"inside_control": "object", "of": "object"}) for part in whole], ignore_index=True)
+    table["inside_control"], table["of"] = table["inside_control"].eq(True), table["of"].fillna("")
+    order = {FACTS: 0, EDGES: 1, ENTROPY: 3, DISTANCE: 4, PERPLEXITY: 5, DRIFT: 6, LIKENESS: 7}
+    table["_place"] = table["panel"].map(lambda name: order.get(name, 2))
+    kept = table.sort_values(["_place"], kind="stable").drop(columns="_place").reset_index(drop=True)
+    return kept.astype({"layer": "int64", "seeds": "Int64", "n": "Int64"})
+
+
+assert set(_MEASURED) <= set(MEASURES)

@@ -1,0 +1,44 @@
+"""Which share of the facts that a layer of the base knows the same layer of a fine-tuned model still knows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.stats.intervals import wilson
+from probing.reports.knowledge.paired import paired_by_layer
+from probing.reports.runs import one_run_each, pairs
+from probing.store.database import Database
+from probing.store.run_queries import runs as all_runs
+
+COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
+
+
+def fact_pairs(db: Database) -> pd.DataFrame:
+    """Runs of fine-tuned models beside their base's, whose answers are stored fact by fact: the columns of ``reports.runs.pairs``."""
+    runs = all_runs(db)
+    return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
+
+
+def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k: int) -> pd.DataFrame:
+    """Facts kept by layer.
+
+    Args:
+        db: the database.
+        models: fine-tuned models.
+        head, probe_set: which runs of them and of their bases.
+        k: the rank up to which a fact counts as known.
+
+    Returns:
+        model, base, layer, value (share of the base's known facts) with low and high (Wilson), change (value minus 1), n (facts that the
+        base knows there). A layer at which the base knows nothing has no row.
+    """
+    wanted = fact_pairs(db)
+    wanted = wanted[wanted["model"].isin(list(models)) & (wanted["head"] == head) & (wanted["probe_set"] == probe_set)]
+    rows = []
+    for pair in wanted.itertuples():
+        for layer in paired_by_layer(db, str(pair.base_run_id), str(pair.run_id), k).itertuples():
+            kept, known = int(layer.both), int(layer.both + layer.base_only)
+            if known:
+                rows.append((pair.model, pair.base, int(layer.layer), kept / known, *wilson(kept, known), kept / known - 1, known))
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(("value", "low", "high", "change"), np.float64))

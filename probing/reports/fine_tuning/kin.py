@@ -1,0 +1,61 @@
+"""The fine-tuned models of a store, whatever was measured of them, with their bases, controls and seeds."""
+
+import pandas as pd
+
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.relatives import NAMES, Relatives, named, relatives
+from probing.store.changes.queries import change_runs
+from probing.store.database import Database
+from probing.store.run_queries import stored_models
+from probing.store.sentences.queries import sentence_runs
+
+COLUMNS = (*NAMES, "stands", "control")
+
+
+def kin(db: Database) -> Relatives:
+    """Siblings and controls among all stored models; which differ by their seed is known of probes of sentences and of changes."""
+    return relatives(_described(db))
+
+
+def tuned_models(db: Database) -> pd.DataFrame:
+    """Every fine-tuned model.
+
+    Returns:
+        model, base, objective, stands (the sibling that stands for it in lists, perhaps itself), control (whether it was trained further
+        on what its base had read already).
+    """
+    runs = _described(db)
+    stands = relatives(runs).stands
+    tuned = runs[runs["base"] != ""].drop_duplicates("model")
+    made = tuned.assign(stands=tuned["model"].map(stands), control=tuned["objective"] == CONTROL)
+    return made.sort_values("model", ignore_index=True)[list(COLUMNS)]
+
+
+def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The table with the spread over seeds and the control's values: seed_low, seed_high, seeds, control_value, control_change.
+
+    Args:
+        family: of all models.
+        table: model, base, the keys, value and change (from the base), of a model and of its relatives.
+        keys: what says beside the model which number a row is.
+    """
+    spread = family.with_spread(table, keys, "value")
+    return family.with_control(spread, keys, {"value": "control_value", "change": "control_change"})
+
+
+def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str]:
+    """A model, those that differ from it by their seed alone, and the controls of its base."""
+    base = tuned.set_index("model")["base"].get(model, "")
+    wanted = {family.stands.get(model, model), family.control.get(base, "")}
+    return [model, *(one for one in tuned["model"] if one != model and family.stands.get(one, one) in wanted)]
+
+
+def _described(db: Database) -> pd.DataFrame:
+    """Models with what is known of them, descriptions that name a variant first."""
+    nameless = stored_models(db).assign(variant="", tuned_seed=pd.Series(dtype="Int64"))
+    columns = [*NAMES, "variant", "tuned_seed"]
+    runs = [named(one)[columns] for one in (change_runs(db), sentence_runs(db), nameless)]
+    found = pd.concat([one.astype({"tuned_seed": "Int64"}) for one in runs], ignore_index=True)
+    found["variant"] = found["variant"].fillna("")
+    order = {"_bare": found["variant"] == "", "_nameless": found["objective"] == ""}
+    return found.assign(**order).sort_values(list(order), kind="stable")[columns].drop_duplicates("model", ignore_index=True)

@@ -1,0 +1,105 @@
+"""Every fine-tuned model in one row, and which of its measures go together over models and over layers."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences.numbers import layer_group
+from probing.core.stats.paired import benjamini_hochberg
+from probing.core.stats.ranks import FEWEST, rank_correlation
+from probing.reports.changes.perplexity import perplexities
+from probing.reports.fine_tuning.by_layer import by_layer
+from probing.reports.fine_tuning.evidence import FactRuns
+from probing.reports.learned import learned
+from probing.store.database import Database
+
+#: What a row has of its model, in the order of tables.
+MEASURED = ("probes_first", "probes_mean", "facts_lost", "perplexity", "emd", "entropy_change", "cka_last", "drift")
+_NAMES = ("model", "base", "objective", "role", "stands")
+_SCORE = ("verdict", "metric", "score", "baseline")
+COLUMNS = (*_NAMES, *_SCORE, *MEASURED, "base_perplexity", "perplexity_change", "tasks")
+TUNED, CONTROL, SEED, CONTROL_SEED = ROLES = ("fine-tuned", "control", "another seed", "another seed of the control")
+PAIRS = ("first", "second", "rho", "p", "q", "n")
+
+
+def measures(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
+    """One row a fine-tuned model of which anything was measured; controls and other seeds stand below.
+
+    Args:
+        db: the database.
+        facts, protocol: as ``by_layer``.
+
+    Returns:
+        model, base, objective, role (of ``ROLES``), stands (the model that differs by its seed alone and stands for it); verdict (whether
+        it learned its task), metric, score, baseline; probes_first, probes_mean (change of accuracy, mean over the upper layers and over
+        ``tasks``), facts_lost (share, at the last layer), perplexity beside base_perplexity and perplexity_change (of the logarithm), emd
+        and entropy_change (first token, mean over layers), cka_last (mean-pooled, last layer), drift (mean over layers 1 to L).
+    """
+    table = by_layer(db, facts, protocol)
+    rows = [_row(one) for _, one in table.groupby("model", sort=False)]
+    found = pd.DataFrame(
+        rows, columns=[name for name in COLUMNS if name not in (*_SCORE, "perplexity", "base_perplexity", "perplexity_change")]
+    )
+    whole = perplexities(db, list(found["model"]))
+    whole = whole[whole["replaced"] == "none"].rename(columns={"log_change": "perplexity_change"})
+    found = found.merge(whole[["model", "perplexity", "base_perplexity", "perplexity_change"]], on="model", how="left")
+    scored = learned(db).rename(columns={"value": "score"})[["model", *_SCORE]]
+    found = found.merge(scored, on="model", how="left")
+    order = found["role"].map(ROLES.index)
+    return found.assign(_order=order).sort_values(["base", "_order", "model"], ignore_index=True)[list(COLUMNS)]
+
+
+def correlations(table: pd.DataFrame) -> pd.DataFrame:
+    """Spearman's rank correlation of every two measures over fine-tuned models; controls and other seeds are left out.
+
+    Args:
+        table: of ``measures``.
+
+    Returns:
+        first, second (of ``MEASURED``), rho, p (exact of up to seven models), q (Benjamini and Hochberg over all rows), n (models that have
+        both), the strongest first. A pair with fewer models than ``FEWEST`` has no row.
+    """
+    models = table[table["role"] == TUNED]
+    rows = []
+    for one, other in combinations(MEASURED, 2):
+        both = models[[one, other]].dropna()
+        if len(both) >= FEWEST:
+            rho, p = rank_correlation(both[one].tolist(), both[other].tolist())
+            if not np.isnan(rho):
+                rows.append((one, other, rho, p, len(both)))
+    found = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
+    found["q"] = benjamini_hochberg(found["p"].to_numpy()) if len(found) else found["p"]
+    return found.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
+
+
+def within_models(points: pd.DataFrame, loss: str) -> pd.DataFrame:
+    """Rank correlation of drift and a loss over the layers 1 to L of each model that has both at ``FEWEST`` layers or more.
+
+    Args:
+        points: of ``by_layer``.
+        loss: one of its columns.
+
+    Returns:
+        model, rho, p, n (layers).
+    """
+    rows = []
+    for model, mine in points[points["layer"] > 0].dropna(subset=["drift", loss]).groupby("model"):
+        if len(mine) >= FEWEST:
+            rows.append((model, *rank_correlation(mine["drift"].tolist(), mine[loss].tolist()), len(mine)))
+    return pd.DataFrame(rows, columns=["model", "rho", "p", "n"]).dropna(subset=["rho"]).reset_index(drop=True)
+
+
+def _row(rows: pd.DataFrame) -> dict[str, object]:
+    """A model's row from those of its layers."""
+    first, last = rows.iloc[0], int(rows["layer"].max())
+    upper = rows[[layer_group(int(layer), last) == "upper" for layer in rows["layer"]]]
+    above, top = rows[rows["layer"] > 0], rows[rows["layer"] == last]
+    other = first["stands"] != first["model"]
+    role = (CONTROL_SEED if other else CONTROL) if first["control"] else (SEED if other else TUNED)
+    return {
+        **{name: first[name] for name in ("model", "base", "objective", "stands")}, "role": role,
+        "probes_first": -upper["probes_lost_first"].mean(), "probes_mean": -upper["probes_lost_mean"].mean(),
+        "facts_lost": top["facts_lost"].mean(), "emd": above["emd"].mean(), "entropy_change": above["entropy_change"].mean(),
+        "cka_last": 1 - top["cka_lost"].mean(), "drift": above["drift"].mean(), "tasks": rows["tasks"].max(),
+    }  # fmt: skip

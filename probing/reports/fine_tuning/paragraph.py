@@ -1,0 +1,228 @@
+"""What fine-tuning changed in one model, in sentences that follow from its numbers by rule."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from probing.core.sentences.example import FIRST, MEAN
+from probing.core.sentences.fates import FATES, LEVEL
+from probing.reports.fine_tuning.evidence import DISTANCE, DRIFT, EDGES, ENTROPY, FACTS, LIKENESS, PERPLEXITY, PROBE
+
+#: At most so many layers are put back in the sentence on perplexity, and at most half of all.
+_PUT_BACK = 3
+#: Fates in a sentence; the others are written as they are called.
+_LOST = FATES[5:]
+_POOLING = {FIRST: "the first token", MEAN: "the mean of all tokens"}
+
+
+@dataclass(frozen=True)
+class Names:
+    """How the paragraph calls what it speaks of.
+
+    Attributes:
+        model, base: the two models.
+        tasks: title of each task; one without is called by its name.
+    """
+
+    model: str
+    base: str
+    tasks: Mapping[str, str] = field(default_factory=dict)
+
+
+def paragraph(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> tuple[str, ...]:
+    """One sentence or two for each kind of evidence that is there.
+
+    A layer has lost a property where its own probe is worse than the base's with q of at most 5 %, and by more than the control's.
+
+    Args:
+        found: of ``evidence``.
+        gone: of ``reports.sentences.gone.where_gone``, of the model.
+        names: what things are called.
+
+    Returns:
+        The sentences in the order of the figure's panels; none where nothing was measured.
+    """
+    parts = (_facts, _edges, _probes, _attention, _perplexity, _weights)
+    said = [one for part in parts[:3] for one in part(found, gone, names)]
+    said += _fates(gone)
+    said += [one for part in parts[3:] for one in part(found, gone, names)]
+    return (*said, *_control(found))
+
+
+def lost(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of sentence probes have lost the property: clearly below the base, and by more than the control."""
+    return (rows["q"] <= LEVEL) & (rows["change"] < 0) & ~rows["inside_control"]
+
+
+def gained(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of sentence probes are clearly above the base, and by more than the control."""
+    return (rows["q"] <= LEVEL) & (rows["change"] > 0) & ~rows["inside_control"]
+
+
+def _facts(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
+    rows = _of(found, FACTS)
+    if rows.empty:
+        return
+    last = rows.loc[rows["layer"].idxmax()]
+    beside = _beside(last, lambda value: f"the control {value * 100:.1f} %")
+    yield (
+        f"At layer {last['layer']} {names.model} still gives {last['value'] * 100:.1f} % ({last['low'] * 100:.1f} to "
+        f"{last['high'] * 100:.1f}) of the {last['n']:,} facts that {names.base} knows there, {beside}."
+    )
+
+
+def _edges(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
+    rows = _of(found, EDGES)
+    if rows.empty:
+        return
+    most = rows.loc[rows["change"].abs().idxmax()]
+    beside = _beside(most, lambda value: f"the control by {_signed(value * 100, 1)}", "control_change")
+    yield (
+        f"F1 of edge probes (mean over {most['of'].split(': ')[-1]}) changed most at layer {most['layer']}, by "
+        f"{_signed(most['change'] * 100, 1)} points ({_signed(most['change_low'] * 100, 1)} to {_signed(most['change_high'] * 100, 1)}), "
+        f"{beside}."
+    )
+
+
+def _probes(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
+    for panel in [name for name in dict.fromkeys(found["panel"]) if name.startswith(PROBE)]:
+        task = panel.removeprefix(PROBE)
+        yield " ".join(_of_task(_of(found, panel), gone[gone["task"] == task], names, _lower(names.tasks.get(task, task))))
+
+
+def _of_task(rows: pd.DataFrame, gone: pd.DataFrame, names: Names, title: str) -> Iterator[str]:
+    if len(gone) and not gone["counted"].any():
+        yield f"No probe of {names.base} beats the majority label on {title}, so there was nothing to lose."
+        return
+    by = {pooling: rows[rows["line"] == pooling].set_index("layer") for pooling in _POOLING}
+    fallen = {pooling: sorted(one.index[lost(one)]) for pooling, one in by.items()}
+    risen = {pooling: sorted(one.index[gained(one)]) for pooling, one in by.items()}
+    if not fallen[FIRST] and not fallen[MEAN]:
+        yield f"No layer lost {title}."
+    if fallen[FIRST]:
+        n = len(by[FIRST])
+        said = f"Of {n} layers {len(fallen[FIRST])} lost {title} with {_POOLING[FIRST]} ({_layers(fallen[FIRST])})"
+        held = [layer for layer in fallen[FIRST] if layer in by[MEAN].index and layer not in fallen[MEAN]]
+        yield f"{said}; {_how_many(len(held), len(fallen[FIRST]))} it with {_POOLING[MEAN]}." if len(by[MEAN]) else f"{said}."
+    if fallen[MEAN]:
+        yield f"With {_POOLING[MEAN]} {_count(len(fallen[MEAN]), 'layer')} of {len(by[MEAN])} lost {title} ({_layers(fallen[MEAN])})."
+    for pooling, layers in risen.items():
+        if layers:
+            yield f"With {_POOLING[pooling]} {title} is read better than before at {_layers(layers)}."
+
+
+def _fates(gone: pd.DataFrame) -> Iterator[str]:
+    cells = gone.loc[gone["counted"] & (gone["where_gone"] != ""), "where_gone"] if len(gone) else pd.Series(dtype="object")
+    if cells.empty:
+        return
+    counts = {fate: int((cells == fate).sum()) for fate in FATES}
+    held = _list([f"{n} {fate}" for fate, n in counts.items() if n and fate not in _LOST])
+    away = _list([f"{n} {fate}" for fate, n in counts.items() if n and fate in _LOST])
+    said = f"Of {_count(len(cells), 'cell')} (task, vector, layer) in which the base's probe beats its majority label, "
+    if held:
+        said += f"a linear probe still reads {sum(counts[fate] for fate in FATES if fate not in _LOST)}: {held}"
+    if away:
+        said += f"{'; of the others: ' if held else 'a linear probe reads none as well as before: '}{away}"
+    yield said + (". What is not found may still be there, in a form that no probe here reads." if counts[FATES[-1]] else ".")
+
+
+def _attention(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
+    entropy, distance = _of(found, ENTROPY).dropna(subset=["change"]), _of(found, DISTANCE)
+    if len(entropy):
+        most = entropy.loc[entropy["change"].abs().idxmax()]
+        beside = _beside(most, lambda value: f"the control by {_signed(value, 2)}", "control_change")
+        known = entropy.dropna(subset=["control_change"])
+        inside = (
+            f"; at {int(known['inside_control'].sum())} of {_count(len(known), 'layer')} the control changed as much" if len(known) else ""
+        )
+        yield (
+            f"The entropy of the first token's attention changed most at layer {most['layer']}, by {_signed(most['change'], 2)} nats, "
+            f"{beside}{inside}."
+        )
+    if len(distance):
+        most = distance.loc[distance["value"].idxmax()]
+        beside = _beside(most, lambda value: f"the control's by {value:.2f}")
+        yield f"That attention moved farthest at layer {most['layer']}, by {most['value']:.2f} tokens, {beside}."
+
+
+def _perplexity(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
+    rows = _of(found, PERPLEXITY).dropna(subset=["change"])
+    whole = rows[rows["line"] == "none"]
+    if whole.empty:
+        return
+    as_it_is, last = whole.iloc[0], int(rows["layer"].max())
+    went = "rose" if as_it_is["change_low"] > 0 else "fell" if as_it_is["change_high"] < 0 else "did not change clearly:"
+    beside = _beside(as_it_is, lambda value: f"the control's is {value:,.0f}")
+    yield f"Masked-LM perplexity {went} from {as_it_is['base_value']:,.0f} to {as_it_is['value']:,.0f}, {beside}."
+    n = min(_PUT_BACK, last // 2)
+    ends = {line: rows[(rows["line"] == line) & (rows["layer"] == layer)] for line, layer in (("first", n), ("last", last + 1 - n))}
+    if went == "rose" and n and all(map(len, ends.values())):
+        back = {line: as_it_is["change"] - float(one["change"].iloc[0]) for line, one in ends.items()}
+        yield (
+            f"Of the rise of {as_it_is['change']:.2f} nats the base's first {_count(n, 'layer')} take back {back['first']:.2f}, its last "
+            f"{n if n > 1 else 'layer'} {back['last']:.2f}."
+        )
+
+
+def _weights(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
+    drift, like = _of(found, DRIFT), _of(found, LIKENESS)
+    like = like[(like["line"] == "cka-mean")].dropna(subset=["value"])
+    if len(drift):
+        most = drift.loc[drift["value"].idxmax()]
+        beside = _beside(most, lambda value: f"the control's by {value * 100:.1f} %")
+        yield f"The weights moved most at layer {most['layer']}, by {most['value'] * 100:.1f} % of their length, {beside}."
+    if len(like):
+        least = like.loc[like["value"].idxmin()]
+        beside = _beside(least, lambda value: f"the control's {value:.2f}")
+        where = f"layer {least['layer']}: CKA {least['value']:.2f}"
+        yield f"Sentence vectors (mean of all tokens) are least like the base's at {where}, {beside}."
+
+
+def _control(found: pd.DataFrame) -> Iterator[str]:
+    # Of perplexity only the model as it is: the others are parts of the same rise.
+    rows = found[(found["panel"] != PERPLEXITY) | ((found["line"] == "none") & (found["layer"] == 1))]
+    known = rows.dropna(subset=["control_change", "change"])
+    if len(known):
+        yield (
+            f"The control changed as much in {int(known['inside_control'].sum())} of {_count(len(known), 'value')} that it has too: "
+            "such changes need no task."
+        )
+
+
+def _of(found: pd.DataFrame, panel: str) -> pd.DataFrame:
+    return found[found["panel"] == panel]
+
+
+def _beside(row: pd.Series, words, column: str = "control_value") -> str:
+    return "with no control beside it" if pd.isna(row[column]) else words(float(row[column]))
+
+
+def _how_many(held: int, of: int) -> str:
+    """ "both hold", "it holds"."""
+    if of == 1:
+        return "it holds" if held else "it does not hold"
+    if held in (0, of):
+        return "none of them holds" if not held else "both hold" if of == 2 else f"all {of} hold"
+    return f"{held} of them {'holds' if held == 1 else 'hold'}"
+
+
+def _layers(layers: Iterable[int]) -> str:
+    numbers = [str(layer) for layer in layers]
+    return f"{'layer' if len(numbers) == 1 else 'layers'} {_list(numbers)}"
+
+
+def _list(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def _signed(value: float, places: int) -> str:
+    return f"{value:+.{places}f}".replace("-", "−")
+
+
+def _lower(title: str) -> str:
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]

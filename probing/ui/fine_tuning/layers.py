@@ -1,0 +1,101 @@
+"""One model, layer by layer: all evidence above each other, and what is missing with the command that makes it."""
+
+import streamlit as st
+
+from probing.core.metrics import METRICS
+from probing.figures.changes.panels import evidence_panels
+from probing.reports.fine_tuning import evidence as panels
+from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key, task_words
+from probing.ui.widgets.markdown import Markdown, filled, joined, listing
+
+#: What can be missing -> the beginnings of its panels, and the command that makes it.
+_KINDS = {
+    "facts": ((panels.FACTS,), "python -m probing probe --facts all --head lens --model"),
+    "edge probes": ((panels.EDGES,), "python -m probing edges train --tasks all --model"),
+    "sentence probes": ((panels.PROBE,), TRAIN_COMMAND),
+    "attention, perplexity, likeness of states": ((panels.ENTROPY, panels.PERPLEXITY, panels.LIKENESS), MEASURE_COMMAND),
+    "drift of weights": ((panels.DRIFT,), MEASURE_COMMAND),
+}
+#: The quantities of the panels, in their order.
+_METRICS = ("attention_entropy", "attention_movers_distance", "masked_perplexity", "weight_drift", "cka", "same_token_cosine")
+
+
+def draw(shown: Shown) -> None:
+    """What the model was trained for, the panels, and how to read them."""
+    view = shown.view
+    called = view.called(shown.model)
+    st.markdown(_intro(shown, called))
+    view.contents.section("Layer by layer")
+    if len(shown.found):
+        _figure(shown)
+    _missing(shown)
+
+
+def _intro(shown: Shown, called: Markdown) -> Markdown:
+    view = shown.view
+    said = filled("{model} was fine-tuned from {base}.", model=called, base=view.called(shown.base))
+    beside = (
+        filled("Grey beside it: {control}, which was trained as long on its base's own text and learned no task.",
+               control=view.called(shown.control))
+        if shown.control
+        else Markdown("It is the control itself: it was trained further on its base's own text.")
+        if shown.model in shown.controls
+        else Markdown("No control is stored beside it, so nothing here shows how much any further training would change.")
+    )  # fmt: skip
+    words = [said, task_words(view, shown.model, called), beside]
+    return joined(" ", [one for one in words if one])
+
+
+def _figure(shown: Shown) -> None:
+    view, found = shown.view, shown.found
+    names = [view.label(shown.model), view.label(shown.base), view.label(shown.control) if shown.control else ""]
+    colours = [view.all_colours[shown.model], view.all_colours.get(shown.base, "#0072B2")]
+    seeds = bool((found["seeds"].fillna(1) > 1).any())
+    blocks.figure(
+        drawing(evidence_panels, found, names=names, colours=colours, tasks=shown.titles), table=found,
+        stamp=shown.stamp("what fine-tuning changed by layer"), name="fine-tuning-layers",
+        caption=filled(
+            "Point at a layer to read it in all panels.{control} Bands are 95 % intervals.{seeds} Sentence probes: own probes of the "
+            "model minus those of its base, on the same sentences. Perplexity at layer l: with the base's layers l to the last, 1 to l, "
+            "or l alone in their place; the dotted line is the model as it is.{edges} {key}",
+            control=" Thin and grey: the control; grey points changed no more than it did." if shown.control else "",
+            seeds=" Whiskers: from the least to the greatest of several seeds of fine-tuning." if seeds else "",
+            edges=_edge_words(shown), key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
+        ),
+        alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
+    )  # fmt: skip
+    with st.expander("What the panels measure", icon=":material/info:"):
+        lines = [
+            filled("- **{name}** ({unit}): {words}", name=one.label, unit=one.unit, words=one.definition)
+            for one in map(METRICS.get, _METRICS)
+            if one
+        ]
+        st.markdown(joined("\n", lines))
+
+
+def _edge_words(shown: Shown) -> str:
+    of = shown.found.loc[shown.found["panel"] == panels.EDGES, "of"]
+    if of.empty:
+        return ""
+    kind, tasks = of.iloc[0].split(": ")
+    reads = "each layer alone" if kind == "at" else "all layers up to one"
+    return f" Edge probes read {reads}, on {listing(tasks.split(', '))}."
+
+
+def _missing(shown: Shown) -> None:
+    """The evidence that is not stored of the model, and what makes it."""
+    there = tuple(set(shown.found["panel"])) if len(shown.found) else ()
+    lacking = {
+        name: command for name, (wanted, command) in _KINDS.items() if not any(panel.startswith(wanted) for panel in there)
+    }  # fmt: skip
+    if not lacking:
+        return
+    st.info(
+        filled("Not measured of {model}: {what}. {these} it:", model=shown.view.called(shown.model), what=joined("; ", lacking),
+               these="This command makes" if len(set(lacking.values())) == 1 else "These commands make"),
+        icon=":material/info:",
+    )  # fmt: skip
+    st.code("\n".join(dict.fromkeys(f"{command} {shown.model}" for command in lacking.values())), language="shell", wrap_lines=True)

@@ -1,0 +1,177 @@
+"""All fine-tuned models: a table of measures, which of them go together, and how far weights moved against what was lost."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.metrics import METRICS
+from probing.core.stats.ranks import FEWEST
+from probing.core.tasks.learned import in_words
+from probing.figures.changes.drift_plane import drift_plane
+from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
+from probing.reports.fine_tuning.measures import TUNED, correlations, measures, within_models
+from probing.ui.fine_tuning.selection import FineTuningSelection
+from probing.ui.fine_tuning.shown import Shown
+from probing.ui.frame import selection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+
+#: Measure -> heading and what it is.
+MEASURES = {
+    "probes_first": (
+        "probes, first token",
+        "Change of accuracy of own sentence probes on the first token, mean over tasks and upper layers.",
+    ),
+    "probes_mean": ("probes, mean of tokens", "The same on the mean of all tokens."),
+    "facts_lost": ("facts lost", "Share of the facts that the base knows at the last layer and the model does not."),
+    "perplexity": ("perplexity", METRICS["masked_perplexity"].definition),
+    "emd": ("attention moved, tokens", METRICS["attention_movers_distance"].definition),
+    "entropy_change": ("entropy change, nats", METRICS["entropy_change"].definition),
+    "cka_last": ("CKA, last layer", METRICS["cka"].definition),
+    "drift": ("weight drift", METRICS["weight_drift"].definition),
+}
+#: Loss -> title of its axis, factor, what the menu calls it.
+PLANE = {
+    "facts_lost": ("facts lost, % of what the base knows there", 100, "facts lost"),
+    "probes_lost_first": ("accuracy lost, first token, points", 100, "probes, first token"),
+    "probes_lost_mean": ("accuracy lost, mean of tokens, points", 100, "probes, mean of tokens"),
+    "perplexity_cost": ("log-perplexity saved by putting the layer back, nats", 1, "perplexity"),
+    "emd": ("attention moved by, tokens", 1, "attention moved"),
+    "cka_lost": ("1 − CKA of sentence vectors", 1, "1 − CKA"),
+}
+_PER_CENT = ("probes_first", "probes_mean", "facts_lost", "drift", "score", "baseline")
+
+
+def draw_table(shown: Shown) -> None:
+    """A row a model, and the rank correlations of its measures."""
+    table = shown.report(measures, shown.facts, shown.protocol)
+    table = table.dropna(subset=list(MEASURES), how="all")
+    if table.empty:
+        return
+    view = shown.view
+    view.contents.section("All models")
+    st.markdown(
+        "What was measured of every fine-tuned model. The control and other seeds of fine-tuning stand below: what they change without a "
+        "task, or by chance, is what the others have to exceed."
+    )
+    there = [name for name in MEASURES if table[name].notna().any()]
+    top = table.assign(id=table["model"], model=table["model"].map(view.label), verdict=table["verdict"].map(_verdict))
+    headings = {
+        name: st.column_config.NumberColumn(
+            words, help=escape(what), format="percent" if name in _PER_CENT else "%.0f" if name == "perplexity" else "%.2f"
+        )
+        for name, (words, what) in MEASURES.items()
+    }  # fmt: skip
+    blocks.table_with_download(
+        table, shown=top, stamp=shown.stamp("measures of what fine-tuning changed", whole=True), name="fine-tuning-models",
+        height="content",
+        column_order=["model", "role", "verdict", *there, *(["base_perplexity"] if "perplexity" in there else []), "metric", "score",
+                      "baseline", "id"],
+        column_config={
+            "model": st.column_config.TextColumn(pinned=True), "verdict": "task", **headings,
+            "base_perplexity": st.column_config.NumberColumn("base's perplexity", format="%.0f"),
+            "score": st.column_config.NumberColumn("task score", format="percent"),
+            "baseline": st.column_config.NumberColumn("its baseline", format="percent"), "metric": "task metric",
+        },
+    )  # fmt: skip
+    if key := mark_key(view, table["model"]):
+        st.caption(key)
+    _together(shown, table)
+
+
+def _verdict(verdict: object) -> str:
+    return in_words(verdict) if isinstance(verdict, str) else ""
+
+
+def _together(shown: Shown, table: pd.DataFrame) -> None:
+    """Which measures go together over models, where there are enough of them."""
+    models = int((table["role"] == TUNED).sum())
+    found = correlations(table)
+    if found.empty:
+        st.caption(
+            filled(
+                "Rank correlations need at least {least} fine-tuned models that have two measures; here {are} {n}, the control and other "
+                "seeds left out.", least=FEWEST, are="is" if models == 1 else "are", n=models,
+            )
+        )  # fmt: skip
+        return
+    clear = found[found["q"] <= 0.05]
+    said = (
+        joined("; ", [filled("{first} and {second}: {rho:+.2f}", first=_name(row.first), second=_name(row.second), rho=row.rho)
+                      for row in clear.itertuples()])
+        if len(clear)
+        else Markdown("none is clear at q ≤ 0.05")
+    )  # fmt: skip
+    n = count(int(found["n"].max()), "model")
+    with st.expander(f"Which measures go together over models? ({len(found)} pairs, n at most {n})", icon=":material/scatter_plot:"):
+        st.markdown(
+            filled(
+                "Spearman's rank correlation over fine-tuned models; the control and other seeds are left out. {said}. q is corrected for "
+                "all {pairs} pairs; with so few models only the strongest could be clear.",
+                said=filled("Clear at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
+                pairs=len(found),
+            )
+        )  # fmt: skip
+        words = found.assign(first=found["first"].map(_name), second=found["second"].map(_name))
+        blocks.table_with_download(
+            found, shown=words, stamp=shown.stamp("rank correlations over models", whole=True), name="fine-tuning-correlations",
+            column_config={
+                **{name: st.column_config.NumberColumn(name, format="%.2f") for name in ("rho", "p", "q")},
+                "n": st.column_config.NumberColumn("models"),
+            },
+        )  # fmt: skip
+
+
+def _name(measure: str) -> str:
+    return MEASURES[measure][0]
+
+
+def draw_plane(shown: Shown) -> None:
+    """Drift against a loss that is chosen, one point a model and layer."""
+    view = shown.view
+    table = shown.report(by_layer, shown.facts, shown.protocol)
+    table = table[table["model"] == table["stands"]]
+    losses = [name for name in LOSSES if table.dropna(subset=["drift", name]).shape[0]]
+    if not losses:
+        return
+    view.contents.section("Drift against loss")
+    wish = selection.of(FineTuningSelection).plane_loss
+    loss = selection.bound(
+        st.segmented_control, "What was lost", "plane_loss", view.page, value=wish if wish in losses else losses[0], options=losses,
+        required=True, wrap=True, format_func=lambda name: PLANE[name][2],
+    )  # fmt: skip
+    title, factor, _ = PLANE[loss]
+    points = table.dropna(subset=["drift", loss]).reset_index(drop=True)
+    st.markdown(_tendency(shown, points, loss))
+    blocks.figure(
+        drawing(
+            drift_plane, points, loss=loss, title=title, factor=factor, colours=view.all_colours,
+            labels={model: view.label(model) for model in points["model"]}, controls=shown.controls,
+        ),
+        table=points[["model", "layer", "drift", loss]], stamp=shown.stamp(f"weight drift against {PLANE[loss][2]}", whole=True),
+        name="fine-tuning-plane",
+        caption=filled(
+            "One point a model and layer, numbered by its layer; 0 is the embeddings. A layer's states depend on all weights below it, so "
+            "a layer can lose what its own weights did not move. {key}", key=mark_key(view, points["model"]),
+        ),
+        alt=f"Change of weights against {title}, one point a model and layer",
+    )  # fmt: skip
+
+
+def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
+    """Whether layers that moved more lost more, model by model."""
+    found = within_models(points, loss)
+    tuned = found[~found["model"].isin(shown.controls)]
+    if tuned.empty:
+        return filled("Too few layers have both for a rank correlation: it takes {least} of one model.", least=FEWEST)
+    up = tuned[tuned["rho"] > 0]
+    said = filled(
+        "Within {up} of {models} the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
+        "layers of one model are not independent)", up=len(up), models=count(len(tuned), "fine-tuned model"),
+        clear=int((up["p"] <= 0.05).sum()),
+    )  # fmt: skip
+    control = found[found["model"].isin(shown.controls)]
+    if control.empty:
+        return filled("{said}.", said=said)
+    return filled("{said}; in the control the correlation is {rho:+.2f}.", said=said, rho=control["rho"].iloc[0])

@@ -1,0 +1,25 @@
+"""What is chosen on the page of what fine-tuning changed."""
+
+from dataclasses import dataclass
+
+from probing.core.sentences.example import POOLINGS
+from probing.reports.fine_tuning.by_layer import LOSSES
+from probing.ui.frame.selection import declared, one_of
+
+
+@declared("fine_tuning", "head", "probe_set", "k")
+@dataclass(frozen=True)
+class FineTuningSelection:
+    """The page's own choices. An empty text means: the page's default.
+
+    Attributes:
+        changed_model: the fine-tuned model that is shown layer by layer.
+        gone_task, gone_pooling, gone_layer: the property whose way is shown.
+        plane_loss: what the drift of weights is drawn against.
+    """
+
+    changed_model: str = ""
+    gone_task: str = ""
+    gone_pooling: str = one_of(("", *POOLINGS))
+    gone_layer: int | None = None
+    plane_loss: str = one_of(("", *LOSSES))

@@ -1,0 +1,157 @@
+"""What the page shows: one fine-tuned model, and which runs say what became of its facts and sentences."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Concatenate, ParamSpec
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.head_kinds import HEADS
+from probing.core.sentences.example import OURS, PROTOCOLS
+from probing.reports.fine_tuning.evidence import FactRuns, evidence
+from probing.reports.fine_tuning.facts_kept import fact_pairs
+from probing.reports.fine_tuning.kin import kin, tuned_models
+from probing.reports.relatives import Relatives
+from probing.reports.sentences.gone import where_gone
+from probing.store.changes.queries import change_runs
+from probing.store.database import Database
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.ui.fine_tuning.selection import FineTuningSelection
+from probing.ui.frame import reads, selection
+from probing.ui.frame.page import View, there_or_said
+from probing.ui.frame.run_choice import set_name, set_order
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.markdown import Markdown, filled
+
+P = ParamSpec("P")
+MEASURE_COMMAND = "python -m probing changes measure --model"
+TRAIN_COMMAND = "python -m probing sentences train --tasks all --model"
+#: The demonstration's ranking model, of which a fresh copy of the project can measure everything.
+_EXAMPLE = "nesia-mini-rank-msmarco"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One fine-tuned model.
+
+    Attributes:
+        view: the page.
+        tuned: of ``tuned_models``.
+        model, base: the model that is shown, and its base.
+        facts: which runs say what facts were kept; None where none do.
+        protocol: of the sentence probes.
+        titles: title of each task of sentence probes.
+    """
+
+    view: View
+    tuned: pd.DataFrame
+    model: str
+    base: str
+    facts: FactRuns | None
+    protocol: str
+    titles: dict[str, str]
+
+    def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """What a report gives."""
+        assert self.view.database is not None
+        counted: Callable[..., Any] = reads.counted
+        return counted(function, self.view.database, *args, **kwargs)
+
+    @cached_property
+    def found(self) -> pd.DataFrame:
+        """All that was measured of the model."""
+        return self.report(evidence, self.model, self.facts, self.protocol)
+
+    @cached_property
+    def gone(self) -> pd.DataFrame:
+        """The fates of the base's properties."""
+        return self.report(where_gone, models=(self.model,), protocol=self.protocol)
+
+    @property
+    def control(self) -> str:
+        """The control of the model's base; empty where there is none, or it is the model itself."""
+        assert self.view.database is not None
+        family: Relatives = self.view.read(kin)
+        control = family.control.get(self.base, "")
+        return "" if family.stands.get(self.model) == control else control
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """All models that were trained further on what their base had read already."""
+        return tuple(self.tuned.loc[self.tuned["control"], "model"])
+
+    @cached_property
+    def run_ids(self) -> tuple[str, ...]:
+        """The runs behind what is shown of the model."""
+        found = [*self.view.read(change_runs).query("model == @self.model")["run_id"].head(1)]
+        probes = self.view.read(sentence_runs)
+        found += list(probes.loc[(probes["model"] == self.model) & (probes["protocol"] == self.protocol), "run_id"])
+        if self.facts:
+            runs = self.view.runs
+            mine = (runs["model"] == self.model) & (runs["head"] == self.facts.head) & (runs["probe_set"] == self.facts.probe_set)
+            found = [*runs.loc[mine, "run_id"], *found]
+        return tuple(dict.fromkeys(found))
+
+    def stamp(self, what: str, whole: bool = False) -> Stamp:
+        """Filters and fingerprint of what is shown of the model, or with ``whole`` of all models."""
+        facts = f", facts: {self.facts.head}, {set_name(self.facts.probe_set)}, rank ≤ {self.facts.k}" if self.facts else ""
+        protocol = "" if self.protocol == OURS else f", sentences: {self.protocol} protocol"
+        names = "all fine-tuned models" if whole else f"{self.view.label(self.model)} against {self.view.label(self.base)}"
+        return self.view.stamp(f"{what}, {names}{facts}{protocol}", () if whole else self.run_ids)
+
+
+def open_results(view: View) -> Shown | None:
+    """The choice of a model, and of the facts that are counted; where there is no fine-tuned model, says which commands make one."""
+    tuned = view.read(tuned_models) if view.database is not None else pd.DataFrame()
+    if not there_or_said(len(tuned) > 0, Markdown("No fine-tuned model is stored yet."), f"{MEASURE_COMMAND} {_EXAMPLE}"):
+        if view.database is not None:
+            st.caption("It measures a model that is registered or was fine-tuned here, beside its base. A model of your own:")
+            st.code(blocks.FINETUNE_COMMAND, language="shell", wrap_lines=True)
+        return None
+    own = selection.of(FineTuningSelection)
+    stands = dict(zip(tuned["model"], tuned["stands"], strict=True))
+    controls = set(tuned.loc[tuned["control"], "model"])
+    models = [model for model in view.all_colours if model in stands and (stands[model] == model or model == own.changed_model)]
+    models = sorted(models, key=lambda model: model in controls)
+    if own.changed_model and own.changed_model not in models:
+        st.info(filled("Not in these results, so left aside: {name}", name=own.changed_model), icon=":material/link_off:")
+    model = next((one for one in (own.changed_model, view.chosen.model) if one in models), models[0])
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        selection.bound(
+            st.selectbox, "Model", "changed_model", view.page, value=model, options=models, format_func=view.label,
+            help=mark_key(view, models), resets={"gone_task": "", "gone_pooling": "", "gone_layer": None},
+        )  # fmt: skip
+        facts = _facts(view, model)
+    base = str(tuned.set_index("model").at[model, "base"])
+    runs = view.read(sentence_runs)
+    mine = set(runs.loc[runs["model"] == model, "protocol"])
+    protocol = next((one for one in PROTOCOLS if one in mine), OURS)
+    about = view.read(sentence_tasks)
+    titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
+    return Shown(view, tuned, model, base, facts, protocol, titles)
+
+
+def _facts(view: View, model: str) -> FactRuns | None:
+    """The choice of the facts that are counted, of those that the model and its base were both asked."""
+    pairs = view.read(fact_pairs)
+    mine = pairs[pairs["model"] == model]
+    if mine.empty:
+        return None
+    chosen = view.chosen
+    heads = sorted(mine["head"].unique(), key=lambda name: (*HEADS, name).index(name))
+    head = chosen.head if chosen.head in heads else heads[0]
+    sets = sorted(mine.loc[mine["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
+    probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
+    if len(heads) > 1:
+        selection.bound(st.selectbox, "Facts read by head", "head", view.page, value=head, options=heads)
+    if len(sets) > 1:
+        selection.bound(st.selectbox, "Facts of", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
+    selection.bound(
+        st.segmented_control, "Known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+    )  # fmt: skip
+    return FactRuns(str(head), str(probe_set), chosen.k)

@@ -1,0 +1,115 @@
+"""Figures of what fine-tuning changed: panels with one cursor, fates of properties, drift against loss."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from probing.core.sentences.fates import FATES
+from probing.figures import theme
+from probing.figures.changes.drift_plane import drift_plane
+from probing.figures.changes.panels import PANELS, evidence_panels
+from probing.figures.sentences.fate_bars import FATE_COLOURS, fate_bars
+from probing.reports.fine_tuning.evidence import COLUMNS
+
+from .colours import colours_of
+
+BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
+COLOURS = colours_of(BASE, TUNED, CONTROL)
+LOOKS = {"names": (TUNED, BASE, CONTROL), "colours": (COLOURS[TUNED], COLOURS[BASE])}
+
+
+def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -> pd.DataFrame:
+    lines = {"probe": ("first", "mean"), "perplexity": ("none", "last", "first", "single"), "likeness": ("cka-mean", "cka-first")}
+    rows = [
+        {"panel": panel, "line": line, "layer": layer, "value": value, "low": value * 0.9, "high": value * 1.1, "base_value": value / 2}
+        | {"control_value": value * 0.8, "seed_low": value * 0.95, "seed_high": value * 1.05, "seeds": 3, "inside_control": layer == 2}
+        for panel in panels for line in lines.get(panel.split(":")[0], ("",)) for layer in range(1, 9)
+        for value in [(1 if panel != "perplexity" else 100) * (0.1 + 0.1 * layer)]
+    ]  # fmt: skip
+    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+
+
+def test_one_layer_axis_and_one_cursor_go_through_all_panels():
+    figure = evidence_panels(evidence(), **LOOKS, tasks={"bigram-shift": "<b>Bigram"})
+    assert {trace.xaxis for trace in figure.data} <= {None, "x"} and {trace.yaxis for trace in figure.data if trace.yaxis} == {
+        "y",
+        "y2",
+        "y3",
+        "y4",
+    }
+    assert figure.layout.hoversubplots == "axis" and figure.layout.xaxis.showspikes and figure.layout.xaxis.spikemode == "across"
+    domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
+    assert domains[0][1] == 1 and domains[-1][0] == pytest.approx(0, abs=1e-9)
+    assert all(above[0] > below[1] for above, below in zip(domains, domains[1:], strict=False)), "panels do not overlap"
+    titles = [note.text for note in figure.layout.annotations if note.name == "panel"]
+    assert "&lt;b&gt;Bigram, points of accuracy" in titles[1]
+    (band,) = figure.layout.shapes
+    assert (band.yref, band.y0, band.y1) == ("paper", 0, 1)
+
+
+def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_against():
+    figure = evidence_panels(evidence(("facts",)), **LOOKS)
+    (line,) = [trace for trace in figure.data if trace.mode == "lines+markers" and trace.x[0] is not None]
+    assert list(line.marker.color) == [theme.NEUTRAL if layer == 2 else COLOURS[TUNED] for layer in range(1, 9)]
+    assert list(line.y) == pytest.approx([100 * (0.1 + 0.1 * layer) for layer in range(1, 9)])
+    assert line.hovertext[0] == "layer 1: 20.0 % (control 16.0 %)"
+    assert list(line.error_y.array) == pytest.approx([0.05 * y for y in line.y]) and not line.error_y.symmetric
+    legend = {trace.name for trace in figure.data if trace.showlegend}
+    assert legend == {TUNED, CONTROL, "no more than the control"}
+
+
+def test_lines_of_a_panel_are_told_apart_by_dashes_and_the_control_has_the_same():
+    figure = evidence_panels(evidence(("likeness",)), **LOOKS)
+    for name in ("CKA, mean", "CKA, first token"):
+        dash = "solid" if name.endswith("mean") else "dash"
+        (line,) = [trace for trace in figure.data if trace.name == f"{TUNED}, {name}"]
+        assert line.line.dash == dash
+    thin = [trace.line.dash for trace in figure.data if trace.name == CONTROL and trace.x[0] is not None]
+    assert thin == ["solid", "dash"]
+
+
+def test_an_axis_is_logarithmic_where_values_differ_by_much_and_shows_round_numbers():
+    wide = evidence(("perplexity",))
+    figure = evidence_panels(wide, **LOOKS)
+    assert figure.layout.yaxis.type == "log" and {"20", "50", "100"} <= set(figure.layout.yaxis.ticktext)
+    near = wide.assign(
+        **{name: wide[name] * 0 + 100 for name in ("value", "low", "high", "base_value", "control_value", "seed_low", "seed_high")}
+    )
+    assert evidence_panels(near, **LOOKS).layout.yaxis.type is None
+
+
+def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
+    figure = evidence_panels(
+        evidence(("drift",)).assign(control_value=np.nan, inside_control=False), names=(TUNED, BASE, ""), colours=LOOKS["colours"]
+    )
+    assert {trace.name for trace in figure.data if trace.showlegend} == {TUNED}
+    assert "Nothing is stored" in json.dumps(evidence_panels(evidence().head(0), **LOOKS).to_dict(), default=str)
+    assert set(PANELS) == {"facts", "edges", "probe", "entropy", "distance", "perplexity", "drift", "likeness"}
+
+
+def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
+    assert list(FATE_COLOURS) == list(FATES) and len(set(FATE_COLOURS.values())) == len(FATES)
+    rows = [
+        {"task": "t", "pooling": pooling, "where_gone": fate, "cells": n, "of": 4, "share": n / 4}
+        for pooling in ("first", "mean") for fate, n in zip(FATES, (1, 0, 0, 0, 0, 0, 0, 0, 3), strict=True)
+    ]  # fmt: skip
+    figure = fate_bars(pd.DataFrame(rows), titles={"t": "<i>T"})
+    assert [bar.name for bar in figure.data] == ["unmoved", "not found"], "fates without a cell have no swatch"
+    assert sum(bar.x[0] for bar in figure.data) == 100 and list(figure.data[1].text) == ["3", "3"]
+    assert "&lt;i&gt;T" in figure.layout.yaxis.ticktext[0]
+    assert "beat the majority label nowhere" in json.dumps(fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str)
+
+
+def test_the_plane_has_a_point_a_model_and_layer_and_open_ones_for_the_control():
+    points = pd.DataFrame(
+        [{"model": model, "layer": layer, "drift": 0.01 * layer, "emd": 0.2 * layer} for model in (TUNED, CONTROL) for layer in range(3)]
+    )
+    figure = drift_plane(points, loss="emd", title="moved", colours=COLOURS, controls=[CONTROL])
+    drawn = {trace.name: trace for trace in figure.data}
+    assert list(drawn[TUNED].x) == [0, 1, 2] and list(drawn[TUNED].text) == ["0", "1", "2"]
+    assert (drawn[TUNED].marker.symbol, drawn[CONTROL].marker.symbol) == ("circle", "circle-open")
+    assert "No layer has both" in json.dumps(
+        drift_plane(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).to_dict(), default=str
+    )

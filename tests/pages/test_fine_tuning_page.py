@@ -1,0 +1,101 @@
+"""The page of what fine-tuning changed, on planted stores: full, facts only, one model, empty."""
+
+import pytest
+
+from tests.fine_tuning_planted import plant_everything, plant_facts
+from tests.pages.conftest import opening
+from tests.pages.planted_family import charts
+from tests.pages.test_headlines import headlines, without_yardstick
+from tests.pages.test_pipeline_page import said, table_of
+from tests.planted_relatives import BASE, COLA, CONTROL, SEED_2, SST_2
+from tests.sentences_planted import RUNS, plant_sentence_runs
+from tests.store.planted import plant_runs
+
+MEASURE = "python -m probing changes measure --model"
+SECTIONS = ["Layer by layer", "Where each property went", "In words", "All models", "Drift against loss"]
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    return plant_everything(tmp_path_factory.mktemp("everything") / "runs")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def look(everything, cache, monkeypatch):
+    return opening(everything, cache, monkeypatch)
+
+
+def commands(app) -> str:
+    return "\n".join(one.value for one in app.main.get("code"))
+
+
+def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
+    app = look("fine_tuning", changed_model=COLA.name)
+    assert not app.exception and [one.value.replace("\\", "") for one in app.main.header] == SECTIONS
+    assert len(charts(app)) == 3
+    for figure in charts(app):
+        (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
+        assert stamp["text"].startswith("BERTnesia Explorer · ") and "data" in stamp["text"]
+    assert [one for text in headlines(app) for one in without_yardstick(text)] == []
+    assert f"{'python -m probing edges train --tasks all --model'} {COLA.name}" in commands(app), (
+        "what is missing is named with its command"
+    )
+    assert MEASURE not in commands(app) and dict(app.query_params).keys() == {"changed_model"}
+
+
+def test_the_paragraph_and_the_fates_are_of_the_chosen_model(look):
+    text = said(look("fine_tuning", changed_model=COLA.name))
+    assert "Of 5 layers 2 lost coordination inversion with the first token (layers 1 and 2)" in text
+    assert "Bigram shift, mean of all tokens, layer 3: not found" in text, "what was lost comes first"
+    quiet = said(look("fine_tuning", changed_model=CONTROL.name))
+    assert "It is the control itself" in quiet and "No layer lost bigram shift" in quiet
+
+
+def test_a_cell_leads_to_its_sentences(look):
+    app = look("fine_tuning", changed_model=COLA.name, gone_task="coordination-inversion", gone_pooling="first", gone_layer="1")
+    assert "Coordination inversion, first token, layer 1: other tokens" in said(app)
+    (link,) = app.main.get("page_link")
+    for part in (f"tuned_model={COLA.name}", "turned_task=coordination-inversion", "turned_pooling=first", "turned_layer=1"):
+        assert part in link.proto.query_string
+
+
+def test_all_models_stand_in_one_table_with_their_roles(look):
+    app = look("fine_tuning")
+    table = table_of(app, "role", "cka_last")
+    assert table.set_index("id")["role"].to_dict()[SEED_2.name] == "another seed"
+    assert set(table["role"]) == {"fine-tuned", "control", "another seed"}
+    assert "need at least 5 fine-tuned models that have two measures; here are 3" in said(app)
+    menu = app.selectbox(key="fine_tuning.changed_model").options
+    assert not [name for name in menu if "seed" in name], "siblings are in the spread, not in the menu"
+
+
+def test_the_loss_that_drift_is_drawn_against_is_chosen_by_link(look):
+    plane = charts(look("fine_tuning", plane_loss="emd"))[-1]
+    assert plane["layout"]["yaxis"]["title"]["text"] == "attention moved by, tokens"
+    assert "Too few layers" in said(look("fine_tuning", plane_loss="emd"))
+
+
+def test_another_seed_can_be_named_by_a_link_and_a_model_that_is_gone_is_left_aside(look):
+    assert SEED_2.name in look("fine_tuning", changed_model=SEED_2.name).selectbox(key="fine_tuning.changed_model").value
+    app = look("fine_tuning", changed_model="<b>gone</b>")
+    assert not app.exception and any("gone" in one.value for one in app.info)
+
+
+def test_a_store_of_facts_shows_them_and_names_every_command(tmp_path, monkeypatch):
+    app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("fine_tuning", changed_model=SST_2.name)
+    assert not app.exception and [one.value for one in app.main.header] == ["Layer by layer", "In words", "All models"]
+    assert f"{MEASURE} {SST_2.name}" in commands(app) and f"sentences train --tasks all --model {SST_2.name}" in commands(app)
+    assert "still gives" in said(app)
+
+
+def test_one_model_alone_and_an_empty_store_name_the_command(tmp_path, monkeypatch):
+    alone = plant_sentence_runs(tmp_path / "one", [run for run in RUNS if run.model is BASE][:1])
+    for number, folder in enumerate((alone, plant_runs(tmp_path / "none", ()))):
+        app = opening(folder, tmp_path / f"cache-{number}", monkeypatch)("fine_tuning")
+        assert not app.exception and "No fine-tuned model is stored yet" in said(app)
+        assert f"{MEASURE} nesia-mini-rank-msmarco" in commands(app) and not charts(app)

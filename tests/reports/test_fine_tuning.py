@@ -1,0 +1,232 @@
+"""All that fine-tuning changed in one model and in all, recomputed from planted rows in plain Python."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from probing.core.sentences.example import FIRST, MEAN, OURS
+from probing.core.sentences.pairs import Cell
+from probing.core.stats.ranks import rank_correlation
+from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
+from probing.reports.fine_tuning.evidence import FactRuns, evidence
+from probing.reports.fine_tuning.kin import kin, tuned_models
+from probing.reports.fine_tuning.measures import CONTROL as CONTROL_ROLE
+from probing.reports.fine_tuning.measures import SEED, TUNED, correlations, measures, within_models
+from probing.reports.fine_tuning.paragraph import Names, paragraph
+from probing.reports.sentences.gone import where_gone
+from probing.store.build import build_database
+from probing.store.database import Database, open_database
+from tests.changes_planted import block_sums, planted_value
+from tests.fine_tuning_planted import ASKED, plant_everything, plant_facts, rank_of
+from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD, SST_2
+from tests.sentences_planted import TASKS, PlantedSentenceRun, right
+from tests.store.planted import planted_facts
+
+FACTS = FactRuns("tied", "trex", 1)
+NAMES = Names("CoLA", "the base", {"coordination-inversion": "Coordination inversion"})
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("everything")
+    build_database([plant_everything(folder / "runs")], folder / "database")
+    with open_database(folder / "database") as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def found(db: Database) -> pd.DataFrame:
+    return evidence(db, COLA.name, FACTS, OURS)
+
+
+def kept(model, layer: int) -> tuple[int, int]:
+    """How many of the facts that the base knows at a layer the model knows there, and how many these are."""
+    known = [n for n in range(len(planted_facts("trex"))) if rank_of(BASE, n, layer) == 1]
+    return sum(rank_of(model, n, layer) == 1 for n in known), len(known)
+
+
+def changed(model, task, pooling: str, layer: int) -> float:
+    """Accuracy of the model's own probe minus the base's, over the sentences that both can take."""
+    runs = [PlantedSentenceRun(one, task) for one in (model, BASE)]
+    asked = runs[0].asked
+    return float(np.mean(right(runs[0], Cell(pooling, layer))[asked]) - np.mean(right(runs[1], Cell(pooling, layer))[asked]))
+
+
+def log_perplexity(model, n: int) -> float:
+    sums, masked = block_sums(model, n)
+    return float(sums.astype(np.float64).sum() / masked.sum())
+
+
+def test_relatives_are_known_of_models_that_were_asked_facts_only(db: Database):
+    family = kin(db)
+    assert family.stands[SEED_2.name] == family.stands[SEED_3.name] == COLA.name and family.control == {BASE.name: CONTROL.name}
+    tuned = tuned_models(db).set_index("model")
+    assert BASE.name not in tuned.index and list(tuned.index[tuned["control"]]) == [CONTROL.name]
+
+
+def test_facts_kept_are_those_of_the_base_that_the_same_layer_still_knows(found: pd.DataFrame):
+    rows = found[found["panel"] == "facts"].set_index("layer")
+    assert list(rows.index) == [layer for layer in LAYERS if kept(COLA, layer)[1]]
+    for layer, row in rows.iterrows():
+        hits, n = kept(COLA, int(layer))
+        assert (row["value"], row["n"], row["change"]) == (hits / n, n, hits / n - 1)
+        assert row["low"] < row["value"] < row["high"]
+        assert row["control_value"] == 1.0 and not row["inside_control"]
+
+
+def test_probes_and_measures_are_those_of_the_models_rows_beside_control_and_seeds(found: pd.DataFrame):
+    for task in TASKS:
+        for pooling in (FIRST, MEAN):
+            rows = found[(found["panel"] == f"probe:{task.name}") & (found["line"] == pooling)].set_index("layer")
+            for layer in LAYERS:
+                row = rows.loc[layer]
+                assert row["value"] == pytest.approx(changed(COLA, task, pooling, layer))
+                assert row["control_value"] == pytest.approx(changed(CONTROL, task, pooling, layer))
+                seeds = [changed(one, task, pooling, layer) for one in (COLA, SEED_2, SEED_3)]
+                assert (row["seed_low"], row["seed_high"], row["seeds"]) == (pytest.approx(min(seeds)), pytest.approx(max(seeds)), 3)
+    for panel, line, measure in (("entropy", "", "entropy-first"), ("distance", "", "emd-first"), ("likeness", "cka-mean", "cka-mean")):
+        rows = found[(found["panel"] == panel) & (found["line"] == line)].set_index("layer")
+        for layer, row in rows.iterrows():
+            value, control = (planted_value(one, measure, int(layer), 255) for one in (COLA, CONTROL))
+            assert (row["value"], row["control_value"]) == (value, control)
+            before = {"entropy": 2.5, "distance": 0.0, "likeness": 1.0}[panel]
+            assert row["change"] == pytest.approx(value - before)
+            assert row["inside_control"] == (abs(value - before) <= abs(control - before))
+
+
+def test_perplexity_stands_at_the_layers_that_are_the_bases(found: pd.DataFrame):
+    rows = found[found["panel"] == "perplexity"].set_index(["line", "layer"])["value"]
+    for layer in range(1, LAST + 1):
+        assert rows["none", layer] == pytest.approx(math.exp(log_perplexity(COLA, 0)))
+        assert rows["last", layer] == pytest.approx(math.exp(log_perplexity(COLA, LAST + 1 - layer)))
+        assert rows["first", layer] == pytest.approx(math.exp(log_perplexity(COLA, layer)))
+        assert rows["single", layer] == pytest.approx(math.exp(log_perplexity(COLA, 1)))
+    paired = found[found["panel"] == "perplexity"]
+    assert (paired["low"] <= paired["value"]).all() and (paired["value"] <= paired["high"]).all()
+    assert (np.log(paired["high"] / paired["low"]) < 0.1).all(), "paired by block, not the spread of blocks"
+
+
+def test_a_row_of_all_models_is_made_of_its_layers(db: Database):
+    table = measures(db, FACTS, OURS).set_index("model")
+    assert set(table.index) == {one.name for one in (COLA, SEED_2, SEED_3, SST_2, SQUAD, CONTROL)}
+    assert table["role"].to_dict() == {
+        COLA.name: TUNED, SST_2.name: TUNED, SQUAD.name: TUNED, CONTROL.name: CONTROL_ROLE, SEED_2.name: SEED, SEED_3.name: SEED,
+    }  # fmt: skip
+    for model in (COLA, SST_2, CONTROL):
+        row = table.loc[model.name]
+        upper = range(LAST // 2 + 1, LAST + 1)
+        assert row["probes_first"] == pytest.approx(np.mean([changed(model, task, FIRST, layer) for task in TASKS for layer in upper]))
+        hits, n = kept(model, LAST)
+        assert row["facts_lost"] == pytest.approx(1 - hits / n) and row["tasks"] == 3
+        assert row["perplexity"] == pytest.approx(math.exp(log_perplexity(model, 0)))
+        above = range(1, LAST + 1)
+        assert row["emd"] == pytest.approx(np.mean([planted_value(model, "emd-first", layer, 255) for layer in above]))
+        assert row["cka_last"] == pytest.approx(planted_value(model, "cka-mean", LAST, 255))
+        assert row["drift"] == pytest.approx(np.mean([0.02 * layer for layer in above]))
+    assert math.isnan(table.loc[SQUAD.name, "facts_lost"]) and table.loc[CONTROL.name, "verdict"] == "control"
+    assert correlations(table.reset_index()).empty, "three models are too few"
+
+
+def test_drift_is_joined_with_what_the_same_layer_lost(db: Database):
+    points = by_layer(db, FACTS, OURS).set_index(["model", "layer"])
+    assert points.at[(COLA.name, 3), "drift"] == pytest.approx(0.06)
+    assert points.at[(COLA.name, 3), "facts_lost"] == pytest.approx(1 - np.divide(*kept(COLA, 3)))
+    lost = -np.mean([changed(COLA, task, MEAN, 3) for task in TASKS])
+    assert points.at[(COLA.name, 3), "probes_lost_mean"] == pytest.approx(lost)
+    cost = log_perplexity(COLA, 0) - log_perplexity(COLA, 1)
+    assert points.at[(COLA.name, 3), "perplexity_cost"] == pytest.approx(cost)
+    assert points.at[(COLA.name, 3), "cka_lost"] == pytest.approx(1 - planted_value(COLA, "cka-mean", 3, 255))
+    assert set(LOSSES) <= set(points) and within_models(points.reset_index(), "emd").empty, "four layers are too few"
+
+
+def test_a_rank_correlation_is_exact_of_few_pairs():
+    first, second = [1, 2, 3, 4, 5], [10, 30, 20, 50, 40]
+
+    def of(order) -> float:
+        return float(np.corrcoef(np.argsort(np.argsort(first)), np.argsort(np.argsort(order)))[0, 1])
+
+    rho, p = rank_correlation(first, second)
+    every = [abs(of(order)) for order in permutations(second)]
+    assert rho == pytest.approx(of(second)) and p == pytest.approx(np.mean([one >= abs(rho) - 1e-9 for one in every]))
+    assert all(map(math.isnan, rank_correlation([1, 1, 1], [1, 2, 3]))) and all(map(math.isnan, rank_correlation([], [])))
+    assert rank_correlation(range(9), range(9))[0] == pytest.approx(1.0)
+
+
+def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_are_of():
+    rows = [{"model": str(n), "role": TUNED, "emd": n, "drift": n * n, "cka_last": 1 - n} for n in range(6)]
+    rows += [{"model": "control", "role": CONTROL_ROLE, "emd": 9, "drift": -9, "cka_last": 9}]
+    table = pd.DataFrame(rows).reindex(columns=["model", "role", *("probes_first", "probes_mean", "facts_lost", "perplexity"), "emd",
+                                                "entropy_change", "cka_last", "drift"])  # fmt: skip
+    found = correlations(table)
+    assert len(found) == 3 and set(found["n"]) == {6} and set(found["rho"].round(9)) == {1.0, -1.0}
+    assert found["p"].tolist() == pytest.approx([2 / 720] * 3)
+
+
+def said(db: Database, model, names: Names = NAMES) -> str:
+    return "\n".join(paragraph(evidence(db, model.name, FACTS, OURS), where_gone(db, [model.name]), names))
+
+
+def test_the_paragraph_follows_from_the_numbers(db: Database):
+    text = said(db, COLA)
+    assert "still gives 16.7 % (" in text and "of the 6 facts that the base knows there, the control 100.0 %." in text
+    assert (
+        "Of 5 layers 2 lost coordination inversion with the first token (layers 1 and 2); 1 of them holds it with the mean of all tokens."
+    ) in text
+    assert "With the mean of all tokens 2 layers of 5 lost bigram-shift (layers 2 and 3)." in text
+    assert "No probe of the base beats the majority label on odd-man-out, so there was nothing to lose." in text
+    assert "Of 16 cells" in text and "a linear probe still reads 11: 6 unmoved, 1 rescaled, 1 turned, 2 re-encoded and 1 dearer" in text
+    assert "1 other tokens, 2 other layer, 1 not linear and 1 not found. What is not found may still be there" in text
+    assert "changed most at layer 4, by −0.40 nats, the control by −0.07; at 0 of 4 layers the control changed as much." in text
+    rise = log_perplexity(COLA, 0) - log_perplexity(BASE, 0)
+    assert f"rose from {math.exp(log_perplexity(BASE, 0)):.0f} to {math.exp(log_perplexity(COLA, 0)):.0f}, the control's is" in text
+    assert f"Of the rise of {rise:.2f} nats the base's first 2 layers take back" in text
+    assert "layer 4, by 8.0 % of their length, the control's by 8.0 %." in text and "CKA 0.60, the control's 0.93." in text
+    assert "such changes need no task" in text
+
+
+def test_the_paragraph_of_a_control_says_that_nothing_stands_beside_it(db: Database):
+    text = said(db, CONTROL, Names("control", "the base"))
+    assert "No layer lost bigram-shift." in text and "with no control beside it" in text and "such changes" not in text
+    assert "a linear probe still reads 16: 16 unmoved." in text
+
+
+def test_a_rise_of_a_probe_and_the_words_for_none_both_and_all_are_said():
+    def rows(fallen: dict[str, set[int]], risen=()) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {"panel": "probe:t", "line": pooling, "layer": layer, "q": 0.01, "inside_control": False, "control_change": 0.0}
+                | {"change": -0.1 if layer in fallen[pooling] else 0.1 if layer in risen else 0.0, "value": 0.0}
+                for pooling in (FIRST, MEAN) for layer in range(9)
+            ]
+        )  # fmt: skip
+
+    nothing = pd.DataFrame(columns=["task", "counted", "where_gone"]).astype({"counted": bool})
+
+    def told(first, mean, risen=()) -> str:
+        return paragraph(rows({FIRST: first, MEAN: mean}, risen), nothing, Names("m", "b"))[0]
+
+    assert "Of 9 layers 2 lost t with the first token (layers 5 and 6); both hold it" in told({5, 6}, set())
+    assert "(layer 5); it does not hold it" in told({5}, {5}) and "none of them holds it" in told({5, 6}, {5, 6})
+    assert "all 3 hold it" in told({4, 5, 6}, set())
+    assert told(set(), set(), {7}).count("read better than before at layer 7") == 2
+
+
+def test_a_store_of_facts_has_facts_only(tmp_path):
+    build_database([plant_facts(tmp_path / "runs")], tmp_path / "database")
+    with open_database(tmp_path / "database") as db:
+        found = evidence(db, COLA.name, FACTS, OURS)
+        assert set(found["panel"]) == {"facts"}
+        table = measures(db, FACTS, OURS)
+        assert set(table["model"]) == {one.name for one in ASKED} - {BASE.name} and table["perplexity"].isna().all()
+        assert evidence(db, COLA.name, None, OURS).empty
+
+
+def test_an_empty_store_has_no_fine_tuned_model(tmp_path):
+    (tmp_path / "runs").mkdir()
+    build_database([tmp_path / "runs"], tmp_path / "database")
+    with open_database(tmp_path / "database") as db:
+        assert tuned_models(db).empty and evidence(db, "gone", None, OURS).empty and by_layer(db, None, OURS).empty
+        assert measures(db, None, OURS).empty
