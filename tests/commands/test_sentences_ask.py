@@ -82,9 +82,7 @@ def test_one_csv_has_all_parts_and_a_table_says_what_makes_probes(tiny_model, ca
     assert "python -m probing sentences train --model" in shown.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "says"), [(" ", "the sentence is empty"), ("paris " * 10_000, "takes at most")], ids=["empty", "long"]
-)
+@pytest.mark.parametrize(("text", "says"), [(" ", "the sentence is empty"), ("paris " * 10_000, "takes at most")], ids=["empty", "long"])
 def test_what_cannot_be_asked_is_refused_by_name(tiny_model, cache, text, says):
     found = CliRunner().invoke(app, ["sentences", "ask", text, "--model", str(tiny_model)])
     assert found.exit_code != 0 and says in f"{found.output}{found.exception}"

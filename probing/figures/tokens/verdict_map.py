@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-_ROW, _AROUND = 38, 120
+_ROW, _AROUND = 42, 120
 #: Beyond, a cell has no room for a label on a telephone.
 _MOST_LAYERS = 9
 _GREY = "rgba(128,136,144,0.16)"
@@ -16,14 +16,16 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     """A cell a probe: what it says and its probability; the hue is the label, the shade how sure the probe is.
 
     Args:
-        verdicts: ``row, layer, label, number, p, classes, chance, hover``: ``row`` names task and pooling, ``number`` is the label's,
-            ``p`` its probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines of words.
+        verdicts: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` is the label's, ``p`` its
+            probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines of words.
     """
     if verdicts.empty:
         return theme.empty("No probe was asked.")
-    rows, last = list(dict.fromkeys(verdicts["row"])), int(verdicts["layer"].max())
+    keys = list(zip(verdicts["task"], verdicts["pooling"], strict=True))
+    rows, last = list(dict.fromkeys(keys)), int(verdicts["layer"].max())
+    titles = dict(zip(verdicts["task"], verdicts["title"], strict=True))
     floor = 1 / verdicts["classes"]
-    cells = verdicts.assign(place=verdicts["row"].map(rows.index), sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1))
+    cells = verdicts.assign(place=[rows.index(key) for key in keys], sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1))
     figure = go.Figure()
     for number in [None, *sorted(set(cells["number"]))]:
         mine = cells[cells["chance"]] if number is None else cells[(cells["number"] == number) & ~cells["chance"]]
@@ -41,11 +43,12 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
         text=[_words(one.label, one.p, last) for one in cells.itertuples()], hovertext=cells["hover"],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
+    names = [f"{theme.breakable(titles[task], 12)}<br>({pooling})" for task, pooling in rows]
     theme.apply(figure, height=_AROUND + _ROW * max(len(rows), 2))
     figure.update_layout(hoverdistance=60, margin_t=10)
     layer_axis.horizontal(figure, last)
     figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(rows))), ticktext=rows, range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=10
+        tickmode="array", tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=10
     )
     return figure
 

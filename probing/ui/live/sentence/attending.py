@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from probing.figures import theme
 from probing.figures.tokens.attention_map import attention_map, head_map
 from probing.figures.tokens.attention_panels import PANELS, attention_panels
 from probing.ui.frame import selection
@@ -128,11 +129,11 @@ def _panels(view: View, two: Two, found: "SentenceAttention", values: pd.DataFra
     blocks.figure(
         drawing(
             attention_panels, drawn.assign(name=drawn["model"].map(view.label)), colours=colours,
-            dashes={view.label(name): "solid" if name == found.own.name else "dash" for name in names}, yardsticks=equal,
+            dashes={view.label(name): theme.line_dash(name in view.controls) for name in names}, yardsticks=equal,
         ),
         table=values, stamp=stamp, name="live-attention-layers", alt="Entropy, distance and shares of attention by layer",
-        caption=f"Entropy and distance as above; the table has the total variation, too. Dashed is the base, dotted attention that is "
-        f"equal to all tokens.{other}" if len(names) > 1 else "Dotted is attention that is equal to all tokens.",
+        caption=f"Entropy and distance as above; the table has the total variation, too. Dotted is attention that is equal to all "
+        f"tokens.{other}" if len(names) > 1 else "Dotted is attention that is equal to all tokens.",
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def draw(view: View, two: Two, text: str, pair: str) -> None:
     if not found:
         return
     other = _swapped(view, text)
-    changed = {name: _table(choice, other, pair) for choice in two.all if (name := choice.name) in found} if other else {}
+    changed = {choice.name: _table(choice, other, pair) for choice in two.all if choice.name in found} if other else {}
     st.markdown(joined("\n", [filled("- {line}", line=line) for line in _lines(view, found, changed)]), help=HELP)
     _maps(view, found, text, AS_TYPED if other else "")
     if other:
@@ -166,10 +166,7 @@ def _maps(view: View, found: dict[str, pd.DataFrame], text: str, which: str) -> 
 
 def _drawn(table: pd.DataFrame) -> pd.DataFrame:
     """The rows as ``verdict_map`` wants them."""
-    short = {"first": "first", "mean": "mean"}
     return table.assign(
-        row=[f"{theme.breakable(one.title, 12)}<br>({short[one.pooling]})" if one.pooling == POOLINGS[0] else f"({short[one.pooling]})"
-             for one in table.itertuples()],
         hover=[
             "<br>".join((
                 f"<b>{theme.plain(one.title)}</b>, layer {one.layer}, {POOLING_NAMES[one.pooling]}",
