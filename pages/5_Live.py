@@ -2,13 +2,20 @@
 
 from probing.ui.frame import page
 from probing.ui.live import ask, controls, views
+from probing.ui.live.sentence import controls as sentence_controls
+from probing.ui.live.sentence import pairs, sections
 from probing.ui.live.spans import answers
 from probing.ui.live.spans import controls as span_controls
 
 view = page.open_page("live", "Live", "Ask every layer", needs_results=False)
-if views.chosen(view) == "spans":
+asked = views.chosen(view)
+if asked == "spans":
     chosen = span_controls.draw(view)
     answers.draw(view, *chosen)
+elif asked == "sentence":
+    sections.draw(view, *sentence_controls.draw(view))
+elif asked == "pairs":
+    pairs.draw(view, sentence_controls.models(view))
 else:
     models, head = controls.draw(view)
     ask.answer(view, models, head)

@@ -10,6 +10,10 @@ SENTENCE_COMMANDS = {
         "probing.commands.sentences.train",
         "Train probes of every layer for whole sentences, beside the base of a fine-tuned model; resumable, does nothing the second time.",
     ),
+    "ask": (
+        "probing.commands.sentences.ask",
+        "Ask one sentence: entropy, shares and distance of attention by layer, the same word twice, and every probe's verdict.",
+    ),
     "tasks": (
         "probing.commands.sentences.tasks",
         "List the tasks: what they ask, data sets, licences and, with --counts, how much data they have and what was left out.",

@@ -4,6 +4,8 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
+from scipy import stats
+
 from probing.core.errors import PromptError, TextError
 from probing.core.facts.fact import MASK
 from probing.core.facts.lama import json_lines
@@ -69,6 +71,26 @@ def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
         for row, start, end in ((words[0], first, last), (words[1], other, until))
     ]
     return MinimalPair(kind, *gaps)
+
+
+def typed_pair(good: str, bad: str) -> MinimalPair:
+    """A pair as a visitor types it: two sentences, or a sentence with ``[MASK]`` and two words separated by a comma.
+
+    Raises:
+        PromptError: if it is neither.
+    """
+    if MASK not in good:
+        return two_sentences(good, bad)
+    words = [word.strip() for word in bad.split(",")]
+    if len(words) != 2:
+        raise PromptError(f"got {bad!r} for the gap of {good!r}, expected two words separated by a comma, the likelier first")
+    return two_words(good, *words)
+
+
+def by_guessing(pairs: int) -> tuple[int, int]:
+    """How many of so many pairs are right in 95 of 100 guesses, at least and at most."""
+    low, high = stats.binom.interval(0.95, pairs, 0.5)
+    return int(low), int(high)
 
 
 def read_minimal_pairs(path: Path = FILE) -> list[MinimalPair]:

@@ -74,6 +74,27 @@ class SentenceAttention:
     variation: np.ndarray | None
     repeated: tuple[RepeatedWord, ...]
 
+    def by_layer(self, token: int | None = 0, head: int | None = None) -> Iterator[tuple[str, str, np.ndarray]]:
+        """Measure, model and (layers,) values of layers 1..L: entropy, shares by target and, with a base, ``distance`` and ``variation``.
+
+        Args:
+            token: the token that attends; None: mean over all.
+            head: the head, from 0; None: mean over all.
+        """
+
+        def chosen(values: np.ndarray) -> np.ndarray:
+            of_head = values.mean(1) if head is None else values[:, head]
+            found: np.ndarray = of_head.mean(1) if token is None else of_head[:, token]
+            return found
+
+        for one in (self.before, self.own):
+            if one is not None:
+                for measure, values in {"entropy": one.entropy, **one.shares}.items():
+                    yield measure, one.name, chosen(values)
+        for measure, between in (("distance", self.distance), ("variation", self.variation)):
+            if between is not None:
+                yield measure, self.own.name, chosen(between)
+
 
 def ask_attention(
     text: str, model: Attending, base: Attending | None = None, pair: str = "", check: Callable[[], None] | None = None

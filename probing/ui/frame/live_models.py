@@ -323,16 +323,21 @@ def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "
         return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, check)
 
 
-def in_turn(choice: Choice, ask: "Callable[[LiveModel], T]") -> T:
-    """What ``ask`` gives for a model that is kept ready, in this visitor's turn; ends this drawing where something newer was asked.
+def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
+    """What ``ask`` gives for models that are kept ready, in this visitor's turn; ends this drawing where something newer was asked.
+
+    Args:
+        choice: the model.
+        ask: called with the model, and with those beside it.
+        beside: further models that are asked in the same turn.
 
     Raises:
-        ModelError: if the model is not there.
+        ModelError: if a model is not there.
     """
     with _newest_only():
-        live = load(choice, "lens")
-        with _turn(live):
-            return ask(live)
+        live = [load(one, "lens") for one in (choice, *beside)]
+        with _turn(live[0]):
+            return ask(*live)
 
 
 def gaps(choice: Choice, question: Question) -> int:

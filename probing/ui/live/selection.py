@@ -20,8 +20,16 @@ EXAMPLES = (
     ("A robin is not a [MASK].", "bird"),
     ("[MASK] is the capital of [MASK].", "paris, france"),
 )
-#: What is asked: a fact that fills a gap, or what spans of words are.
-VIEWS = ("fact", "spans")
+#: What is asked: a fact that fills a gap, what spans of words are, what becomes of a whole sentence, or which of two words is likelier.
+VIEWS = ("fact", "spans", "sentence", "pairs")
+#: Whole sentences that are worth asking.
+SENTENCES = (
+    "He left the bank in the city and walked along the bank of the river .",
+    "The keys to the cabinet are on the table in the hall .",
+    "The band did not play any songs on the first day of the festival .",
+)
+#: Stands for no model beside the one that is asked.
+ALONE = "-"
 #: The sentences of Figure 3 of Tenney et al. (2019), as it writes them -> the spans that its text follows.
 SPAN_EXAMPLES = {
     "he smoked toronto in the playoffs with six hits, seven walks and eight stolen bases ...": ("1-2", "2-3"),
@@ -46,6 +54,12 @@ class LiveSelection:
         live_view: what is asked.
         words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the example.
         base_probes: whether fine-tuned models are read by the probes of their bases.
+        whole, second: a whole sentence, and a second one behind it.
+        beside: the model beside ``live_model``; empty: its base or, of a base, a model that was fine-tuned from it.
+        attending, attention_head: the token whose attention is shown, from 0; the head, from 1, or 0 for the mean of all.
+        swapped: the word that changes places with the next one, from 1; 0: none.
+        likelier, unlikelier: a minimal pair of the visitor's: two sentences, or a sentence with a gap and two words.
+        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the visitor's.
     """
 
     live_head: str = ""
@@ -67,3 +81,12 @@ class LiveSelection:
     span1: str = ""
     span2: str = ""
     base_probes: bool = False
+    whole: str = SENTENCES[0]
+    second: str = ""
+    beside: str = ""
+    attending: int = 0
+    attention_head: int = 0
+    swapped: int = 0
+    likelier: str = ""
+    unlikelier: str = ""
+    minimal_pair: int = 1

@@ -1,4 +1,4 @@
-"""What the page asks: a fact that fills a gap, or what spans of words are."""
+"""What the page asks: a fact that fills a gap, what spans of words are, a whole sentence, or minimal pairs."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.live.selection import VIEWS, LiveSelection
 
-WORDS = {"fact": "Fill a gap", "spans": "Choose spans"}
+WORDS = {"fact": "Fill a gap", "spans": "Choose spans", "sentence": "Whole sentence", "pairs": "Minimal pairs"}
 
 
 def chosen(view: View) -> str:

@@ -166,4 +166,4 @@ def _one(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> Non
         )
     )  # fmt: skip
     if isinstance(row["text"], str) and row["text"]:
-        navigation.link("live", "Open this sentence live", afresh=True, live_view="spans", words=row["text"], live_model=changed.model)
+        navigation.link("live", "Open this sentence live", afresh=True, live_view="sentence", whole=row["text"], live_model=changed.model)

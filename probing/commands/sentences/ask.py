@@ -1,0 +1,57 @@
+"""``probing sentences ask``: what every layer makes of one sentence, or of two."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from probing.commands.options import options_refused
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Shape(StrEnum):
+    """How it is written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def ask(
+    text: Annotated[str, typer.Argument(help="A sentence.")],
+    pair: Annotated[str, typer.Option(help="A second sentence, read behind the first.")] = "",
+    model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
+    base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, where that is not known.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
+) -> None:
+    """Ask one sentence: entropy, shares and distance of attention by layer, the same word twice, and every probe's verdict."""
+    from probing.workflows.sentences import ask as workflow
+
+    with options_refused():
+        request = workflow.SentenceAskRequest(text, model, pair, base, device)
+        answer = workflow.ask_live(request, lambda line: typer.echo(line, err=True))
+    parts = {
+        "attention": workflow.attention_rows(answer),
+        "verdicts": workflow.verdict_rows(answer),
+        "same_word": workflow.similarity_rows(answer),
+    }
+    typer.echo(_written(parts, shape, {"sentence": text, "pair": pair, "tokens": list(answer.attention.tokens)}), nl=False)
+
+
+def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, asked: dict[str, object]) -> str:
+    """The tables: below each other, as one CSV in which ``part`` names them, or as JSON."""
+    import pandas as pd
+
+    from probing.reports.table_text import as_json, objects, text_table
+
+    if shape is Shape.json:
+        return as_json(asked | {name: objects(table) for name, table in parts.items()})
+    there = {name: table for name, table in parts.items() if len(table)}
+    if shape is Shape.csv:
+        return pd.concat([table.assign(part=name) for name, table in there.items()])[
+            ["part", *dict.fromkeys(column for table in there.values() for column in table)]
+        ].to_csv(index=False)
+    return "\n".join(text_table(table) for table in there.values())

@@ -1,0 +1,58 @@
+"""What sentence probes say of one sentence: tasks and poolings downwards, layers to the right; grey where a probe is at chance."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import layer_axis, theme
+
+_ROW, _AROUND = 42, 120
+#: Beyond, a cell has no room for a label on a telephone.
+_MOST_LAYERS = 9
+_GREY = "rgba(128,136,144,0.16)"
+_FAINT, _FULL = 0.10, 0.62
+
+
+def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
+    """A cell a probe: what it says and its probability; the hue is the label, the shade how sure the probe is.
+
+    Args:
+        verdicts: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` is the label's, ``p`` its
+            probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines of words.
+    """
+    if verdicts.empty:
+        return theme.empty("No probe was asked.")
+    keys = list(zip(verdicts["task"], verdicts["pooling"], strict=True))
+    rows, last = list(dict.fromkeys(keys)), int(verdicts["layer"].max())
+    titles = dict(zip(verdicts["task"], verdicts["title"], strict=True))
+    floor = 1 / verdicts["classes"]
+    cells = verdicts.assign(place=[rows.index(key) for key in keys], sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1))
+    figure = go.Figure()
+    for number in [None, *sorted(set(cells["number"]))]:
+        mine = cells[cells["chance"]] if number is None else cells[(cells["number"] == number) & ~cells["chance"]]
+        if mine.empty:
+            continue
+        colour = theme.PALETTE[int(number or 0) % len(theme.PALETTE)]
+        scale = [_GREY, _GREY] if number is None else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
+        square = mine.pivot(index="place", columns="layer", values="sure").reindex(index=range(len(rows)), columns=range(last + 1))
+        figure.add_heatmap(
+            z=square.astype(object).where(square.notna(), None).to_numpy().tolist(), x=list(range(last + 1)), y=list(range(len(rows))),
+            zmin=0, zmax=1, xgap=2, ygap=2, hoverinfo="skip", showscale=False, colorscale=[[0, scale[0]], [1, scale[1]]],
+        )  # fmt: skip
+    figure.add_scatter(
+        x=cells["layer"], y=cells["place"], mode="text", showlegend=False, textfont={"size": 10},
+        text=[_words(one.label, one.p, last) for one in cells.itertuples()], hovertext=cells["hover"],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    names = [f"{theme.breakable(titles[task], 12)}<br>({pooling})" for task, pooling in rows]
+    theme.apply(figure, height=_AROUND + _ROW * max(len(rows), 2))
+    figure.update_layout(hoverdistance=60, margin_t=10)
+    layer_axis.horizontal(figure, last)
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=10
+    )
+    return figure
+
+
+def _words(label: str, p: float, last: int) -> str:
+    share = f"{p * 100:.0f}"
+    return share if last >= _MOST_LAYERS else f"{theme.plain(theme.shorten(label, 5))}<br>{share}"

@@ -1,0 +1,1 @@
+"""What does every layer make of a whole sentence, and of minimal pairs?"""

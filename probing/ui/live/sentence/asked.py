@@ -1,0 +1,141 @@
+"""What models attend to and what their sentence probes say, each asked once. Torch is loaded only when a model is asked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import streamlit as st
+
+from probing.core.changes.minimal_pairs import MinimalPair
+from probing.core.errors import PromptError
+from probing.core.paths import cache_folder
+from probing.ui.frame import live_models
+from probing.ui.frame.live_models import Choice
+
+if TYPE_CHECKING:
+    from probing.models.changes.ask import SentenceAttention
+    from probing.models.changes.attending import Attending
+    from probing.models.knowledge.ask import LiveModel
+    from probing.models.sentences.ask import Verdicts
+    from probing.models.sentences.files import TaskProbes
+
+Stamps = tuple[tuple[str, int], ...]
+
+
+def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":
+    """What a model attends to, and what the model beside it does.
+
+    Raises:
+        PromptError: if the sentence cannot be asked.
+        ModelError: if the two cut it into other pieces.
+    """
+    return _attention(choice, base, text, pair, _weights(choice, base))
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _attention(choice: Choice, base: Choice | None, text: str, pair: str, weights: tuple[str, ...]) -> "SentenceAttention":
+    def asked(*live: "LiveModel") -> "SentenceAttention":
+        from probing.models.changes.ask import ask_attention
+
+        model, *beside = [_attending(one) for one in live]
+        return ask_attention(text, model, beside[0] if beside else None, pair)
+
+    return live_models.in_turn(choice, asked, *([base] if base else []))
+
+
+def _weights(*choices: Choice | None) -> tuple[str, ...]:
+    """Identities of models that are kept ready: a folder's model may have been trained again."""
+    return tuple(live_models.load(choice, "lens").encoder.identity for choice in choices if choice)
+
+
+@st.cache_resource(show_spinner=False)
+def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
+    """The copies that give attention. They share all weights with the models that are kept ready, and go with them."""
+    return WeakKeyDictionary()
+
+
+def _attending(live: "LiveModel") -> "Attending":
+    """Called in a turn on the device, so that a copy is made once."""
+    from probing.models.changes.attending import Attending
+
+    kept = _eager()
+    if live not in kept:
+        kept[live] = Attending(live.encoder)
+    return kept[live]
+
+
+def probes_of(choice: Choice) -> Stamps:
+    """The files of a model's sentence probes, each with the time of its last change."""
+    from probing.models.sentences.files import found_probes
+
+    encoder = live_models.load(choice, "lens").encoder
+    files = found_probes(encoder.name, encoder.identity, cache_folder())
+    return tuple((str(path), path.stat().st_mtime_ns) for path in files.values())
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def read(path: str, changed: int) -> "TaskProbes":
+    """Probes of a file.
+
+    Raises:
+        HeadError: if they cannot be read.
+    """
+    from probing.models.sentences.files import read_probes
+
+    return read_probes(Path(path))
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verdicts]":
+    """What all probes say that ask about as many sentences.
+
+    Raises:
+        PromptError: if the sentence cannot be asked.
+        HeadError, ModelError: if probes cannot be read, or are of another model.
+    """
+    probes = [read(*one) for one in stamps]
+
+    def asked(live: "LiveModel") -> "list[Verdicts]":
+        from probing.models.sentences.ask import ask_sentence
+
+        return ask_sentence(live.encoder, probes, text, pair)
+
+    return live_models.in_turn(choice, asked)
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """What a model says of minimal pairs.
+
+    Attributes:
+        logp: (pairs, layers, 2) log-probabilities of the good and of the bad word; not numbers where a pair cannot be asked.
+        why: of each pair why it cannot be asked; empty where it can.
+    """
+
+    logp: np.ndarray
+    why: tuple[str, ...]
+
+
+def scores(choice: Choice, pairs: tuple[MinimalPair, ...]) -> PairScores:
+    """The scores of pairs at every layer, by the logit lens."""
+    return _scores(choice, pairs, _weights(choice))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, ...]) -> PairScores:
+    def asked(pair: MinimalPair) -> tuple[np.ndarray, str]:
+        def one(live: "LiveModel") -> tuple[np.ndarray, str]:
+            from probing.models.changes.ask import pair_scores
+
+            try:
+                return pair_scores(pair, live.encoder), ""
+            except PromptError as error:
+                return np.full((live.encoder.layers + 1, 2), np.nan), str(error)
+
+        # A turn a pair, so that others do not wait for all of them.
+        return live_models.in_turn(choice, one)
+
+    found = [asked(pair) for pair in pairs]
+    return PairScores(np.stack([logp for logp, _ in found]), tuple(why for _, why in found))

@@ -1,0 +1,102 @@
+"""Which sentence is asked, of which model and of which model beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.live_models import Choice
+from probing.ui.frame.page import View
+from probing.ui.live import controls
+from probing.ui.live.ask import ready
+from probing.ui.live.selection import ALONE, SENTENCES, LiveSelection
+from probing.ui.widgets.markdown import escape, filled
+
+
+@dataclass(frozen=True)
+class Two:
+    """Who is asked.
+
+    Attributes:
+        model: the model, the fine-tuned one of the two.
+        base: the model that it is compared with, None where there is none.
+        related: whether the model was fine-tuned from it.
+    """
+
+    model: Choice
+    base: Choice | None = None
+    related: bool = True
+
+    @property
+    def all(self) -> list[Choice]:
+        """The base first."""
+        return [self.model] if self.base is None else [self.base, self.model]
+
+
+def draw(view: View) -> tuple[Two | None, str, str]:
+    """Draws the controls; returns the models that can be asked, the sentence, and a second one."""
+    page = view.page
+    selection.bound(
+        st.text_area, "A sentence", "whole", page, height=68, max_chars=selection.MAX_TEXT, resets={"attending": 0, "swapped": 0},
+        placeholder="Type a sentence; write a word twice to see how far its two states are from each other.",
+    )  # fmt: skip
+    selection.bound(
+        st.text_input, "A second sentence, if you like", "second", page, max_chars=selection.MAX_TEXT, resets={"attending": 0},
+        placeholder="read behind the first one",
+    )  # fmt: skip
+    st.pills("Ready sentences", list(SENTENCES), key="live.sentences", on_change=_take_example, format_func=escape)
+    own = selection.of(LiveSelection)
+    return models(view), " ".join(own.whole.split()), " ".join(own.second.split())
+
+
+def models(view: View) -> Two | None:
+    """Draws the choice of models and loads them; None where none can be asked, which is said."""
+    page, offered, own = view.page, live_models.choices(), selection.of(LiveSelection)
+    name = live_models.pick(selection.current().live_model, offered)
+    usual = _usual(offered, name, own.live_base)
+    others = [one for one in offered if one != name]
+    beside = own.beside if own.beside == ALONE or own.beside in others else usual or ALONE
+    named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        selection.bound(
+            st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=named.__getitem__,
+            resets={"live_base": "", "beside": ""}, width=260,
+        )  # fmt: skip
+        selection.bound(
+            st.selectbox, "Beside", "beside", page, value=beside, options=[ALONE, *others], width=260,
+            format_func=lambda one: "no other model" if one == ALONE else named[one],
+        )  # fmt: skip
+    controls.left_aside(offered, name)
+    if own.beside and own.beside != ALONE and own.beside not in others and own.beside != name:
+        st.info(filled("Not in this menu, so left aside: {names}", names=own.beside), icon=":material/link_off:")
+    if (model := ready(view, offered[name], "lens", first=True)) is None:
+        return None
+    base = live_models.base_of(model)
+    if base and base not in offered and beside == ALONE:
+        words = "{base}, from which {name} was fine-tuned, is not in this menu, so {name} is shown alone."
+        st.info(filled(words, base=base, name=view.called(name)), icon=":material/info:")
+    if beside == ALONE or (other := ready(view, offered[beside], "lens", first=False)) is None:
+        return Two(replace(model, here=True))
+    return _ordered(model, other)
+
+
+def _usual(offered: Mapping[str, Choice], name: str, named_base: str) -> str:
+    """The base of a model, else the first model that was fine-tuned from it, else nothing."""
+    base = live_models.base_of(offered[name]) or named_base
+    if base:
+        return base if base in offered and base != name else ""
+    return next((one for one, choice in offered.items() if one != name and choice.here and live_models.base_of(choice) == name), "")
+
+
+def _ordered(model: Choice, other: Choice) -> Two:
+    if live_models.base_of(model) == other.name:
+        return Two(model, other)
+    return Two(other, model, related=live_models.base_of(other) == model.name)
+
+
+def _take_example() -> None:
+    if chosen := st.session_state["live.sentences"]:
+        selection.update(whole=chosen, second="", attending=0, swapped=0)
+    # A pill is a button here: pressed again it works again.
+    st.session_state["live.sentences"] = None

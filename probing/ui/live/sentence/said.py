@@ -1,0 +1,179 @@
+"""What the sentence probes of every layer say, and whether they change their mind where two words are swapped."""
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import ProbingError
+from probing.core.sentences.example import POOLINGS
+from probing.core.sentences.fates import above_majority
+from probing.figures import theme
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.figures.tokens.verdict_map import verdict_map
+from probing.ui.frame import selection
+from probing.ui.frame.live_models import Choice
+from probing.ui.frame.page import View
+from probing.ui.live.selection import LiveSelection
+from probing.ui.live.sentence import asked
+from probing.ui.live.sentence.controls import Two
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
+
+if TYPE_CHECKING:
+    from probing.models.sentences.ask import Verdicts
+
+AS_TYPED, SWAPPED = "as typed", "two words swapped"
+HELP = (
+    "Of each task's probes the one that is right for most test sentences; of equal ones the lowest. Majority: the commonest training label."
+)
+COLUMNS = [
+    "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
+]  # fmt: skip
+
+
+def draw(view: View, two: Two, text: str, pair: str) -> None:
+    """The verdicts of each model's own probes; says what makes them where there are none."""
+    view.contents.section("What probes say")
+    found: dict[str, pd.DataFrame] = {}
+    for choice in two.all:
+        if (table := _verdicts(view, choice, text, pair)) is not None and len(table):
+            found[choice.name] = table
+    if not found:
+        return
+    other = _swapped(view, text)
+    changed = {choice.name: _table(choice, other, pair) for choice in two.all if choice.name in found} if other else {}
+    st.markdown(joined("\n", [filled("- {line}", line=line) for line in _lines(view, found, changed)]), help=HELP)
+    _maps(view, found, text, AS_TYPED if other else "")
+    if other:
+        _maps(view, changed, other, SWAPPED)
+    st.caption(
+        "A row for each task and vector, a column for each layer. The colour is the label, the shade how sure the probe is, the number its "
+        "probability in per cent. Grey: on test sentences the probe is not significantly better than the commonest label, so its verdict "
+        "means nothing."
+    )
+
+
+def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
+    """A model's verdicts; None where there are none, which is said."""
+    stamps = asked.probes_of(choice)
+    if not stamps:
+        what = filled("No sentence probes are trained on the layers of {name} yet.", name=view.called(choice.name))
+        blocks.missing(what, f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks all")
+        return None
+    try:
+        table = _table(choice, text, pair)
+    except ProbingError as error:
+        blocks.problem(error)
+        return None
+    if table.empty:
+        one, more = ("pairs of sentences", "one sentence alone") if not pair else ("one sentence", "two sentences")
+        words = "All probes of {name} ask about {one}, so they are not asked of {more}."
+        st.info(filled(words, name=view.called(choice.name), one=one, more=more), icon=":material/info:")
+    else:
+        titles = {read.title for stamp in stamps if (read := asked.read(*stamp)).pairs != bool(pair)}
+        if titles:
+            needs = "they ask about one sentence" if pair else "they need a second sentence"
+            words, name = "Not asked of {name}: {titles}, as {needs}.", view.called(choice.name)
+            st.caption(filled(words, name=name, titles=listing(sorted(titles), 8), needs=needs))
+    return table
+
+
+def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
+    rows = [row for one in asked.verdicts(choice, asked.probes_of(choice), text, pair) for row in _rows(choice.name, one)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _rows(model: str, one: "Verdicts") -> list[tuple]:
+    probes, majority = one.probes, one.probes.majority / one.probes.tested
+    return [
+        (
+            model, probes.task, probes.title, pooling, layer, probes.labels[one.label[place, layer]], int(one.label[place, layer]),
+            float(one.p[place, layer].max()), float(one.margin[place, layer]), float(right / probes.tested), majority, len(probes.labels),
+            not above_majority(int(right), probes.tested, majority),
+        )
+        for place, pooling in enumerate(POOLINGS)
+        for layer, right in enumerate(probes.right[place])
+    ]  # fmt: skip
+
+
+def _swapped(view: View, text: str) -> str:
+    """The sentence with two neighbouring words swapped; empty where none are."""
+    words = text.split()
+    if len(words) < 2:
+        return ""
+    chosen = selection.of(LiveSelection).swapped
+    chosen = chosen if chosen < len(words) else 0
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        selection.bound(
+            st.number_input, "Swap a word with the next one", "swapped", view.page, value=chosen, min_value=0, max_value=len(words) - 1,
+            step=1, width=260, help="Number of the word, from 1; 0 leaves the sentence as it is.",
+        )  # fmt: skip
+    if not chosen:
+        return ""
+    first, second = words[chosen - 1 : chosen + 1]
+    swapped = [*words[: chosen - 1], second, first, *words[chosen + 1 :]]
+    before, after = " ".join(words[: chosen - 1]), " ".join(words[chosen + 1 :])
+    st.markdown(filled("> {before} **{second} {first}** {after}", before=before, second=second, first=first, after=after))
+    return " ".join(swapped)
+
+
+def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.DataFrame]) -> list[Markdown]:
+    """A line a model and task: what its best probe says, and how many change their verdict."""
+    lines = []
+    for model, table in found.items():
+        for task, mine in table.groupby("task", sort=False):
+            best = mine.loc[mine["accuracy"].idxmax()]
+            line = filled(
+                "{title}, {model}: **{label}** ({p:.0f} %), says its best probe: layer {layer}, {pooling}. "
+                ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
+                title=best["title"], model=view.called(model), label=best["label"], p=best["p"] * 100, layer=int(best["layer"]),
+                pooling=POOLING_NAMES[best["pooling"]], right=best["accuracy"] * 100, majority=best["majority"] * 100,
+                chance=", so no better than chance" if best["chance"] else "",
+            )  # fmt: skip
+            if model in changed:
+                line = line + _turned(mine, changed[model], str(task), best.name)
+            lines.append(line)
+    return lines
+
+
+def _turned(mine: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) -> Markdown:
+    """How many verdicts turn with the words; both tables have the same rows."""
+    other = changed.loc[mine.index]
+    turns, counts = mine["number"] != other["number"], ~mine["chance"]
+    now = other.loc[best]
+    return filled(
+        " With the words swapped: **{label}** ({p:.0f} %); {n} of {all} above chance turn{s}.", label=now["label"], p=now["p"] * 100,
+        n=int((turns & counts).sum()), all=count(int(counts.sum()), "probe"), s="s" if (turns & counts).sum() == 1 else "",
+    )  # fmt: skip
+
+
+def _maps(view: View, found: dict[str, pd.DataFrame], text: str, which: str) -> None:
+    end = "-swapped" if which == SWAPPED else ""
+    for number, (place, (model, table)) in enumerate(
+        zip(st.columns(2) if len(found) > 1 else [st.container()], found.items(), strict=True), start=1
+    ):
+        with place:
+            st.markdown(filled("**{model}**{which}", model=view.called(model), which=f", {which}" if which else ""))
+            blocks.figure(
+                drawing(verdict_map, _drawn(table)), table=table.drop(columns=["number", "classes"]), stamp=Stamp(f"{model}, {text}"),
+                name=f"live-verdicts-{number}{end}", alt=f"What the probes of {view.label(model)} say of: {text}",
+            )  # fmt: skip
+
+
+def _drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows as ``verdict_map`` wants them."""
+    return table.assign(
+        hover=[
+            "<br>".join((
+                f"<b>{theme.plain(one.title)}</b>, layer {one.layer}, {POOLING_NAMES[one.pooling]}",
+                f"says {theme.plain(one.label)}: {one.p * 100:.1f} %, margin {one.margin:.2f}",
+                f"test accuracy {one.accuracy * 100:.1f} %, majority {one.majority * 100:.1f} %",
+                *(["at chance: means nothing"] if one.chance else []),
+            ))
+            for one in table.itertuples()
+        ],
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""One sentence asked live: what two models attend to, and what the probes of their layers say."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from probing.core.paths import cache_folder
+from probing.core.sentences.example import POOLINGS
+from probing.core.sentences.fates import above_majority
+from probing.models.changes.ask import SentenceAttention, ask_attention
+from probing.models.changes.attending import Attending
+from probing.models.encoders.load import Encoder
+from probing.models.sentences.ask import Verdicts, ask_sentence
+from probing.models.sentences.files import found_probes, read_probes
+from probing.workflows.say import Say
+from probing.workflows.sentences.opened import open_models
+
+#: Measure as ``SentenceAttention.by_layer`` calls it -> as stored measures are called.
+MEASURES = {
+    "entropy": "entropy", "first": "to-first", "separator": "to-separator", "punctuation": "to-punctuation", "self": "to-self",
+    "distance": "emd", "variation": "total-variation",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SentenceAskRequest:
+    """One sentence, or two, and whom they are put to.
+
+    Attributes:
+        text: the sentence.
+        model: registry name, hub id or folder.
+        pair: the second sentence; empty: there is none.
+        base: the model that it was fine-tuned from, where that is not known.
+        device: auto, cpu, cuda or mps.
+    """
+
+    text: str
+    model: str = "nesia-mini"
+    pair: str = ""
+    base: str | None = None
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class SentenceAnswer:
+    """What came back.
+
+    Attributes:
+        attention: of the model and, if it has one, of its base.
+        verdicts: model -> what its own probes say; the base first.
+    """
+
+    attention: SentenceAttention
+    verdicts: dict[str, tuple[Verdicts, ...]]
+
+
+def ask_live(request: SentenceAskRequest, say: Say = print) -> SentenceAnswer:
+    """Attention by layer and every probe's verdict.
+
+    Args:
+        request: what is asked.
+        say: called with a line for the user where a model has no probes.
+
+    Raises:
+        PromptError: if the sentence cannot be asked.
+        ModelError, HeadError: if a model or probes are not there or not usable.
+    """
+    opened = open_models(request.model, request.base, request.device, None)
+    encoders = [one for one in (opened.base, opened.encoder) if one is not None]
+    base = None if opened.base is None else Attending(opened.base)
+    attention = ask_attention(request.text, Attending(opened.encoder), base, request.pair)
+    return SentenceAnswer(attention, {encoder.name: tuple(_verdicts(encoder, request, say)) for encoder in encoders})
+
+
+def _verdicts(encoder: Encoder, request: SentenceAskRequest, say: Say) -> list[Verdicts]:
+    files = found_probes(encoder.name, encoder.identity, cache_folder())
+    if not files:
+        say(f"no sentence probes are trained on {encoder.name}; train them with: python -m probing sentences train {encoder.options}")
+        return []
+    read = [read_probes(path, encoder.identity) for path in files.values()]
+    return ask_sentence(encoder, read, request.text, request.pair.strip())
+
+
+def attention_rows(answer: SentenceAnswer) -> pd.DataFrame:
+    """A row a model and layer: ``model, layer`` and the measures of the first token's attention and the mean of all tokens', over heads."""
+    columns: dict[tuple[str, int], dict[str, float]] = {}
+    for ending, token in (("first", 0), ("mean", None)):
+        for measure, model, values in answer.attention.by_layer(token):
+            for layer, value in enumerate(values, start=1):
+                columns.setdefault((model, layer), {})[f"{MEASURES[measure]}-{ending}"] = float(value)
+    return pd.DataFrame([{"model": model, "layer": layer} | found for (model, layer), found in columns.items()])
+
+
+def verdict_rows(answer: SentenceAnswer) -> pd.DataFrame:
+    """A row a probe: ``model, task, pooling, layer, label, p, margin, accuracy, majority, above_majority``."""
+    rows = [
+        {
+            "model": model, "task": one.probes.task, "pooling": pooling, "layer": layer,
+            "label": one.probes.labels[one.label[place, layer]], "p": float(one.p[place, layer].max()),
+            "margin": float(one.margin[place, layer]), "accuracy": float(one.probes.right[place, layer] / one.probes.tested),
+            "majority": one.probes.majority / one.probes.tested,
+            "above_majority": above_majority(
+                int(one.probes.right[place, layer]), one.probes.tested, one.probes.majority / one.probes.tested
+            ),
+        }
+        for model, found in answer.verdicts.items()
+        for one in found
+        for place, pooling in enumerate(POOLINGS)
+        for layer in range(one.label.shape[1])
+    ]  # fmt: skip
+    names = ["model", "task", "pooling", "layer", "label", "p", "margin", "accuracy", "majority", "above_majority"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def similarity_rows(answer: SentenceAnswer) -> pd.DataFrame:
+    """A row a model, repeated word and layer: ``model, word, times, layer, similarity``."""
+    found = answer.attention
+    rows = [
+        (model.name, word.word, len(word.places), layer, float(value))
+        for word in found.repeated
+        for model, values in ((found.before, word.before), (found.own, word.similarity))
+        if model is not None and values is not None
+        for layer, value in enumerate(np.asarray(values))
+    ]
+    return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])

@@ -1,0 +1,265 @@
+"""The page Live where whole sentences and minimal pairs are asked, on two tiny models with planted probes."""
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM
+
+from probing.core.changes.minimal_pairs import MinimalPair, read_minimal_pairs, two_words
+from probing.core.sentences.example import OURS
+from probing.models.changes.ask import ask_attention, pair_scores
+from probing.models.changes.attending import Attending
+from probing.models.encoders.load import load_encoder
+from probing.models.sentences.ask import ask_sentence
+from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
+from probing.ui.live.sentence import asked, pairs
+from tests.models.tiny_models import HIDDEN, LAYERS, save
+from tests.pages.conftest import words
+from tests.pages.test_headlines import without_yardstick
+from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
+
+TEXT = "paris is the capital of france and rome is the capital of italy ."
+
+
+def planted(encoder, task: str = "order", labels=("inverted", "original"), pairs: bool = False) -> TaskProbes:
+    """Probes with random weights; those of layer 0 are at chance, all others right for 90 of 100 sentences."""
+    draw, outputs = np.random.default_rng(len(task)), 1 if len(labels) == 2 else len(labels)
+    right = np.array([[50, *[90] * encoder.layers]] * 2)
+    return TaskProbes(
+        task, task.title(), pairs, labels, OURS, encoder.name, encoder.identity, "d" * 64, right, 100, 50, np.ones(right.shape),
+        draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32), np.zeros((*right.shape, outputs), np.float32),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A cache with a tiny model that has probes, and a model that was fine-tuned from it, without."""
+    root = tmp_path_factory.mktemp("whole")
+    tiny, tuned = save("bert", root / "models" / "tiny"), root / "models" / "tuned"
+    shutil.copytree(tiny, tuned)
+    model = AutoModelForMaskedLM.from_pretrained(tuned)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.bert.encoder.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    model.save_pretrained(tuned)
+    note = {"base": "tiny", "base_folder": str(tiny), "objective": "CoLA", "recipe": {}}
+    (tuned / "finetuning.json").write_text(json.dumps(note))
+    encoder = load_encoder(tiny, device="cpu")
+    for probes in (planted(encoder), planted(encoder, "depth", ("one", "two", "three")), planted(encoder, "follows", pairs=True)):
+        write_probes(probes, probes_folder(root, encoder.identity, probes.task))
+    return root
+
+
+@pytest.fixture
+def ask(visit, cache, tmp_path):
+    """Opens the page with a sentence for the tiny model beside the one that was fine-tuned from it."""
+    shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
+
+    def opened(text: str = TEXT, **query):
+        return visit("live", "empty", {"live_view": "sentence", "live_model": "tiny", "beside": "tuned", "whole": text, **query})
+
+    return opened
+
+
+@pytest.fixture
+def ask_pairs(ask, monkeypatch):
+    """Opens the minimal pairs: three in words of the tiny model."""
+    given = [two_words("Paris is in [MASK] .", "france", bad, "agreement") for bad in ("italy", "berlin", "moon")]
+    monkeypatch.setattr(pairs, "read_minimal_pairs", lambda: given)
+    return lambda **query: ask(live_view="pairs", **query)
+
+
+def chart(app, part: str) -> dict:
+    """The figure whose description has this."""
+    found = [json.loads(one.proto.spec) for one in app.get("plotly_chart") if part in one.proto.alt]
+    assert found, part
+    return found[0]
+
+
+def link(app, name: str):
+    value = app.query_params.get(name)
+    return value[0] if isinstance(value, list) else value
+
+
+def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask, cache):
+    app = ask(attending="3", attention_head="2")
+    assert not app.exception and not app.warning
+    base, tuned = (load_encoder(cache / "models" / name, device="cpu") for name in ("tiny", "tuned"))
+    found = ask_attention(TEXT, Attending(tuned), Attending(base))
+    for name, one in (("tiny", found.before), ("tuned", found.own)):
+        np.testing.assert_allclose(_z(chart(app, f"attends to in {name}")), one.maps[:, 1, 3].T, atol=1e-5)
+    panels = [trace for trace in chart(app, "Entropy, distance")["data"] if trace["name"] != "equal attention"]
+    by_panel = [[_list(trace["y"]) for trace in panels if trace.get("xaxis", "x") == axis] for axis in ("x", "x2")]
+    np.testing.assert_allclose(by_panel[0], [one.entropy[:, 1, 3] for one in (found.before, found.own)], atol=1e-5)
+    np.testing.assert_allclose(by_panel[1], [found.distance[:, 1, 3]], atol=1e-5)
+    headline = next(text.value for text in app.markdown if "Attention of" in text.value)
+    assert f"{found.own.entropy[-1, 1, 3]:.2f} nats" in headline and f"{found.distance[-1, 1, 3]:.2f} tokens" in headline
+    assert f"{math.log(len(found.tokens)):.2f}" in headline and not without_yardstick(headline)
+    paths = sorted((cache / "sentences").glob(f"*/*/{FILE}"))
+    said = {one.probes.task: one for one in ask_sentence(base, [read_probes(path) for path in paths], TEXT)}
+    (table,) = [one.value for one in app.dataframe if "margin" in one.value]
+    assert len(table) == 2 * 2 * (LAYERS + 1) and set(table["task"]) == set(said) == {"order", "depth"}
+    for row in table.to_dict("records"):
+        one, at = said[row["task"]], (("first", "mean").index(row["pooling"]), row["layer"])
+        assert row["label"] == one.probes.labels[one.label[at]] and row["margin"] == pytest.approx(one.margin[at], abs=1e-4)
+        assert row["chance"] == (row["layer"] == 0)
+
+
+def _list(values) -> list[float]:
+    """A trace's numbers, which Plotly packs."""
+    if isinstance(values, dict):
+        import base64
+
+        return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]))
+    return list(values)
+
+
+def _z(figure: dict) -> np.ndarray:
+    z = figure["data"][0]["z"]
+    if isinstance(z, dict):
+        return np.array(_list(z)).reshape([int(one) for one in z["shape"].split(",")])
+    return np.array(z)
+
+
+def test_each_task_has_a_line_with_its_yardsticks_and_what_is_missing_is_named(ask):
+    app = ask()
+    lines = next(text.value for text in app.markdown if text.value.startswith("- Depth")).split("\n")
+    assert len(lines) == 2 and all("Right for 90.0 % of test sentences, majority 50.0 %" in line for line in lines)
+    assert "No sentence probes are trained on the layers of tuned yet" in words(app)
+    assert any("python -m probing sentences train --model" in code.value and "--tasks all" in code.value for code in app.code)
+    assert "Not asked of tiny: Follows, as they need a second sentence" in words(app)
+
+
+def test_a_pair_is_asked_of_the_probes_of_pairs_alone(ask):
+    app = ask("paris is red", second="rome is blue")
+    assert not app.exception and "Not asked of tiny: Depth, Order, as they ask about one sentence" in words(app)
+    assert any(text.value.startswith("- Follows") for text in app.markdown)
+
+
+def test_swapped_words_show_what_the_probes_say_then(ask, cache):
+    app = ask(swapped="2")
+    assert not app.exception and "paris **the is** capital" in words(app)
+    encoder = load_encoder(cache / "models" / "tiny", device="cpu")
+    probes = [planted(encoder)]
+    before, after = (ask_sentence(encoder, probes, text)[0] for text in (TEXT, TEXT.replace("is the", "the is", 1)))
+    turn = int((before.label != after.label)[:, 1:].sum())
+    assert f"{turn} of {2 * LAYERS} probes above chance turn" in words(app)
+    app.number_input(key="live.swapped").set_value(0).run()
+    assert "above chance turn" not in words(app) and link(app, "swapped") is None
+
+
+def test_the_same_word_twice_is_compared_in_both_models(ask):
+    app = ask()
+    names = {trace["name"] for trace in chart(app, "Self-similarity")["data"]}
+    assert names == {f"{word} · {model}" for word in ("is", "the", "capital", "of") for model in ("tiny", "tuned")}
+    assert "No word occurs twice" in words(ask("paris is red"))
+
+
+def test_a_base_stands_beside_the_model_that_was_fine_tuned_from_it_and_comes_first(ask):
+    app = ask(beside="")
+    assert [one.value for one in app.selectbox if one.key in ("live.live_model", "live.beside")] == ["tiny", "tuned"]
+    app = ask(live_model="tuned", beside="")
+    assert app.selectbox(key="live.beside").value == "tiny"
+    assert [one[:6] for one in (text.value for text in app.markdown) if one.startswith("**t")][:2] == ["**tiny", "**tune"]
+    alone = ask(beside="-")
+    assert not alone.exception and "Distance of the two" not in words(alone)
+
+
+def test_the_link_keeps_sentence_models_token_and_head(ask):
+    app = ask("rome is red")
+    app.selectbox(key="live.attending").set_value(2).run()
+    app.selectbox(key="live.attention_head").set_value(1).run()
+    app.text_input(key="live.second").set_value("paris is blue").run()
+    assert [link(app, name) for name in ("live_view", "live_model", "beside", "whole", "second")] == [
+        "sentence", "tiny", "tuned", "rome is red", "paris is blue",
+    ]  # fmt: skip
+    # The token belongs to the sentence before.
+    assert (link(app, "attending"), link(app, "attention_head")) == (None, "1")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("  ", "Type a sentence"), ("paris " * 600, "takes at most"), ("🙂 ☃", "unknown to the model"), ("... !?", "")],
+    ids=["empty", "long", "unknown", "punctuation"],
+)
+def test_what_cannot_be_asked_is_named(ask, text, says):
+    app = ask(text, attending="40", swapped="99", attention_head="77")
+    assert not app.exception and says in words(app).replace("\\", "")
+
+
+def test_a_tuned_model_whose_base_is_gone_is_named(ask, tmp_path):
+    folder = tmp_path / "cache" / "models"
+    note = json.loads((folder / "tuned" / "finetuning.json").read_text())
+    (folder / "tuned" / "finetuning.json").write_text(json.dumps(note | {"base": "gone", "base_folder": "/nowhere/gone"}))
+    app = ask(live_model="tuned", beside="")
+    assert not app.exception and "gone" in words(app) and "tuned" in words(app)
+
+
+def test_damaged_probes_are_answered_in_words(ask, tmp_path):
+    for path in (tmp_path / "cache" / "sentences").glob(f"*/order/{FILE}"):
+        path.write_bytes(b"no probes")
+    app = ask()
+    assert not app.exception and "train them again" in app.warning[0].value and len(app.get("plotly_chart")) >= 4
+
+
+@pytest.mark.parametrize("view", ["sentence", "pairs"])
+def test_markup_of_strangers_is_text(ask, ask_pairs, view):
+    app = ask(f"{ATTACK} $x$ {ATTACK}", live_view=view, second=ATTACK, likelier=f"[MASK] {ATTACK}", unlikelier=ATTACK, minimal_pair="0")
+    assert not app.exception
+    shown = [one for part in app._tree.children.values() for one in walk(part)]
+    assert [(where, text) for where, text in shown if markup_of(text)] == []
+
+
+def test_pairs_are_scored_at_every_layer_beside_chance(ask_pairs, cache):
+    app = ask_pairs()
+    assert not app.exception and not app.warning
+    encoder = load_encoder(cache / "models" / "tiny", device="cpu")
+    given = pairs.read_minimal_pairs()
+    wanted = np.stack([pair_scores(pair, encoder) for pair in given])
+    right = (wanted[..., 0] > wanted[..., 1]).sum(0)
+    drawn = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Minimal pairs that are right")["data"]}
+    assert drawn["tiny"] == list(right) and set(drawn) == {"tiny", "tuned"}
+    lines = [text.value for text in app.markdown if "pairs right" in text.value]
+    assert f"**{right[-1]} of 3**" in lines[0] and "chance: 1.5" in lines[0]
+    difference = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Difference of log")["data"]}
+    np.testing.assert_allclose(difference["tiny"], wanted[0, :, 0] - wanted[0, :, 1], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        (("paris is in france", "paris is in italy"), "likelier should be **france** than **italy**"),
+        (("paris is in ___", "france, italy"), "likelier should be **france** than **italy**"),
+        (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
+        (("paris is in [MASK]", "france"), "expected two words separated by a comma"),
+        (("paris is ☃", "paris is red"), "is unknown to tiny"),
+        (("", ""), "Type two sentences"),
+    ],
+)
+def test_a_pair_of_ones_own_is_scored_or_refused_in_words(ask_pairs, own, says):
+    app = ask_pairs(minimal_pair="0", likelier=own[0], unlikelier=own[1])
+    assert not app.exception and says in words(app).replace("\\", "")
+
+
+def test_the_shipped_pairs_are_thirty():
+    found = read_minimal_pairs()
+    assert len(found) == 30 and all(isinstance(one, MinimalPair) for one in found)
+
+
+def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache):
+    from probing.ui.frame import live_models
+
+    asked._eager().clear()
+    live_models.shelf().kept.clear()
+    ask()
+    kept = list(live_models.shelf().kept.values())
+    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(asked._eager()) == 2
+    for live in kept:
+        own = {tensor.data_ptr() for tensor in live.encoder.body.parameters()}
+        assert {tensor.data_ptr() for tensor in asked._eager()[live].encoder.body.parameters()} == own
+    assert kept[0].encoder.hidden == HIDDEN
