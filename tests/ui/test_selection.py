@@ -8,6 +8,7 @@ from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
 from probing.ui.facts.selection import FactsSelection
+from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query
 from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
@@ -16,7 +17,6 @@ from probing.ui.methods.selection import MethodsSelection
 from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.reproduction.selection import ReproductionSelection
-from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.sentence_probes.selection import SentenceProbesSelection
 
 SHARED = RunChoice(
