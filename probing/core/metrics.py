@@ -387,11 +387,7 @@ _ALL = (
         "ours; not in the paper",
         "models.encoders.weight_drift.weight_drift",
     ),
-    *HEAD_METRICS,
-    *TASK_METRICS,
-    *EDGE_METRICS,
-    *SENTENCE_METRICS,
-    *CHANGE_METRICS,
+    *(HEAD_METRICS + TASK_METRICS + EDGE_METRICS + SENTENCE_METRICS + CHANGE_METRICS),
 )
 
 #: Name -> metric.

@@ -35,7 +35,7 @@ def refuse_form(name: str, path: Path, schemas: _Schemas, most_values: Callable[
     """
     table = table_of(path)
     if table is None or table not in schemas:
-        raise StoreError(f"{name} is named after none of the tables {', '.join(schemas)}")
+        raise StoreError(f"{name} is named after no table that can be there; expected one of {', '.join(schemas)}")
     check_file(path, table)
     rows, values = rows_and_values(path)
     if rows > _MOST_ROWS:
