@@ -38,7 +38,7 @@ COMMANDS = {
         "probing.commands.sentences.group",
         "Sentence probing: in which layers a property of the whole sentence can be read, before and after fine-tuning.",
     ),
-    "changes": ("probing.commands.changes.group", "What fine-tuning changed, layer by layer: attention, perplexity, similarity of states."),
+    "changes": ("probing.commands.changes.group", "What fine-tuning changed, layer by layer."),
     "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),
     "reproduce": (
