@@ -38,7 +38,7 @@ def test_every_command_is_listed_once_and_in_order():
     assert [line.split()[0] for line in shown.strip().splitlines()] == list(COMMANDS)
 
 
-@pytest.mark.parametrize(("group", "commands"), [("edges", EDGE_COMMANDS), ("sentences", SENTENCE_COMMANDS)])
+@pytest.mark.parametrize(("group", "commands"), [("edges", EDGE_COMMANDS), ("sentences", SENTENCE_COMMANDS), ("changes", CHANGE_COMMANDS)])
 def test_commands_of_a_group_are_listed_once_and_in_order(group, commands):
     shown = CliRunner().invoke(app, [group, "--help"]).output.split("Commands:")[1]
     assert [line.split()[0] for line in shown.strip().splitlines()] == list(commands)

@@ -24,8 +24,8 @@ class ChangeCommandsOnCall(CommandsOnCall):
 
 
 changes = typer.Typer(
+    name="changes",
     cls=ChangeCommandsOnCall,
-    help="What fine-tuning changed, layer by layer. Begin with: changes measure --model nesia-mini-rank-msmarco",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -35,4 +35,4 @@ changes = typer.Typer(
 
 @changes.callback()
 def _group() -> None:
-    """What fine-tuning changed, layer by layer: attention, perplexity, similarity of states."""
+    """What fine-tuning changed, layer by layer."""
