@@ -53,6 +53,7 @@ JOINERS = {
     "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
     "ui/home": "the first page shows what each capability found",
     "ui/live": "one sentence is asked everything that can be asked of it",
+    "workflows/sentences/ask.py": "as Live: attention and the probes' verdicts of one sentence",
     "ui/methods": "defines the quantities of all capabilities",
     "ui/reproduction": "the papers' numbers and claims are of several capabilities",
     "reports/reproduction": "as the page",
