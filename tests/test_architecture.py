@@ -277,5 +277,5 @@ def test_committed_binaries_are_within_the_budget():
         if path.suffix in {".safetensors", ".parquet", ".png", ".duckdb"}
         and not {".venv", "cache", ".git"} & set(path.relative_to(ROOT).parts)
     }
-    assert sum(sizes.values()) < 105_000_000
+    assert sum(sizes.values()) < 109_000_000
     assert not [path for path in sizes if path.suffix == ".duckdb"]
