@@ -21,6 +21,12 @@ LEFT JOIN sentence_scores s ON s.run_id = p.run_id AND s.pooling = p.pooling AND
     AND s.portion = p.portion
 GROUP BY ALL
 """
+#: How many probes of the kinds (pooling, reading, portion) that have answers are scored.
+_TO_ANSWER = """
+SELECT s.run_id, count(*) FROM sentence_scores s
+WHERE (s.run_id, s.pooling, s.reading, s.portion) IN (SELECT (run_id, pooling, reading, portion) FROM sentence_predictions)
+GROUP BY s.run_id
+"""
 #: Own probes of fine-tuned models that are compared with their base's at the same place.
 _COMPARED = f"""
 SELECT run_id, count(DISTINCT (p.pooling, p.layer)) FROM sentence_pairs p JOIN sentence_runs r USING (run_id)
@@ -34,8 +40,8 @@ def lacking_sentences(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Id of a run that is not complete -> what it lacks or has too much.
 
     A run is complete when its task's data are described, every kind of its probes has scores at the layers 0..L (MLP probes at some), and
-    a fine-tuned model's own probes on all training sentences are compared with the base's. Where predictions are stored, they are of every
-    scored probe, and one of each test sentence.
+    a fine-tuned model's own probes on all training sentences are compared with the base's. Where predictions of one kind of
+    probe are stored, they are of its probes at all layers, and one of each test sentence.
     """
     runs = connection.execute(
         "SELECT e.run_id, e.model, e.base, e.task, e.protocol, e.layers, e.n_test, t.n_test "
@@ -46,6 +52,7 @@ def lacking_sentences(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     for run_id, *cells in connection.execute(_SCORED).fetchall():
         scored[run_id].append(tuple(cells))
     answered = {run_id: (rows, strange) for run_id, rows, strange in connection.execute(_ANSWERED).fetchall()}
+    to_answer = dict(connection.execute(_TO_ANSWER).fetchall())
     compared = dict(connection.execute(_COMPARED).fetchall())
     problems: dict[str, str] = {}
     for run_id, model, base, task, protocol, layers, n_test, of_task in runs:
@@ -53,7 +60,7 @@ def lacking_sentences(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         problem = (
             _of_data(task, protocol, n_test, of_task)
             or _of_scores(scored[run_id], layers)
-            or _of_answers(scored[run_id], *answered.get(run_id, (0, 0)))
+            or _of_answers(to_answer.get(run_id, 0), *answered.get(run_id, (0, 0)))
             or _of_pairs(scored[run_id], layers, pairs)
         )
         if problem:
@@ -80,8 +87,7 @@ def _of_scores(scored: list[tuple], layers: int) -> str | None:
     return None
 
 
-def _of_answers(scored: list[tuple], rows: int, strange: int) -> str | None:
-    probes = sum(len(found) for _, _, _, found, _ in scored)
+def _of_answers(probes: int, rows: int, strange: int) -> str | None:
     if rows and strange:
         return f"predictions of {strange} probes are of no scored probe, or not one of each test sentence"
     return f"predictions of {rows} probes, expected those of {probes}" if rows and rows != probes else None

@@ -136,7 +136,8 @@ class _Run:
         if rows.empty:
             return None
         answered = {_cell(one) for one in rows.to_dict("records")}
-        if odd := sorted(answered ^ set(self.scores)):
+        kinds = {(cell.pooling, cell.reading, cell.portion) for cell in answered}
+        if odd := sorted(answered ^ {cell for cell in self.scores if (cell.pooling, cell.reading, cell.portion) in kinds}):
             return f"{_said(odd[0])} has {'answers but no score' if odd[0] in answered else 'a score but no answers'}"
         for one in rows.to_dict("records"):
             cell, said = _cell(one), np.asarray(one["predicted"])
