@@ -3,8 +3,8 @@
 A *run* is all probes of one model on one task by one protocol: for every pooling, layer 0..L and reading one probe, or one for each
 ``portion`` of the training sentences (1: all of them, 4: a quarter; the learning curve). The readings ``frozen``, ``rescaled`` and
 ``aligned`` are of fine-tuned models only. Numbers on pages are arithmetic on ``sentence_scores`` and ``sentence_pairs``, both additive
-counts; ``sentence_predictions`` may be left out, of all probes of a run or of some kinds (pooling, reading, portion) at all layers. Where they are
-stored, both are recomputed from them.
+counts; ``sentence_predictions`` may be left out, of a whole run or of some kinds of probes (pooling, reading, portion). Where they
+are stored, both are recomputed from them.
 
 Fine-tuned models that differ by the seed of their fine-tuning alone have the same ``variant``: the first 12 digits of the sha256 of the
 recipe without its seed (empty of a model without a recipe). The one with the least seed stands for them; the others give the spread.
