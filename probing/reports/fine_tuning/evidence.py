@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from probing.core.changes.measures import MEASURES
-from probing.reports.changes.measured import SAME_IS_ONE, values
+from probing.reports.changes.measured import no_change, values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.edge_scores import edge_scores
 from probing.reports.fine_tuning.facts_kept import facts_kept
@@ -104,13 +104,11 @@ def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
 
 def _measured(db: Database, model: str) -> pd.DataFrame:
     table = values(db, [model], list(_MEASURED))
-    same = table["measure"].isin(SAME_IS_ONE).astype("float64")
-    before = table["base_value"].fillna(same)
-    table = table.assign(
+    before = no_change(table)
+    return table.assign(
         change=table["value"] - before, control_change=table["control_value"] - before,
         panel=table["measure"].map(lambda name: _MEASURED[name][0]), line=table["measure"].map(lambda name: _MEASURED[name][1]),
     )  # fmt: skip
-    return table
 
 
 def _perplexity(db: Database, model: str) -> pd.DataFrame:

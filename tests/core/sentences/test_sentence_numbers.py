@@ -117,4 +117,8 @@ def test_the_pairs_of_a_run_are_those_that_reports_need():
     assert {pair.with_model for pair in wanted_pairs("tuned", mine, "base", base)} == {"base"}
     alone = wanted_pairs("base", base)
     assert {(pair.this, pair.other) for pair in alone} == {(Cell("first", layer), Cell("mean", layer)) for layer in range(3)}
+    mlp = {Cell("first", 2, "mlp"): 1}
+    assert {(pair.this, pair.other) for pair in wanted_pairs("base", base | mlp)} - {(pair.this, pair.other) for pair in alone} == {
+        (Cell("first", 2), Cell("first", 2, "mlp"))
+    }
     assert {pair.with_model for pair in alone} == {"base"} and wanted_pairs("base", base, "base", base) == alone
