@@ -64,9 +64,10 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
 def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
     """The pairs that a run stores, in order.
 
-    Of a base: the first token against the mean at each layer, by its own probes, and its own probes against its MLP probes. Of a fine-tuned model: every probe on all or a quarter of
-    the training sentences against its ``of_base``; its own probe of the first token against the base's of the mean, at each layer; and for
-    each pooling its best layer against the base's best, both chosen on dev. A pair of which one probe was not trained is left out.
+    Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its MLP probe. Of a
+    fine-tuned model: every probe on all or a quarter of the training sentences against its ``of_base``; its own probe of the first token
+    against the base's of the mean, at each layer; and for each pooling its best layer against the base's best, both chosen on dev. A pair
+    of which one probe was not trained is left out.
 
     Args:
         model, base: names; ``base`` is empty of a base.

@@ -63,8 +63,8 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low and high (95 %; of
         perplexity that of the difference from the base, paired by block), base_value, change with change_low and change_high (from the
         base, or from no change; of perplexity that of its logarithm), q (of probes), control_value, control_change, seed_low,
-        seed_high, seeds (of value), inside_control (the change is no greater than the control's), n, of (edge tasks that were averaged,
-        and kind of the probes). What is not known is empty.
+        seed_high, seeds (of value), inside_control (the change is no greater than the control's, or the value within the spread of its
+        seeds), n, of (edge tasks that were averaged, and kind of the probes). What is not known is empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
@@ -92,7 +92,7 @@ def _beside(table: pd.DataFrame, model: str) -> pd.DataFrame:
     table = table[table["model"] == model]
     if "tasks" in table:
         table = table.assign(of=table["kind"] + ": " + table["tasks"])
-    return table.assign(inside_control=table["change"].abs() <= table["control_change"].abs())
+    return table
 
 
 def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
     return table.assign(
         panel=PERPLEXITY, line=table["replaced"], value=table["perplexity"], base_value=table["base_perplexity"], n=table["masked"],
         change=table["log_change"], control_change=table["control_log_change"], control_value=control,
-        inside_control=table["log_change"].abs() <= table["control_log_change"].abs(), **ends,
+        **ends,
     )  # fmt: skip
 
 
