@@ -1,7 +1,7 @@
 """Figures of what fine-tuning changed: panels with one cursor, fates of properties, drift against loss."""
 
-import itertools
 import json
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ def test_one_layer_axis_and_one_cursor_go_through_all_panels():
     assert figure.layout.hoversubplots == "axis" and figure.layout.xaxis.showspikes and figure.layout.xaxis.spikemode == "across"
     domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
     assert domains[0][1] == 1 and domains[-1][0] == pytest.approx(0, abs=1e-9)
-    assert all(above[0] > below[1] for above, below in itertools.pairwise(domains)), "panels do not overlap"
+    assert all(above[0] > below[1] for above, below in pairwise(domains)), "panels do not overlap"
     titles = [note.text for note in figure.layout.annotations if note.name == "panel"]
     assert "&lt;b&gt;Bigram, points of accuracy" in titles[1]
     (band,) = figure.layout.shapes

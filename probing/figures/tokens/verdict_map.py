@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-_ROW, _AROUND = 42, 120
+_ROW, _AROUND = 44, 146
 #: Beyond, a cell has no room for a label on a telephone.
 _MOST_LAYERS = 9
 _GREY = "rgba(128,136,144,0.16)"
@@ -43,9 +43,9 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
         text=[_words(one.label, one.p, last) for one in cells.itertuples()], hovertext=cells["hover"],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
-    names = [f"{theme.breakable(titles[task], 12)}<br>({pooling})" for task, pooling in rows]
+    names = [f"{theme.plain(titles[task]).replace(' ', '<br>', 1)}<br>({pooling})" for task, pooling in rows]
     theme.apply(figure, height=_AROUND + _ROW * max(len(rows), 2))
-    figure.update_layout(hoverdistance=60, margin_t=10)
+    figure.update_layout(hoverdistance=60, margin_t=38)
     layer_axis.horizontal(figure, last)
     figure.update_yaxes(
         tickmode="array", tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=10
@@ -55,4 +55,4 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
 
 def _words(label: str, p: float, last: int) -> str:
     share = f"{p * 100:.0f}"
-    return share if last >= _MOST_LAYERS else f"{theme.plain(theme.shorten(label, 5))}<br>{share}"
+    return share if last >= _MOST_LAYERS else f"{theme.plain(label[:4])}<br>{share}"

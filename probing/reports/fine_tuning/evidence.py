@@ -58,13 +58,13 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         protocol: of the sentence probes.
 
     Returns:
-        panel (``FACTS``, ``EDGES``, ``PROBE`` and a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``), line (of
-        probes the pooling; of perplexity which layers are the base's: ``last`` the layers from this one to the last, ``first`` those
-        from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low and high (95 %; of
-        perplexity that of the difference from the base, paired by block), base_value, change with change_low and change_high (from the
-        base, or from no change; of perplexity that of its logarithm), q (of probes), control_value, control_change, seed_low,
-        seed_high, seeds (of value), inside_control (the change is no greater than the control's, or the value within the spread of its
-        seeds), n, of (edge tasks that were averaged, and kind of the probes). What is not known is empty.
+        panel (``FACTS``, ``EDGES``, ``PROBE`` and a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``),
+        line (of probes the pooling; of perplexity which layers are the base's: ``last`` the layers from this one to the last,
+        ``first`` those from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low
+        and high (95 %; of perplexity that of the difference from the base, paired by block), base_value, change with change_low
+        and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of probes), control_value,
+        control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the control's, or
+        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). What is not known is empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)

@@ -19,6 +19,12 @@ _KINDS = {
     "attention, perplexity, likeness of states": ((panels.ENTROPY, panels.PERPLEXITY, panels.LIKENESS), MEASURE_COMMAND),
     "drift of weights": ((panels.DRIFT,), MEASURE_COMMAND),
 }
+#: Beginning of a panel's name -> what its caption says where the panel is there.
+_WORDS = {
+    panels.PROBE: "Sentence probes: own probes of the model minus those of its base, on the same sentences.",
+    panels.PERPLEXITY: "Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone in their place; the dotted line is "
+    "the model as it is.",
+}  # fmt: skip
 #: The quantities of the panels, in their order.
 _METRICS = ("attention_entropy", "attention_movers_distance", "masked_perplexity", "weight_drift", "cka", "same_token_cosine")
 
@@ -58,12 +64,12 @@ def _figure(shown: Shown) -> None:
         drawing(evidence_panels, found, names=names, colours=colours, tasks=shown.titles), table=found,
         stamp=shown.stamp("what fine-tuning changed by layer"), name="fine-tuning-layers",
         caption=filled(
-            "Point at a layer to read it in all panels.{control} Bands are 95 % intervals.{seeds} Sentence probes: own probes of the "
-            "model minus those of its base, on the same sentences. Perplexity at layer l: with the base's layers l to the last, 1 to l, "
-            "or l alone in their place; the dotted line is the model as it is.{edges} {key}",
+            "Point at a layer to read it in all panels.{control} Bands are 95 % intervals.{seeds}{panels} {key}",
+            panels=" ".join(["", *[words for panel, words in _WORDS.items() if found["panel"].str.startswith(panel).any()]])
+            + _edge_words(shown),
             control=" Thin and grey: the control; grey points changed no more than it did." if shown.control else "",
             seeds=" Whiskers: from the least to the greatest of several seeds of fine-tuning." if seeds else "",
-            edges=_edge_words(shown), key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
+            key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
         ),
         alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
     )  # fmt: skip

@@ -104,7 +104,9 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
         else Markdown("none is clear at q ≤ 0.05")
     )  # fmt: skip
     n = count(int(found["n"].max()), "model")
-    with st.expander(f"Which measures go together over models? ({len(found)} pairs, n at most {n})", icon=":material/scatter_plot:"):
+    with st.expander(
+        f"Which measures go together over models? ({count(len(found), 'pair')}, n at most {n})", icon=":material/scatter_plot:"
+    ):
         st.markdown(
             filled(
                 "Spearman's rank correlation over fine-tuned models; the control and other seeds are left out. {said}. q is corrected for "

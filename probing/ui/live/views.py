@@ -6,7 +6,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.live.selection import VIEWS, LiveSelection
 
-WORDS = {"fact": "Fill a gap", "spans": "Choose spans", "sentence": "Whole sentence", "pairs": "Minimal pairs"}
+WORDS = {"fact": "Fill a gap", "spans": "Choose spans", "sentence": "Sentence", "pairs": "Pairs"}
 
 
 def chosen(view: View) -> str:

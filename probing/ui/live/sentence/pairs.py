@@ -32,6 +32,7 @@ def draw(view: View, two: Two | None) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
+    st.caption("Two words for one gap, or one gap in two sentences: a layer is right where it gives the better one more probability.")
     with st.spinner("Asking the pairs …", show_time=True):
         table = _table(two, shipped)
     st.markdown(joined("  \n", _lines(view, two, table)))

@@ -45,7 +45,12 @@ def draw(view: View, two: Two, text: str, pair: str) -> None:
     if not found:
         return
     other = _swapped(view, text)
-    changed = {choice.name: _table(choice, other, pair) for choice in two.all if choice.name in found} if other else {}
+    try:
+        changed = {choice.name: _table(choice, other, pair) for choice in two.all if choice.name in found} if other else {}
+    except ProbingError as error:
+        # Swapped, a word may fall into more pieces, and the sentence be too long.
+        blocks.problem(error)
+        other, changed = "", {}
     st.markdown(joined("\n", [filled("- {line}", line=line) for line in _lines(view, found, changed)]), help=HELP)
     _maps(view, found, text, AS_TYPED if other else "")
     if other:
@@ -128,7 +133,7 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
         for task, mine in table.groupby("task", sort=False):
             best = mine.loc[mine["accuracy"].idxmax()]
             line = filled(
-                "{title}, {model}: **{label}** ({p:.0f} %), says its best probe: layer {layer}, {pooling}. "
+                "{title}, {model}: the best probe (layer {layer}, {pooling}) says **{label}** ({p:.0f} %). "
                 ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
                 title=best["title"], model=view.called(model), label=best["label"], p=best["p"] * 100, layer=int(best["layer"]),
                 pooling=POOLING_NAMES[best["pooling"]], right=best["accuracy"] * 100, majority=best["majority"] * 100,

@@ -75,6 +75,6 @@ def _headline(view: View, table: pd.DataFrame, models: list[str]) -> Markdown:
     says = [filled("{model} {value:.2f}", model=view.called(model), value=last[word, model]) for model in models]
     times = int(table.loc[table["word"] == word, "times"].iloc[0])
     return filled(
-        "The {times} states of **{word}** are least alike in the last layer: cosine {says} (layer 0: {before:.2f}).", word=word,
+        "**{word}** ({times} times) is least like itself in the last layer: cosine {says} (layer 0: {before:.2f}).", word=word,
         times=times, says=joined(", ", says), before=first[word, models[-1]],
     )  # fmt: skip
