@@ -64,7 +64,7 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         and high (95 %; of perplexity that of the difference from the base, paired by block), base_value, change with change_low
         and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of probes), control_value,
         control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the control's, or
-        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). What is not known is empty.
+        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). Unknown is empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
