@@ -17,7 +17,6 @@ from probing.models.runtime import checked_arrays
 from probing.models.sentences.files import FILE, probes_folder, read_probes
 from probing.models.sentences.training import answered, stored_states
 from probing.workflows.sentences import train, work
-from probing.workflows.sentences.run_rows import best_layer
 from probing.workflows.sentences.train import SentencesRequest, train_sentences
 from tests.commands.sentence_tasks import (
     accuracy,
@@ -25,7 +24,6 @@ from tests.commands.sentence_tasks import (
     flat,
     in_first,
     in_tokens,
-    label_of,
     labelled,
     plant,
     rotated,
@@ -414,11 +412,3 @@ def test_the_protocol_of_senteval_reads_a_tuned_model_on_the_bases_scale(beside,
     plant(monkeypatch, tiny_bert=plain, tuned=lambda label, noise: 3 * plain(label, noise) + 40)
     out = train_sentences(beside(path, protocol="senteval", readings=("frozen", "rescaled")))
     assert max(accuracy(out, "tuned", "frozen")) < 0.67 and min(accuracy(out, "tuned", "rescaled")) == 1
-
-
-def test_the_best_layer_is_the_lowest_of_those_that_dev_likes_most():
-    class Stub:
-        dev_right = np.array([[1, 5, 5], [2, 2, 0]])
-
-    assert [best_layer(Stub, pooling) for pooling in (0, 1)] == [1, 0]
-    assert label_of("paris berlin") == "odd"

@@ -12,10 +12,11 @@ from probing.core.sentences.pairs import Cell
 from probing.core.stats.ranks import rank_correlation
 from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
 from probing.reports.fine_tuning.evidence import FactRuns, evidence
-from probing.reports.fine_tuning.kin import kin, tuned_models
+from probing.reports.fine_tuning.kin import beside, kin, tuned_models
 from probing.reports.fine_tuning.measures import CONTROL as CONTROL_ROLE
 from probing.reports.fine_tuning.measures import SEED, TUNED, correlations, measures, within_models
 from probing.reports.fine_tuning.paragraph import Names, paragraph
+from probing.reports.relatives import Relatives
 from probing.reports.sentences.gone import where_gone
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
@@ -65,6 +66,14 @@ def test_relatives_are_known_of_models_that_were_asked_facts_only(db: Database):
     assert family.stands[SEED_2.name] == family.stands[SEED_3.name] == COLA.name and family.control == {BASE.name: CONTROL.name}
     tuned = tuned_models(db).set_index("model")
     assert BASE.name not in tuned.index and list(tuned.index[tuned["control"]]) == [CONTROL.name]
+
+
+def test_a_value_within_the_spread_of_the_controls_seeds_is_inside_its_change():
+    family = Relatives({"tuned": "tuned", "far": "far", "control": "control", "control-2": "control"}, {"base": "control"})
+    values = {"tuned": 0.97, "far": 0.9, "control": 0.99, "control-2": 0.95}
+    rows = [{"model": name, "base": "base", "layer": 1, "value": value, "change": value - 1} for name, value in values.items()]
+    found = beside(family, pd.DataFrame(rows), ["layer"]).set_index("model")["inside_control"]
+    assert found.to_dict() == {"tuned": True, "far": False, "control": False, "control-2": False}
 
 
 def test_facts_kept_are_those_of_the_base_that_the_same_layer_still_knows(found: pd.DataFrame):

@@ -13,25 +13,9 @@ from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.parquet import write_table
-from tests.sentences_planted import (
-    BASE,
-    BIGRAM,
-    COLA,
-    CONTROL,
-    COORDINATION,
-    FATE,
-    LAST,
-    LAYERS,
-    SEED_2,
-    SQUAD,
-    SST_2,
-    TASKS,
-    PlantedSentenceRun,
-    plant_changes,
-    plant_sentence_runs,
-    planted_value,
-    right,
-)  # fmt: skip
+from tests.changes_planted import plant_changes, planted_value
+from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, SEED_2, SQUAD, SST_2
+from tests.sentences_planted import BIGRAM, COORDINATION, TASKS, PlantedSentenceRun, plant_sentence_runs, right
 from tests.sentences_planted import Cell as Probe
 
 PAPER = published_sentences()

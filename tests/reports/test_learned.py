@@ -111,3 +111,16 @@ def test_the_verdicts_on_masked_text_hold_if_every_text_counts_once(shipped):
     assert len(masked) == 2
     for row in masked.itertuples():
         assert wilson_mean(row.value, int(row.n) // MASKED_A_TEXT)[0] > row.baseline
+
+
+def test_a_model_that_learned_a_correlation_says_that_its_accuracy_is_below_the_majority(tmp_path):
+    names = {"model": "cola", "base": "nesia-mini", "objective": "CoLA", "n": 1043}
+    scored = [
+        names | {"metric": "Matthews correlation", "value": 0.0996, "chance": 0.0, "chance_name": "no correlation"},
+        names | {"metric": "task accuracy", "value": 0.6606, "chance": 0.6913, "chance_name": "majority label"},
+    ]
+    write_table("tasks", scored, tmp_path / "runs" / "tasks-cola.parquet")
+    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as db:
+        (row,) = learned(db).to_dict("records")
+    assert row["verdict"] == "learned"
+    assert row["below"] == "its task accuracy of 66.1 % is not shown to beat the 69.1 % of the majority label"

@@ -55,6 +55,15 @@ def test_a_sentence_has_the_task_score_beside_its_baseline(view):
     assert task_sentence(view, "elsewhere", "E") == task_sentence(view, "base", "B") == ""
 
 
+def test_a_correlation_is_no_percentage_and_a_score_below_its_baseline_is_said(view):
+    row = {"model": "cola", "metric": "Matthews correlation", "value": 0.0996, "low": -0.0391, "high": 0.1592, "baseline": 0.0, "n": 1043}
+    below = "its task accuracy of 66.1 % is not shown to beat the 69.1 % of the majority label"
+    view.learned = pd.DataFrame([row | {"baseline_name": "no correlation", "below": below}])
+    said = task_sentence(view, "cola", "CoLA")
+    assert "Matthews correlation 0.100 (−0.039 to 0.159), against a baseline of 0.000 (no correlation). But its task accuracy" in said
+    assert evidence(view, ["cola"]) == "- cola: Matthews correlation 0.100 (−0.039 to 0.159) over 1,043; no correlation: 0.000"
+
+
 def test_a_page_without_a_store_knows_from_the_registry_what_was_fine_tuned(tmp_path, monkeypatch):
     view = View("live", RunChoice(), None, pd.DataFrame())
     assert view.label("bert-base-NER") == "bert-base-NER ?"

@@ -1,7 +1,10 @@
 """Which two probes are compared on the same test sentences: what a run stores in ``sentence_pairs``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from probing.core.sentences.example import FIRST, MEAN, MLP, OWN
 
@@ -59,11 +62,12 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
 
 
 def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
-    """The pairs that reports need of a run, in order; it may store more.
+    """The pairs that a run stores, in order.
 
-    Of a base: the first token against the mean at each layer, by its own probes. Of a fine-tuned model: every probe on all or a quarter of
-    the training sentences against its ``of_base``; its own probe of the first token against the base's of the mean, at each layer; and for
-    each pooling its best layer against the base's best, both chosen on dev. A pair of which one probe was not trained is left out.
+    Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its MLP probe. Of a
+    fine-tuned model: every probe on all or a quarter of the training sentences against its ``of_base``; its own probe of the first token
+    against the base's of the mean, at each layer; and for each pooling its best layer against the base's best, both chosen on dev. A pair
+    of which one probe was not trained is left out.
 
     Args:
         model, base: names; ``base`` is empty of a base.
@@ -73,16 +77,17 @@ def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base
     tuned = base not in ("", model)
     theirs = (base_dev_right or {}) if tuned else dev_right
     held = [(cell, Cell(MEAN, cell.layer)) for cell in dev_right if cell == Cell(FIRST, cell.layer)]
-    if tuned:
+    if not tuned:
+        held += [(cell, Cell(cell.pooling, cell.layer, MLP)) for cell in dev_right if (cell.reading, cell.portion) == (OWN, 1)]
+    else:
         best, best_of_base = best_layers(dev_right), best_layers(theirs)
         held += [(cell, cell.of_base) for cell in dev_right if cell.portion in (1, QUARTER)]
         held += [(Cell(pooling, best[pooling]), Cell(pooling, layer)) for pooling, layer in best_of_base.items() if pooling in best]
     return sorted({Pair(this, base if tuned else model, other) for this, other in held if other in theirs})
 
 
-def right_and_right(this: Iterable[bool], other: Iterable[bool]) -> tuple[int, int, int, int]:
-    """How many sentences both probes have right, only the first, only the second, neither."""
-    counts = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
-    for one, two in zip(this, other, strict=True):
-        counts[bool(one), bool(two)] += 1
-    return counts[True, True], counts[True, False], counts[False, True], counts[False, False]
+def right_and_right(this: ArrayLike, other: ArrayLike) -> tuple[int, int, int, int]:
+    """How many sentences both probes have right, only the first, only the second, neither; of each which sentences it has right."""
+    one, two = np.asarray(this, bool), np.asarray(other, bool)
+    both, only_this, only_other = int((one & two).sum()), int((one & ~two).sum()), int((~one & two).sum())
+    return both, only_this, only_other, len(one) - both - only_this - only_other

@@ -126,6 +126,11 @@ def in_words(verdict: str) -> str:
     return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
 
 
+def amount(metric: str, value: float, unit: str = " %") -> str:
+    """A score as readers are shown it: a share in per cent, a correlation as it is."""
+    return f"{value:.3f}" if metric == MATTHEWS else f"{100 * value:.1f}{unit}"
+
+
 def judged(low: float, high: float, baseline: float | None, negligible: float = NEGLIGIBLE) -> Verdict:
     """Learned where the whole interval lies above the baseline; not learned where a gain would be negligible at most; else it is open."""
     if baseline is None:

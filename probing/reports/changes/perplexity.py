@@ -17,12 +17,14 @@ from probing.store.database import Database
 DRAWS = 1000
 COLUMNS = (
     "model", "base", "objective", "replaced", "n", "embeddings", "masked", "perplexity", "low", "high", "log_change", "change_low",
-    "change_high", "base_perplexity", "control_log_change", "seed_low", "seed_high", "seeds",
+    "change_high", "base_perplexity", "control_log_change", "seed_low", "seed_high", "seeds", "inside_control",
 )  # fmt: skip
 EPOCHS = (
     "model", "base", "objective", "epoch", "step", "blocks", "masked", "perplexity", "control_perplexity", "seed_low", "seed_high", "seeds",
 )  # fmt: skip
 _KEYS = ["replaced", "n", "embeddings"]
+#: Perplexities of different blocks cannot be compared.
+_SAME = [*_KEYS, "blocks_sha256"]
 _Blocks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -38,16 +40,20 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     Returns:
         model, base, objective, replaced (none, last, first, single), n, embeddings, masked (pieces), perplexity with low and high (95 %),
         log_change with change_low and change_high (mean cross-entropy minus that of the base as it is, nats a piece: 0 is the base; empty
-        of a base), base_perplexity, control_log_change, seed_low, seed_high, seeds (perplexity of models that differ by their seed alone).
+        of a base), base_perplexity, control_log_change, seed_low, seed_high, seeds (perplexity of models that differ by their seed alone),
+        inside_control (the change is no greater than the control's, or the perplexity within the spread of the control's seeds).
     """
     found = stored(db)
     rows = found.named(queries.perplexity(db, found.run_ids))
     of_base = _bases(rows)
     made = [_row(row, of_base.get(row["base"])) for row in rows.to_dict("records")]
-    table = pd.DataFrame(made, columns=[name for name in COLUMNS if name not in ("control_log_change", "seed_low", "seed_high", "seeds")])
+    given = [name for name in COLUMNS if name not in ("control_log_change", "seed_low", "seed_high", "seeds", "inside_control")]
+    table = pd.DataFrame(made, columns=[*given, "blocks_sha256"])
     table = table.astype(dict.fromkeys(_FLOATS, "float64") | {"n": "int64", "masked": "int64"})
-    table = found.relatives.with_spread(table, _KEYS, "perplexity")
-    table = found.relatives.with_control(table, _KEYS, {"log_change": "control_log_change"})
+    table = found.relatives.with_spread(table, _SAME, "perplexity")
+    table = found.relatives.with_control(table, _SAME, {"log_change": "control_log_change", "seed_low": "_low", "seed_high": "_high"})
+    small = table["log_change"].abs() <= table["control_log_change"].abs()
+    table["inside_control"] = small | table["perplexity"].between(table["_low"], table["_high"])
     order = {"none": 0, "last": 1, "first": 2, "single": 3}
     table = found.relatives.listed(table, models).assign(_place=lambda one: one["replaced"].map(order))
     return table.sort_values(["model", "_place", "n", "embeddings"], ignore_index=True)[list(COLUMNS)]
@@ -101,7 +107,7 @@ def _row(row: dict[str, Any], base: _Blocks | None) -> dict[str, Any]:
     mean = _mean(sums, masked)
     drawn = _drawn(sums, masked)
     low, high = _middle(drawn)
-    names = {name: row[name] for name in ("model", "base", "objective", *_KEYS)}
+    names = {name: row[name] for name in ("model", "base", "objective", *_SAME)}
     found = names | {"masked": int(masked.sum()), "perplexity": np.exp(mean), "low": np.exp(low), "high": np.exp(high)}
     if base is None or not row["base"] or not np.array_equal(base[1], masked):
         # Other masked pieces would be another question.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from probing.core.changes.measures import MEASURES
-from probing.reports.changes.measured import SAME_IS_ONE, values
+from probing.reports.changes.measured import no_change, values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.edge_scores import edge_scores
 from probing.reports.fine_tuning.facts_kept import facts_kept
@@ -63,8 +63,8 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         ``first`` those from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low
         and high (95 %; of perplexity that of the difference from the base, paired by block), base_value, change with change_low
         and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of probes), control_value,
-        control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the control's), n, of
-        (edge tasks that were averaged, and kind of the probes). What is not known is empty.
+        control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the control's, or
+        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). Unknown is empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
@@ -92,7 +92,7 @@ def _beside(table: pd.DataFrame, model: str) -> pd.DataFrame:
     table = table[table["model"] == model]
     if "tasks" in table:
         table = table.assign(of=table["kind"] + ": " + table["tasks"])
-    return table.assign(inside_control=table["change"].abs() <= table["control_change"].abs())
+    return table
 
 
 def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
@@ -104,13 +104,11 @@ def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
 
 def _measured(db: Database, model: str) -> pd.DataFrame:
     table = values(db, [model], list(_MEASURED))
-    same = table["measure"].isin(SAME_IS_ONE).astype("float64")
-    before = table["base_value"].fillna(same)
-    table = table.assign(
+    before = no_change(table)
+    return table.assign(
         change=table["value"] - before, control_change=table["control_value"] - before,
         panel=table["measure"].map(lambda name: _MEASURED[name][0]), line=table["measure"].map(lambda name: _MEASURED[name][1]),
     )  # fmt: skip
-    return table
 
 
 def _perplexity(db: Database, model: str) -> pd.DataFrame:
@@ -130,7 +128,7 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
     return table.assign(
         panel=PERPLEXITY, line=table["replaced"], value=table["perplexity"], base_value=table["base_perplexity"], n=table["masked"],
         change=table["log_change"], control_change=table["control_log_change"], control_value=control,
-        inside_control=table["log_change"].abs() <= table["control_log_change"].abs(), **ends,
+        **ends,
     )  # fmt: skip
 
 

@@ -32,7 +32,9 @@ def tuned_models(db: Database) -> pd.DataFrame:
 
 
 def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The table with the spread over seeds and the control's values: seed_low, seed_high, seeds, control_value, control_change.
+    """The table with seed_low, seed_high, seeds, control_value, control_change and inside_control.
+
+    A change is inside the control's where it is no greater, or the value within the spread of the control's seeds.
 
     Args:
         family: of all models.
@@ -40,7 +42,10 @@ def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFr
         keys: what says beside the model which number a row is.
     """
     spread = family.with_spread(table, keys, "value")
-    return family.with_control(spread, keys, {"value": "control_value", "change": "control_change"})
+    of_control = {"value": "control_value", "change": "control_change", "seed_low": "_low", "seed_high": "_high"}
+    found = family.with_control(spread, keys, of_control)
+    small = found["change"].abs() <= found["control_change"].abs()
+    return found.assign(inside_control=small | found["value"].between(found["_low"], found["_high"])).drop(columns=["_low", "_high"])
 
 
 def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str]:

@@ -1,15 +1,18 @@
-"""What the reports of sentence-level probing are made from: the newest runs with their counts."""
+"""What the reports of sentence-level probing are made from: one run each with its counts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
+from probing.core.provenance import stored_configuration
 from probing.core.sentences.example import OWN, READINGS
 from probing.core.sentences.pairs import Cell
 from probing.core.stats.paired import PairedCounts
 from probing.reports.relatives import NAMES, Relatives, named, relatives
+from probing.reports.whole_runs import whole_runs
 from probing.store.database import Database
 from probing.store.sentences import queries
 
@@ -22,7 +25,7 @@ COUNTS = ("both", "only_this", "only_other", "neither")
 @dataclass(frozen=True)
 class Stored:
     """Attributes:
-    runs: the newest of each model, task and protocol.
+    runs: one of each model, task and protocol, see ``whole_runs``.
     relatives: of the models of all runs.
     """
 
@@ -42,8 +45,18 @@ class Stored:
 def stored(db: Database, protocol: str) -> Stored:
     """The runs by a protocol."""
     runs = named(queries.sentence_runs(db))
-    newest = runs[runs["protocol"] == protocol].drop_duplicates(["model", "task", "protocol"], ignore_index=True)
-    return Stored(newest, relatives(runs))
+    mine = runs[runs["protocol"] == protocol]
+    return Stored(whole_runs(mine, ["model", "task", "protocol"], [_has(run) for run in mine.to_dict("records")]), relatives(runs))
+
+
+def _has(run: Mapping) -> frozenset[Hashable]:
+    """Which probes a run has, what else it says of them, and what they were trained on."""
+    config = stored_configuration(run["config"])
+    portions = {reading: config.get("portions", ()) if reading == OWN else (1,) for reading in config.get("readings", ())}
+    kinds = [(reading, portion) for reading, those in portions.items() for portion in those]
+    extra = [name for name in ("codes", "base_weights") if config.get(name)] + ["answers"] * bool(run["answered"])
+    of = [(name, config.get(name)) for name in ("weights", "data", "head_recipe")]
+    return frozenset([*product(config.get("poolings", ()), kinds), *extra, *of])
 
 
 def tasks_of(db: Database, protocol: str) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.core.tasks.learned import Verdict, in_words
+from probing.core.tasks.learned import Verdict, amount, in_words
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
@@ -91,12 +91,21 @@ def task_sentence(view: Marked, model: str, name: str) -> Markdown:
     baseline = (
         filled("no baseline is stored")
         if pd.isna(row["baseline"])
-        else filled("against a baseline of {share:.1f} % ({which})", share=100 * row["baseline"], which=row["baseline_name"])
+        else filled("against a baseline of {share} ({which})", share=_amount(row["metric"], row["baseline"]), which=row["baseline_name"])
     )
-    return filled(
-        "{name}'s task score is {metric} {value:.1f} % ({low:.1f} to {high:.1f}), {baseline}.", name=name, metric=row["metric"],
-        baseline=baseline, **{end: 100 * row[end] for end in ("value", "low", "high")},
-    )  # fmt: skip
+    said = filled("{name}'s task score is {score}, {baseline}.", name=name, score=_with_interval(row), baseline=baseline)
+    below = row.get("below", "")
+    return said if pd.isna(below) or not below else filled("{said} But {below}.", said=said, below=below)
+
+
+def _with_interval(row: pd.Series) -> Markdown:
+    """ "F1 10.8 % (9.2 to 12.6)"; a correlation is no percentage."""
+    ends = {end: _amount(row["metric"], row[end], "") for end in ("low", "high")}
+    return filled("{metric} {value} ({low} to {high})", metric=row["metric"], value=_amount(row["metric"], row["value"]), **ends)
+
+
+def _amount(metric: str, value: float, unit: str = " %") -> Markdown:
+    return Markdown(amount(metric, value, unit).replace("-", "−"))
 
 
 def task_words(view: Marked, model: str, name: Markdown) -> Markdown:
@@ -109,13 +118,10 @@ def task_words(view: Marked, model: str, name: Markdown) -> Markdown:
 
 
 def _score_in_words(row: pd.Series) -> Markdown:
-    score = filled(
-        "{model}: {metric} {value:.1f} % ({low:.1f} to {high:.1f}) over {n:,}",
-        model=row["model"], metric=row["metric"], n=int(row["n"]), **{name: 100 * row[name] for name in ("value", "low", "high")},
-    )  # fmt: skip
+    score = filled("{model}: {score} over {n:,}", model=row["model"], score=_with_interval(row), n=int(row["n"]))
     if pd.isna(row["baseline"]):
         return filled("{score}; no baseline is stored", score=score)
-    return filled("{score}; {name}: {baseline:.1f} %", score=score, name=row["baseline_name"], baseline=100 * row["baseline"])
+    return filled("{score}; {name}: {baseline}", score=score, name=row["baseline_name"], baseline=_amount(row["metric"], row["baseline"]))
 
 
 def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:

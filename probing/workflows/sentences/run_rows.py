@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from probing.core.sentences.example import LEFT_OUT, MEAN, MLP, OWN
+from probing.core.sentences.example import LEFT_OUT, OWN
+from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
 from probing.core.sentences.run import SentenceRunConfig
 from probing.models.sentences.training.answered import Answer
 
 #: Reading and portion of the training sentences.
 Which = tuple[str, int]
-#: A quarter of the training sentences, at which fates compare own probes, too.
-QUARTER = 4
 
 
 def run_tables(predictions: bool) -> list[str]:
@@ -69,10 +68,9 @@ def rows_of_run(config: SentenceRunConfig, given: Answered, width: int) -> dict[
         | {"left_out": json.dumps({part: dict(why) for part, why in given.left_out.items() if why}, sort_keys=True)}
         | {"config": config.canonical()}
     )
-    pairs = _base_pairs(given, layers) if given.model == given.base else _tuned_pairs(given, layers)
     return {
         "sentence_scores": [run | one for one in _score_rows(given)],
-        "sentence_pairs": [run | one for one in pairs],
+        "sentence_pairs": [run | one for one in _pair_rows(given)],
         "sentence_predictions": [run | one for one in _prediction_rows(given)],
         "sentence_runs": [row],
     }
@@ -107,65 +105,27 @@ def _prediction_rows(given: Answered) -> Iterator[dict]:
         yield cell | {"predicted": predicted.tolist()}
 
 
-class _Pairs:
-    """Rows of ``sentence_pairs``, each pair of probes once."""
-
-    def __init__(self, given: Answered):
-        self._given = given
-        self.rows: dict[tuple, dict] = {}
-
-    def add(self, which: Which, cell: tuple[str, int], other: Which, other_cell: tuple[str, int]) -> None:
-        """Compares this run's probe with one of the base, each named by reading and portion, pooling and layer."""
-        given = self._given
-        if (
-            which not in given.own
-            or other not in given.of_base
-            or cell[0] not in given.poolings
-            or other_cell[0] not in given.base_poolings
-        ):
-            return
-        ours = given.own[which].test[given.poolings.index(cell[0]), cell[1]] == given.gold
-        theirs = given.of_base[other].test[given.base_poolings.index(other_cell[0]), other_cell[1]] == given.gold
-        counts = (ours & theirs).sum(), (ours & ~theirs).sum(), (~ours & theirs).sum(), (~ours & ~theirs).sum()
-        row = {
-            "pooling": cell[0], "layer": cell[1], "reading": which[0], "portion": which[1], "with_model": given.base,
-            "with_pooling": other_cell[0], "with_layer": other_cell[1], "with_reading": other[0], "with_portion": other[1],
-        }  # fmt: skip
-        self.rows[tuple(row.values())] = row | dict(zip(("both", "only_this", "only_other", "neither"), map(int, counts), strict=True))
+def _pair_rows(given: Answered) -> Iterator[dict]:
+    """Every two probes that ``wanted_pairs`` names, on the same sentences."""
+    dev, of_base = _dev_right(given.own, given.poolings), _dev_right(given.of_base, given.base_poolings)
+    for pair in wanted_pairs(given.model, dev, given.base, of_base):
+        ours = _right(given.own, given.poolings, pair.this, given.gold)
+        theirs = _right(given.of_base, given.base_poolings, pair.other, given.gold)
+        counts = dict(zip(("both", "only_this", "only_other", "neither"), right_and_right(ours, theirs), strict=True))
+        beside = {f"with_{name}": value for name, value in vars(pair.other).items()}
+        yield vars(pair.this) | {"with_model": pair.with_model} | beside | counts
 
 
-def _tuned_pairs(given: Answered, layers: int) -> list[dict]:
-    """A fine-tuned model's probes beside its base's.
-
-    Every reading beside the base's own probe; own probes of a quarter, and MLPs, beside the base's; own probes beside the base's of the
-    mean; the best own layer, as dev chooses it, beside the base's best.
-    """
-    pairs, own, quarter, mlp = _Pairs(given), (OWN, 1), (OWN, QUARTER), (MLP, 1)
-    for pooling in given.poolings:
-        for layer in range(layers):
-            cell = (pooling, layer)
-            for which in given.own:
-                other = which if which in (quarter, mlp) else own
-                if which[1] in (1, QUARTER):
-                    pairs.add(which, cell, other, cell)
-            pairs.add(own, cell, own, (MEAN, layer))
-        if own in given.own and own in given.of_base:
-            best = best_layer(given.own[own], given.poolings.index(pooling))
-            pairs.add(own, (pooling, best), own, (pooling, best_layer(given.of_base[own], given.base_poolings.index(pooling))))
-    return list(pairs.rows.values())
+def _dev_right(answers: Mapping[Which, Answer], poolings: Sequence[str]) -> dict[Cell, int]:
+    return {
+        Cell(pooling, layer, *which): int(right)
+        for which, answer in answers.items()
+        for place, pooling in enumerate(poolings)
+        for layer, right in enumerate(answer.dev_right[place])
+    }
 
 
-def _base_pairs(given: Answered, layers: int) -> list[dict]:
-    """A base's own probes beside those of the mean, and beside its MLPs."""
-    pairs = _Pairs(given)
-    for pooling in given.poolings:
-        for layer in range(layers):
-            if pooling != MEAN:
-                pairs.add((OWN, 1), (pooling, layer), (OWN, 1), (MEAN, layer))
-            pairs.add((OWN, 1), (pooling, layer), (MLP, 1), (pooling, layer))
-    return list(pairs.rows.values())
-
-
-def best_layer(answer: Answer, pooling: int) -> int:
-    """The layer whose probe has most of dev right; of several the lowest."""
-    return int(np.argmax(answer.dev_right[pooling]))
+def _right(answers: Mapping[Which, Answer], poolings: Sequence[str], cell: Cell, gold: np.ndarray) -> np.ndarray:
+    """(sentences,) bool, which of them a probe has right."""
+    right: np.ndarray = answers[cell.reading, cell.portion].test[poolings.index(cell.pooling), cell.layer] == gold
+    return right

@@ -15,6 +15,7 @@ from probing.core.errors import JobError, ProbingError, SentenceDataError
 from probing.core.paths import cache_folder
 from probing.core.sentences.example import MLP, OURS, OWN, PARTS, POOLINGS, SentenceData
 from probing.core.sentences.majority import majority_label
+from probing.core.sentences.pairs import QUARTER
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
 from probing.models.encoders.load import Encoder
@@ -25,7 +26,7 @@ from probing.models.sentences.training.stored_states import SentenceStates, sent
 from probing.store.parquet import read_table, write_table
 from probing.workflows.say import ProgressBar
 from probing.workflows.sentences.opened import open_models
-from probing.workflows.sentences.run_rows import QUARTER, Answered, Which, rows_of_run, run_tables
+from probing.workflows.sentences.run_rows import Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
 
 #: The function that opens the worker in another process.

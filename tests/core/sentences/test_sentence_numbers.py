@@ -117,4 +117,16 @@ def test_the_pairs_of_a_run_are_those_that_reports_need():
     assert {pair.with_model for pair in wanted_pairs("tuned", mine, "base", base)} == {"base"}
     alone = wanted_pairs("base", base)
     assert {(pair.this, pair.other) for pair in alone} == {(Cell("first", layer), Cell("mean", layer)) for layer in range(3)}
+    mlp = {Cell("first", 2, "mlp"): 1}
+    assert {(pair.this, pair.other) for pair in wanted_pairs("base", base | mlp)} - {(pair.this, pair.other) for pair in alone} == {
+        (Cell("first", 2), Cell("first", 2, "mlp"))
+    }
     assert {pair.with_model for pair in alone} == {"base"} and wanted_pairs("base", base, "base", base) == alone
+
+
+def test_the_best_layer_is_the_lowest_of_those_that_dev_likes_most():
+    dev = {"first": [1, 5, 5], "mean": [2, 2, 0]}
+    assert best_layers({Cell(pooling, layer): right for pooling, of in dev.items() for layer, right in enumerate(of)}) == {
+        "first": 1,
+        "mean": 0,
+    }

@@ -74,7 +74,10 @@ def check_classes(rows: Iterable[Labelled], name: str) -> None:
         counts[row.example.label] = counts.get(row.example.label, 0) + 1
     if not FEWEST_CLASSES <= len(counts) <= MOST_CLASSES:
         labels = ", ".join(map(repr, sorted(counts)[:5]))
-        raise SentenceDataError(f"{name}: got {len(counts)} classes ({labels}), expected {FEWEST_CLASSES} to {MOST_CLASSES}")
+        raise SentenceDataError(
+            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to {MOST_CLASSES}; sentences "
+            "with two labels do not count"
+        )
     label = min(counts, key=lambda one: (counts[one], one))
     if counts[label] < FEWEST_EXAMPLES:
         raise SentenceDataError(
