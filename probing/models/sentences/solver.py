@@ -1,9 +1,10 @@
-"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in the metric of Boehning's bound.
+"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in a metric of the form of Boehning's bound.
 
 The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is nowhere more than X'X / 4 for two classes and
-(1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric of that bound: its Cholesky factor is computed once for
-each C, X'X once for all, and each C begins at the solution of the one before. Of K classes every one has weights, as in scikit-learn's
-multinomial form: they sum to 0 by themselves, and in that subspace the bound is X'X / 2 for each class.
+(1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric C h X'X + I: h is 1/4 or 1/2 in the bound, and here the
+mean over the sentences, which is far less where a probe is sure. X'X is computed once for all C, a Cholesky factor where h has changed by a
+half, and each C begins at the solution of the one before. Of K classes every one has weights, as in scikit-learn's multinomial form: they
+sum to 0 by themselves, and in that subspace the metric is the same for each class.
 """
 
 import logging
@@ -19,11 +20,15 @@ log = logging.getLogger(__name__)
 #: The largest gradient of the objective by C and by training sentence, as scikit-learn counts it.
 GRADIENT = 1e-5
 #: About the largest distance of a weight from its own at the minimum: a small gradient alone says little where the penalty hardly holds.
-STEP = 5e-5
+STEP = 2e-5
 #: Steps of one C before it is given up, and steps without a smaller gradient before float64 takes over.
 MOST_STEPS, STALLED = 1000, 15
+#: So few numbers are computed in float64 at once: few sentences for their features make weights that float32 hardly finds.
+FEW = 1 << 18
 #: Pairs of steps and gradients that L-BFGS remembers.
 MEMORY = 10
+#: A metric holds while the mean curvature is no more than so many times greater or less; the least that a metric is made of.
+NEAR_CURVATURE, LEAST_CURVATURE = 1.5, 1e-6
 #: A step is halved so often at most.
 HALVINGS = 25
 
@@ -70,7 +75,8 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
     outputs, hidden = outputs_of(classes), vectors.shape[1]
     if not vectors.any():
         return _constant(counts, hidden, len(cs))
-    problem = _Problem(torch.from_numpy(vectors), _targets(labels, classes))
+    given = torch.from_numpy(vectors)
+    problem = _Problem(given.double() if vectors.size <= FEW else given, _targets(labels, classes))
     weights = np.zeros((len(cs), outputs, hidden), np.float32)
     bias = np.zeros((len(cs), outputs), np.float32)
     gradient, evaluations, solved = np.zeros(len(cs)), np.zeros(len(cs), int), np.zeros(len(cs), bool)
@@ -115,14 +121,13 @@ class _Problem:
         self.product = (vectors.T @ vectors).double() if product is None else product
         self.outputs, self.number = targets.shape
         self.double = vectors.dtype == torch.float64
-        self.curvature = 0.25 if self.outputs == 1 else 0.5
 
     def exact(self) -> "_Problem":
         """The same in float64."""
         return _Problem(self.vectors.double(), self.targets, self.product)
 
-    def value(self, point: torch.Tensor, c: float) -> tuple[float, torch.Tensor]:
-        """The objective and its gradient at (hidden + 1, outputs); the vectors' products in their own precision, the rest in float64."""
+    def value(self, point: torch.Tensor, c: float) -> "_Value":
+        """The objective at (hidden + 1, outputs); the vectors' products in their own precision, the rest in float64."""
         near = point.to(self.vectors.dtype)
         # (outputs, sentences): sums over few classes are faster along the first axis.
         logits = torch.addmm(near[-1:].T, near[:-1].T, self.vectors.T)
@@ -139,11 +144,15 @@ class _Problem:
         gradient = torch.empty_like(point)
         gradient[:-1] = (missed @ self.vectors).T.double() * c + point[:-1]
         gradient[-1] = c * missed.sum(1, dtype=torch.float64)
-        return float(c * (loss - gold)) + float(point[:-1].square().sum()) / 2, gradient
+        value = float(c * (loss - gold)) + float(point[:-1].square().sum()) / 2
+        # p (1 - p) of every class, whether it is the gold one (p - 1 is missed) or not (p).
+        missed.abs_()
+        spread = (missed.sum(dtype=torch.float64) - missed.square_().sum(dtype=torch.float64)) / self.number
+        return _Value(value, gradient, float(spread) / max(1, self.outputs - 1))
 
-    def metric(self, c: float) -> torch.Tensor:
-        """Cholesky factor of the bound's Hessian for the weights of one class."""
-        bound = self.product * (c * self.curvature)
+    def metric(self, c: float, curvature: float) -> torch.Tensor:
+        """Cholesky factor of C h X'X + I, for the weights of one class."""
+        bound = self.product * (c * curvature)
         diagonal = bound.diagonal()
         diagonal += 1
         least = float(diagonal.mean()) * 1e-10
@@ -158,6 +167,15 @@ class _Problem:
 
 
 @dataclass(frozen=True)
+class _Value:
+    """The objective at a point, its gradient, and the mean curvature of the loss: p (1 - p), for K classes their sum by K - 1."""
+
+    objective: float
+    gradient: torch.Tensor
+    curvature: float
+
+
+@dataclass(frozen=True)
 class _Found:
     point: torch.Tensor
     gradient: float
@@ -166,26 +184,40 @@ class _Found:
 
 
 class _Memory:
-    """Steps and changes of the gradient, and what L-BFGS makes of them."""
+    """Steps and changes of the gradient, and what L-BFGS makes of them in a metric that follows the curvature."""
 
-    def __init__(self, factor: torch.Tensor, bias: float):
-        self._factor, self._bias = factor, bias
+    def __init__(self, problem: _Problem, c: float):
+        self._problem, self._c, self._curvature = problem, c, 0.0
         self._pairs: list[tuple[torch.Tensor, torch.Tensor, float]] = []
         self._scale = 1.0
 
+    def measure(self, curvature: float) -> None:
+        """Takes the metric of a curvature, where it is no longer near that of the last one."""
+        curvature = max(curvature, LEAST_CURVATURE)
+        if not 1 / NEAR_CURVATURE <= self._curvature / curvature <= NEAR_CURVATURE:
+            self._curvature = curvature
+            self._factor = self._problem.metric(self._c, curvature)
+            if self._pairs:
+                self._rescale()
+
     def bounded(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The step that the bound asks for."""
-        return torch.cat([torch.cholesky_solve(gradient[:-1], self._factor), gradient[-1:] / self._bias])
+        """The step that the metric alone asks for."""
+        intercept = gradient[-1:] / (self._c * self._problem.number * self._curvature)
+        return torch.cat([torch.cholesky_solve(gradient[:-1], self._factor), intercept])
 
     def ahead(self, gradient: torch.Tensor) -> float:
-        """How far a weight still is from the minimum, about: by the bound, and by the curvature that the last step found."""
-        return self._scale * float(self.bounded(gradient).abs().max())
+        """How far a weight still is from the minimum, about: by the metric, and by the curvature that the last step found."""
+        return max(1.0, self._scale) * float(self.bounded(gradient).abs().max())
 
     def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
         curved = float((step * change).sum())
         if curved > 0:
             self._pairs = [*self._pairs[1 - MEMORY :], (step, change, curved)]
-            self._scale = curved / float((change * self.bounded(change)).sum())
+            self._rescale()
+
+    def _rescale(self) -> None:
+        _, change, curved = self._pairs[-1]
+        self._scale = curved / float((change * self.bounded(change)).sum())
 
     def step(self, gradient: torch.Tensor) -> torch.Tensor:
         """The step that the last pairs and the metric ask for."""
@@ -201,34 +233,34 @@ class _Memory:
 
 def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int = 0) -> _Found:
     """L-BFGS from a point until both criteria hold, nothing gets better, or ``MOST_STEPS`` are done."""
-    memory = _Memory(problem.metric(c), c * problem.number * problem.curvature)
-    value, gradient = problem.value(point, c)
+    memory = _Memory(problem, c)
+    here = problem.value(point, c)
     evaluations += 1
     best, since = np.inf, 0
     for _ in range(MOST_STEPS):
-        left = float(gradient.abs().max()) / (c * problem.number)
-        ahead = memory.ahead(gradient)
+        memory.measure(here.curvature)
+        left, ahead = float(here.gradient.abs().max()) / (c * problem.number), memory.ahead(here.gradient)
         if left <= GRADIENT and ahead <= STEP:
             return _Found(point, left, evaluations, True)
         since = 0 if ahead < best else since + 1
         best = min(best, ahead)
         if since > STALLED and not problem.double:
             break
-        step = memory.step(gradient)
-        slope = float((gradient * step).sum())
+        step = memory.step(here.gradient)
+        slope = float((here.gradient * step).sum())
         # What float32 rounds away from the sum of all losses is no rise.
-        room = abs(value) * (1e-14 if problem.double else 1e-7)
+        room = abs(here.objective) * (1e-14 if problem.double else 1e-7)
         length = 1.0
         for _ in range(HALVINGS):
-            there = point - length * step
-            new_value, new_gradient = problem.value(there, c)
+            next_point = point - length * step
+            there = problem.value(next_point, c)
             evaluations += 1
-            if new_value <= value - 1e-4 * length * slope + room:
+            if there.objective <= here.objective - 1e-4 * length * slope + room:
                 break
             length /= 2
         else:
             break
-        memory.add(there - point, new_gradient - gradient)
-        point, value, gradient = there, new_value, new_gradient
-    left = float(gradient.abs().max()) / (c * problem.number)
-    return _Found(point, left, evaluations, left <= GRADIENT and memory.ahead(gradient) <= STEP)
+        memory.add(next_point - point, there.gradient - here.gradient)
+        point, here = next_point, there
+    left = float(here.gradient.abs().max()) / (c * problem.number)
+    return _Found(point, left, evaluations, False)

@@ -38,8 +38,10 @@ def theirs(vectors, labels, c):
         return LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8, max_iter=2000).fit(vectors.astype(np.float64), labels)
 
 
+@pytest.mark.parametrize("few", [0, 1 << 18])
 @pytest.mark.parametrize(("noise", "classes"), [(3, 2), (0.3, 2), (0, 2), (3, 3), (0.3, 5)])
-def test_weights_and_predictions_are_scikit_learns_for_every_strength(noise, classes):
+def test_weights_and_predictions_are_scikit_learns_for_every_strength(noise, classes, few, monkeypatch):
+    monkeypatch.setattr(solver, "FEW", few)
     vectors = correlated()
     labels = read(vectors, noise, classes)
     found = solve(vectors, labels, classes, CS)
@@ -53,6 +55,17 @@ def test_weights_and_predictions_are_scikit_learns_for_every_strength(noise, cla
         ours = vectors @ found.weights[number].T + found.bias[number]
         said = ours[:, 0] > 0 if classes == 2 else ours.argmax(1)
         assert (said == wanted.predict(vectors)).mean() >= 0.999, c
+
+
+@pytest.mark.parametrize("few", [0, 1 << 18])
+def test_weights_are_scikit_learns_where_sentences_are_hardly_more_than_features(few, monkeypatch):
+    monkeypatch.setattr(solver, "FEW", few)
+    vectors = correlated(400, 150)
+    labels = read(vectors, 1)
+    found = solve(vectors, labels, 2, CS)
+    assert found.solved.all()
+    for number, c in enumerate(CS):
+        assert np.abs(found.weights[number] - theirs(vectors, labels, c).coef_).max() < 1e-3, c
 
 
 def test_a_path_gives_what_each_strength_gives_alone():
@@ -87,6 +100,7 @@ def test_a_constant_input_gives_the_commonest_label_exactly_and_a_tie_the_first(
 
 
 def test_what_float32_cannot_solve_float64_does(monkeypatch):
+    monkeypatch.setattr(solver, "FEW", 0)
     vectors = correlated()
     labels = read(vectors, 1)
     real, seen = solver._minimum, []
