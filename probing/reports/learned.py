@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from probing.core.tasks.learned import Beside, TaskScore, amount, task_scores, verdict_of
+from probing.core.tasks.learned import Beside, TaskScore, task_scores, verdict_of
 from probing.core.tasks.objectives import CONTROL
 from probing.store.database import Database
 from probing.store.run_queries import stored_models
@@ -14,6 +14,8 @@ _NAMES = ("model", "base", "objective")
 _SCORE = ("metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides", "verdict")
 #: Columns of ``scores``.
 COLUMNS = (*_NAMES, *_SCORE)
+#: Further columns of ``learned``.
+SHORT = ("short_metric", "short_value", "short_baseline", "short_baseline_name")
 
 
 def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
@@ -40,27 +42,25 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
 
 
 def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The verdict on each fine-tuned model, with the score that it rests on: a row a model, columns as ``scores``.
+    """The verdict on each fine-tuned model, with the score that it rests on: a row a model, columns as ``scores``, and ``SHORT``.
+
+    ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority label's beside a
+    correlation above 0; empty where there is none.
 
     A verdict is ``learned``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was trained on with
-    its base's own text; see ``core.tasks.learned``. ``below`` says in words which other scores of a model that learned are not shown to
-    beat their baseline; empty where there is none.
+    its base's own text; see ``core.tasks.learned``.
     """
-    table = scores(db, models).drop_duplicates("model")
-    found = _by_model(db, models)
-    verdicts = {names["model"]: verdict_of(names["objective"], mine) for names, mine in found}
-    below = {names["model"]: _below(mine) if verdicts[names["model"]] == "learned" else "" for names, mine in found}
-    table = table.assign(verdict=table["model"].map(verdicts), below=table["model"].map(below))
-    return table.drop(columns="decides").reset_index(drop=True)
+    every = scores(db, models)
+    table = every.drop_duplicates("model").merge(_short(every), on="model", how="left").fillna({SHORT[0]: "", SHORT[3]: ""})
+    verdicts = {names["model"]: verdict_of(names["objective"], found) for names, found in _by_model(db, models)}
+    return table.assign(verdict=table["model"].map(verdicts)).drop(columns="decides").reset_index(drop=True)
 
 
-def _below(found: list[TaskScore]) -> str:
-    return "; ".join(
-        f"its {one.metric} of {amount(one.metric, one.value)} is not shown to beat the {amount(one.metric, one.baseline)} of the "
-        f"{one.baseline_name}"
-        for one in found
-        if not one.decides and one.verdict == "not learned" and one.baseline is not None
-    )
+def _short(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each model the first score that does not decide and lies below its baseline."""
+    below = table[~table["decides"].astype(bool) & (table["value"] < table["baseline"])].drop_duplicates("model")
+    named = dict(zip(("metric", "value", "baseline", "baseline_name"), SHORT, strict=True))
+    return below[["model", *named]].rename(columns=named)
 
 
 def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[str, str], list[TaskScore]]]:

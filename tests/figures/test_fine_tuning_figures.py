@@ -45,7 +45,7 @@ def test_one_layer_axis_and_one_cursor_go_through_all_panels():
     assert domains[0][1] == 1 and domains[-1][0] == pytest.approx(0, abs=1e-9)
     assert all(above[0] > below[1] for above, below in pairwise(domains)), "panels do not overlap"
     titles = [note.text for note in figure.layout.annotations if note.name == "panel"]
-    assert "&lt;b&gt;Bigram, points of accuracy" in titles[1]
+    assert "&lt;b&gt;Bigram, change of accuracy in points" in titles[1]
     (band,) = figure.layout.shapes
     assert (band.yref, band.y0, band.y1) == ("paper", 0, 1)
 

@@ -50,7 +50,7 @@ def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
 
 def test_the_paragraph_and_the_fates_are_of_the_chosen_model(look):
     text = said(look("fine_tuning", changed_model=COLA.name))
-    assert "Of 5 layers 2 lost coordination inversion with the first token (layers 1 and 2)" in text
+    assert "layers that had coordination inversion with the first token lost it (layers 1 and 2)" in text
     assert "Bigram shift, mean of all tokens, layer 3: not found" in text, "what was lost comes first"
     quiet = said(look("fine_tuning", changed_model=CONTROL.name))
     assert "It is the control itself" in quiet and "No layer lost bigram shift" in quiet
@@ -69,7 +69,7 @@ def test_all_models_stand_in_one_table_with_their_roles(look):
     table = table_of(app, "role", "cka_last")
     assert table.set_index("id")["role"].to_dict()[SEED_2.name] == "another seed"
     assert set(table["role"]) == {"fine-tuned", "control", "another seed"}
-    assert "need at least 5 fine-tuned models that have two measures; here are 3" in said(app)
+    assert "of at least 5 fine-tuned models" in said(app) and "at most 3 models have two in common" in said(app)
     menu = app.selectbox(key="fine_tuning.changed_model").options
     assert not [name for name in menu if "seed" in name], "siblings are in the spread, not in the menu"
 

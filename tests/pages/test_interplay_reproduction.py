@@ -61,7 +61,7 @@ def test_ours_stand_beside_with_interval_control_and_what_is_missing(as_it_opens
     found = table(as_it_opens, "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
     assert found.loc[("CoLA", "bigram-shift", "mean", "above L/2"), "ours"] == pytest.approx(-10)
     assert found.xs("RTE")["why"].str.contains("finetune --model planted --objective rte").all()
-    assert "Ours: **planted**, 4 layers, probed by the protocol *ours*" in text_of(as_it_opens)
+    assert "Ours: **planted**, 4 layers, probed with the protocol *ours*" in text_of(as_it_opens)
     scores = table(as_it_opens, "metric", "Devlin et al. (2019)")
     assert len(scores) == 5 and "test set" in text_of(as_it_opens)
 

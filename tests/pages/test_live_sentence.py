@@ -233,8 +233,8 @@ def test_pairs_are_scored_at_every_layer_beside_chance(ask_pairs, cache):
 @pytest.mark.parametrize(
     ("own", "says"),
     [
-        (("paris is in france", "paris is in italy"), "likelier should be **france** than **italy**"),
-        (("paris is in ___", "france, italy"), "likelier should be **france** than **italy**"),
+        (("paris is in france", "paris is in italy"), "**france** should be likelier than **italy**"),
+        (("paris is in ___", "france, italy"), "**france** should be likelier than **italy**"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
         (("paris is in [MASK]", "france"), "expected two words separated by a comma"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),

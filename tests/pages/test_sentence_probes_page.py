@@ -115,7 +115,7 @@ def test_the_headline_names_the_layer_that_dev_chose_and_what_it_beats(look):
     best = max(places, key=lambda cell: (of_dev[cell], -cell.layer))
     share = 100 * right(PlantedSentenceRun(BASE, BIGRAM), best).mean()
     assert f"Bigram shift: layer {best.layer}, {ALL_TOKENS}: {share:.1f} %" in text
-    assert f"{share - 50:+.1f} points on the majority baseline (50.0 %)" in text and f"{share - 52:+.1f} points on the surface" in text
+    assert f"{share - 50:+.1f} points over the majority baseline (50.0 %)" in text and f"{share - 52:+.1f} points over the surface" in text
     assert "Odd man out" in text and text.split("Odd man out")[1].split("\n")[0].endswith("not read")
 
 

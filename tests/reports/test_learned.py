@@ -6,7 +6,7 @@ import pytest
 
 from probing.core.registry import REPOSITORY
 from probing.core.stats.intervals import wilson_mean
-from probing.reports.learned import COLUMNS, learned, scores
+from probing.reports.learned import COLUMNS, SHORT, learned, scores
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import read_table, write_table
@@ -66,6 +66,20 @@ def test_the_table_of_scores_has_a_row_for_each_metric_and_one_for_a_model_witho
     assert list(found["metric"]) == ["", "", "F1", "F1"]
 
 
+def test_a_second_score_that_misses_its_baseline_is_named_with_the_verdict(tmp_path):
+    source = plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun("cola", base="nesia-mini", objective="CoLA")])
+    row = {"model": "cola", "base": "nesia-mini", "objective": "CoLA", "n": 1043}
+    scored = [
+        {"metric": "Matthews correlation", "value": 0.1, "chance": 0.0, "chance_name": "no correlation"},
+        {"metric": "task accuracy", "value": 0.66, "chance": 0.69, "chance_name": "majority label"},
+    ]
+    write_table("tasks", [row | one for one in scored], source / "tasks-a.parquet")
+    with open_database(build_database([source], tmp_path / "db").parent) as db:
+        (found,) = learned(db).to_dict("records")
+    assert (found["verdict"], found["metric"]) == ("learned", "Matthews correlation")
+    assert tuple(found[name] for name in SHORT) == ("task accuracy", 0.66, 0.69, "majority label")
+
+
 def test_a_report_of_task_scores_is_printed_in_every_form(run, tmp_path, monkeypatch):
     monkeypatch.setenv(
         "PROBING_SNAPSHOT", str(plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun("tuned", base="nesia-mini", objective="")]))
@@ -123,4 +137,4 @@ def test_a_model_that_learned_a_correlation_says_that_its_accuracy_is_below_the_
     with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as db:
         (row,) = learned(db).to_dict("records")
     assert row["verdict"] == "learned"
-    assert row["below"] == "its task accuracy of 66.1 % is not shown to beat the 69.1 % of the majority label"
+    assert (row["short_metric"], row["short_baseline_name"]) == ("task accuracy", "majority label")

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from probing.core.tasks.learned import Verdict
-from probing.reports.learned import COLUMNS
+from probing.reports.learned import COLUMNS, SHORT
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
-from probing.ui.widgets.learned import BADGES, MARKS, badge, evidence, mark, mark_key, task_sentence
+from probing.ui.widgets.learned import BADGES, MARKS, badge, evidence, mark, mark_key, task_sentence, task_words
 
 VERDICTS = {"qa *1*": "learned", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
 
@@ -19,7 +19,11 @@ def view():
     """What knows verdicts, without a store."""
     scored = {"metric": "F1", "value": 0.108, "low": 0.092, "high": 0.126, "baseline": 0.04, "baseline_name": "random span", "n": 1269}
     rows = [{"model": "qa *1*", **scored}, {"model": "qa-2", **scored, "baseline": None}, {"model": "elsewhere"}]
-    return SimpleNamespace(verdicts=VERDICTS, learned=pd.DataFrame(rows, columns=list(COLUMNS)))
+    correlated = {"metric": "Matthews correlation", "value": 0.0996, "low": 0.039, "high": 0.1594, "baseline": 0.0}
+    misses = dict(zip(SHORT, ("task accuracy", 0.6606, 0.6913, "majority label"), strict=True))
+    rows += [{"model": "cola", **correlated, "baseline_name": "no correlation", "n": 1043, **misses}]
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *SHORT]).fillna({SHORT[0]: "", SHORT[3]: ""})
+    return SimpleNamespace(verdicts=VERDICTS, learned=table)
 
 
 def test_every_verdict_has_a_mark_and_a_badge():
@@ -55,13 +59,11 @@ def test_a_sentence_has_the_task_score_beside_its_baseline(view):
     assert task_sentence(view, "elsewhere", "E") == task_sentence(view, "base", "B") == ""
 
 
-def test_a_correlation_is_no_percentage_and_a_score_below_its_baseline_is_said(view):
-    row = {"model": "cola", "metric": "Matthews correlation", "value": 0.0996, "low": -0.0391, "high": 0.1592, "baseline": 0.0, "n": 1043}
-    below = "its task accuracy of 66.1 % is not shown to beat the 69.1 % of the majority label"
-    view.learned = pd.DataFrame([row | {"baseline_name": "no correlation", "below": below}])
-    said = task_sentence(view, "cola", "CoLA")
-    assert "Matthews correlation 0.100 (−0.039 to 0.159), against a baseline of 0.000 (no correlation). But its task accuracy" in said
-    assert evidence(view, ["cola"]) == "- cola: Matthews correlation 0.100 (−0.039 to 0.159) over 1,043; no correlation: 0.000"
+def test_a_correlation_is_no_percentage_and_an_accuracy_below_the_majority_is_in_the_same_sentence(view):
+    short = r"; its task accuracy of 66.1 % is below its baseline of 69.1 % (majority label)"
+    said = f"task score is Matthews correlation 0.100 (0.039 to 0.159), against a baseline of 0.000 (no correlation){short}."
+    assert task_words(view, "cola") == f"Its {said}" and task_words(view, "cola", "CoLA") == f"CoLA's {said}"
+    assert evidence(view, ["cola"]) == f"- cola: Matthews correlation 0.100 (0.039 to 0.159) over 1,043; no correlation: 0.000{short}"
 
 
 def test_a_page_without_a_store_knows_from_the_registry_what_was_fine_tuned(tmp_path, monkeypatch):

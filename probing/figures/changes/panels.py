@@ -56,14 +56,14 @@ class Panel:
 PANELS: Mapping[str, Panel] = {
     "facts": Panel("Facts kept, % of what the base knows there", 100, "{:.1f} %", level=100),
     "edges": Panel("Edge probes, F1 in %, mean over tasks", 100, "{:.1f} %", before="base"),
-    "probe": Panel("{task}, points of accuracy", 100, "{:+.1f}", {"mean": "mean of all tokens", "first": "first token"}, level=0),
+    "probe": Panel("{task}, change of accuracy in points", 100, "{:+.1f}", {"mean": "mean of all tokens", "first": "first token"}, level=0),
     "entropy": Panel("Entropy of the first token's attention, nats", before="base"),
     "distance": Panel("Its attention moved by, in tokens (earth mover)", level=0),
     "perplexity": Panel(
         "Perplexity with the base's layers put back", 1, "{:,.0f}",
         {"last": "this one to the last", "first": "the first to this one", "single": "this one"}, "base", log=True,
     ),
-    "drift": Panel("Change of weights, % of their length", 100, "{:.2f} %", level=0),
+    "drift": Panel("Change of weights, % of the norm of the base's", 100, "{:.2f} %", level=0),
     "likeness": Panel(
         "Likeness of states with the base's", 1, "{:.2f}",
         {"cka-mean": "CKA, mean", "cka-first": "CKA, first token", "same-token-cosine": "same token"}, level=1,

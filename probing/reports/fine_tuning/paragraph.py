@@ -1,12 +1,12 @@
 """What fine-tuning changed in one model, in sentences that follow from its numbers by rule."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN
-from probing.core.sentences.fates import FATES, LEVEL
+from probing.core.sentences.fates import FATES, LEVEL, above_majority
 from probing.reports.fine_tuning.evidence import DISTANCE, DRIFT, EDGES, ENTROPY, FACTS, LIKENESS, PERPLEXITY, PROBE
 
 #: At most so many layers are put back in the sentence on perplexity, and at most half of all.
@@ -96,20 +96,36 @@ def _of_task(rows: pd.DataFrame, gone: pd.DataFrame, names: Names, title: str) -
         yield f"No probe of {names.base} beats the majority label on {title}, so there was nothing to lose."
         return
     by = {pooling: rows[rows["line"] == pooling].set_index("layer") for pooling in _POOLING}
-    fallen = {pooling: sorted(one.index[lost(one)]) for pooling, one in by.items()}
-    risen = {pooling: sorted(one.index[gained(one)]) for pooling, one in by.items()}
-    if not fallen[FIRST] and not fallen[MEAN]:
+    had = {pooling: set(_layers_of(gone[gone["counted"]], pooling)) for pooling in _POOLING}
+    has = {pooling: set(_layers_of(gone[_above_majority(gone)], pooling)) for pooling in _POOLING}
+    fallen = {pooling: sorted(had[pooling] & set(one.index[lost(one)])) for pooling, one in by.items()}
+    risen = {pooling: sorted(has[pooling] & set(one.index[gained(one)])) for pooling, one in by.items()}
+    if not any(fallen.values()):
         yield f"No layer lost {title}."
     if fallen[FIRST]:
-        n = len(by[FIRST])
-        said = f"Of {n} layers {len(fallen[FIRST])} lost {title} with {_POOLING[FIRST]} ({_layers(fallen[FIRST])})"
-        held = [layer for layer in fallen[FIRST] if layer in by[MEAN].index and layer not in fallen[MEAN]]
+        said = f"{_share(fallen[FIRST], had[FIRST], f'{title} with {_POOLING[FIRST]}')} lost it ({_layers(fallen[FIRST])})"
+        held = [layer for layer in fallen[FIRST] if layer in had[MEAN] and layer not in fallen[MEAN]]
         yield f"{said}; {_how_many(len(held), len(fallen[FIRST]))} it with {_POOLING[MEAN]}." if len(by[MEAN]) else f"{said}."
     if fallen[MEAN]:
-        yield f"With {_POOLING[MEAN]} {_count(len(fallen[MEAN]), 'layer')} of {len(by[MEAN])} lost {title} ({_layers(fallen[MEAN])})."
+        yield f"{_share(fallen[MEAN], had[MEAN], f'{title} with {_POOLING[MEAN]}')} lost it ({_layers(fallen[MEAN])})."
     for pooling, layers in risen.items():
         if layers:
             yield f"With {_POOLING[pooling]} {title} is read better than before at {_layers(layers)}."
+
+
+def _layers_of(cells: pd.DataFrame, pooling: str) -> list[int]:
+    return [int(layer) for layer in cells.loc[cells["pooling"] == pooling, "layer"]]
+
+
+def _above_majority(gone: pd.DataFrame) -> list[bool]:
+    """In which cells the fine-tuned model's own probe clearly beats the majority label."""
+    cells = zip(gone["own"], gone["n_test"], gone["majority"], strict=True)
+    return [above_majority(round(own * n), int(n), majority) for own, n, majority in cells]
+
+
+def _share(some: Collection[int], of: Collection[int], what: str) -> str:
+    """ "2 of the 5 layers that had tense", "The only layer that had tense"."""
+    return f"The only layer that had {what}" if len(of) == 1 else f"{len(some)} of the {len(of)} layers that had {what}"
 
 
 def _fates(gone: pd.DataFrame) -> Iterator[str]:
@@ -154,14 +170,16 @@ def _perplexity(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterat
     as_it_is, last = whole.iloc[0], int(rows["layer"].max())
     went = "rose" if as_it_is["change_low"] > 0 else "fell" if as_it_is["change_high"] < 0 else "did not change clearly:"
     beside = _beside(as_it_is, lambda value: f"the control's is {value:,.0f}")
-    yield f"Masked-LM perplexity {went} from {as_it_is['base_value']:,.0f} to {as_it_is['value']:,.0f}, {beside}."
+    nats = f"{_signed(as_it_is['change'], 2)} nats ({_signed(as_it_is['change_low'], 2)} to {_signed(as_it_is['change_high'], 2)})"
+    yield f"Masked-LM perplexity {went} from {as_it_is['base_value']:,.0f} to {as_it_is['value']:,.0f}, {nats} in its logarithm; {beside}."
     n = min(_PUT_BACK, last // 2)
     ends = {line: rows[(rows["line"] == line) & (rows["layer"] == layer)] for line, layer in (("first", n), ("last", last + 1 - n))}
     if went == "rose" and n and all(map(len, ends.values())):
         back = {line: as_it_is["change"] - float(one["change"].iloc[0]) for line, one in ends.items()}
+        layers = "layer" if n == 1 else f"{n} layers"
         yield (
-            f"Of the rise of {as_it_is['change']:.2f} nats the base's first {_count(n, 'layer')} take back {back['first']:.2f}, its last "
-            f"{n if n > 1 else 'layer'} {back['last']:.2f}."
+            f"Putting back the base's first {layers} undoes {back['first']:.2f} nats of the {as_it_is['change']:.2f}, its last {layers} "
+            f"{back['last']:.2f}."
         )
 
 
@@ -170,8 +188,11 @@ def _weights(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[
     like = like[(like["line"] == "cka-mean")].dropna(subset=["value"])
     if len(drift):
         most = drift.loc[drift["value"].idxmax()]
-        beside = _beside(most, lambda value: f"the control's by {value * 100:.1f} %")
-        yield f"The weights moved most at layer {most['layer']}, by {most['value'] * 100:.1f} % of their length, {beside}."
+        beside = _beside(most, lambda value: f"in the control it is {value * 100:.1f} %")
+        yield (
+            f"The weights changed most at layer {most['layer']}: the Frobenius norm of the difference is {most['value'] * 100:.1f} % of "
+            f"the norm of the base's weights; {beside}."
+        )
     if len(like):
         least = like.loc[like["value"].idxmin()]
         beside = _beside(least, lambda value: f"the control's {value:.2f}")
@@ -195,7 +216,7 @@ def _of(found: pd.DataFrame, panel: str) -> pd.DataFrame:
 
 
 def _beside(row: pd.Series, words, column: str = "control_value") -> str:
-    return "with no control beside it" if pd.isna(row[column]) else words(float(row[column]))
+    return "no control is stored" if pd.isna(row[column]) else words(float(row[column]))
 
 
 def _how_many(held: int, of: int) -> str:
@@ -207,9 +228,16 @@ def _how_many(held: int, of: int) -> str:
     return f"{held} of them {'holds' if held == 1 else 'hold'}"
 
 
-def _layers(layers: Iterable[int]) -> str:
-    numbers = [str(layer) for layer in layers]
-    return f"{'layer' if len(numbers) == 1 else 'layers'} {_list(numbers)}"
+def _layers(layers: Sequence[int]) -> str:
+    """ "layer 2", "layers 1 to 4 and 7"; layers are in order."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    said = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    return f"{'layer' if len(layers) == 1 else 'layers'} {_list(said)}"
 
 
 def _list(words: list[str]) -> str:

@@ -50,7 +50,7 @@ def draw(shown: Shown) -> None:
     shares = shown.report(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
         drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties went"), name="where-gone",
-        caption="Numbers are layers. Blue to green: the base's own or a new linear probe still reads it; yellow to red: it does not, and "
+        caption="Numbers count layers. Blue to green: the base's own or a new linear probe still reads it; yellow to red: it does not, and "
         "this is where else it was found.",
         alt="Share of each fate by task and vector",
     )  # fmt: skip

@@ -44,14 +44,14 @@ def _intro(shown: Shown, called: Markdown) -> Markdown:
     view = shown.view
     said = filled("{model} was fine-tuned from {base}.", model=called, base=view.called(shown.base))
     beside = (
-        filled("Grey beside it: {control}, which was trained as long on its base's own text and learned no task.",
+        filled("Grey is {control}, which was trained as long on the base's own text and has no task.",
                control=view.called(shown.control))
         if shown.control
         else Markdown("It is the control itself: it was trained further on its base's own text.")
         if shown.model in shown.controls
-        else Markdown("No control is stored beside it, so nothing here shows how much any further training would change.")
+        else Markdown("No control is stored, so nothing here shows how much any further training would change.")
     )  # fmt: skip
-    words = [said, task_words(view, shown.model, called), beside]
+    words = [said, task_words(view, shown.model), beside]
     return joined(" ", [one for one in words if one])
 
 
@@ -101,7 +101,7 @@ def _missing(shown: Shown) -> None:
         return
     st.info(
         filled("Not measured of {model}: {what}. {these} it:", model=shown.view.called(shown.model), what=joined("; ", lacking),
-               these="This command makes" if len(set(lacking.values())) == 1 else "These commands make"),
+               these="This command measures" if len(set(lacking.values())) == 1 else "These commands measure"),
         icon=":material/info:",
     )  # fmt: skip
     st.code("\n".join(dict.fromkeys(f"{command} {shown.model}" for command in lacking.values())), language="shell", wrap_lines=True)

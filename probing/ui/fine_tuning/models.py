@@ -1,5 +1,7 @@
 """All fine-tuned models: a table of measures, which of them go together, and how far weights moved against what was lost."""
 
+from itertools import combinations
+
 import pandas as pd
 import streamlit as st
 
@@ -20,10 +22,10 @@ from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 #: Measure -> heading and what it is.
 MEASURES = {
     "probes_first": (
-        "probes, first token",
-        "Change of accuracy of own sentence probes on the first token, mean over tasks and upper layers.",
+        "probes, first token, points",
+        "Change of accuracy, in points, of own sentence probes on the first token, mean over tasks and upper layers.",
     ),
-    "probes_mean": ("probes, mean of tokens", "The same on the mean of all tokens."),
+    "probes_mean": ("probes, mean of tokens, points", "The same on the mean of all tokens."),
     "facts_lost": ("facts lost", "Share of the facts that the base knows at the last layer and the model does not."),
     "perplexity": ("perplexity", METRICS["masked_perplexity"].definition),
     "emd": ("attention moved, tokens", METRICS["attention_movers_distance"].definition),
@@ -40,7 +42,9 @@ PLANE = {
     "emd": ("attention moved by, tokens", 1, "attention moved"),
     "cka_lost": ("1 − CKA of sentence vectors", 1, "1 − CKA"),
 }
-_PER_CENT = ("probes_first", "probes_mean", "facts_lost", "drift", "score", "baseline")
+#: Changes of a share, shown in points.
+_POINTS = ("probes_first", "probes_mean")
+_FORMATS = dict.fromkeys(_POINTS, "%+.1f") | {"facts_lost": "percent", "drift": "percent", "perplexity": "%.0f"}
 
 
 def draw_table(shown: Shown) -> None:
@@ -52,14 +56,15 @@ def draw_table(shown: Shown) -> None:
     view = shown.view
     view.contents.section("All models")
     st.markdown(
-        "What was measured of every fine-tuned model. The control and other seeds of fine-tuning stand below: what they change without a "
-        "task, or by chance, is what the others have to exceed."
+        "What was measured of every fine-tuned model. The control and other seeds of fine-tuning are at the end: what they change without "
+        "a task, or by chance, is what the others have to exceed."
     )
     there = [name for name in MEASURES if table[name].notna().any()]
     top = table.assign(id=table["model"], model=table["model"].map(view.label), verdict=table["verdict"].map(_verdict))
+    top[list(_POINTS)] *= 100
     headings = {
         name: st.column_config.NumberColumn(
-            words, help=escape(what), format="percent" if name in _PER_CENT else "%.0f" if name == "perplexity" else "%.2f"
+            words, help=escape(what), format=_FORMATS.get(name, "%.2f")
         )
         for name, (words, what) in MEASURES.items()
     }  # fmt: skip
@@ -71,8 +76,8 @@ def draw_table(shown: Shown) -> None:
         column_config={
             "model": st.column_config.TextColumn(pinned=True), "verdict": "task", **headings,
             "base_perplexity": st.column_config.NumberColumn("base's perplexity", format="%.0f"),
-            "score": st.column_config.NumberColumn("task score", format="percent"),
-            "baseline": st.column_config.NumberColumn("its baseline", format="percent"), "metric": "task metric",
+            "score": st.column_config.NumberColumn("task score", format="%.3f"),
+            "baseline": st.column_config.NumberColumn("its baseline", format="%.3f"), "metric": "task metric",
         },
     )  # fmt: skip
     if key := mark_key(view, table["model"]):
@@ -86,13 +91,13 @@ def _verdict(verdict: object) -> str:
 
 def _together(shown: Shown, table: pd.DataFrame) -> None:
     """Which measures go together over models, where there are enough of them."""
-    models = int((table["role"] == TUNED).sum())
     found = correlations(table)
     if found.empty:
         st.caption(
             filled(
-                "Rank correlations need at least {least} fine-tuned models that have two measures; here {are} {n}, the control and other "
-                "seeds left out.", least=FEWEST, are="is" if models == 1 else "are", n=models,
+                "Rank correlations need the same two measures of at least {least} fine-tuned models, the control and other seeds left out; "
+                "here at most {models} {have} two in common.", least=FEWEST, models=count(n := _most_together(table), "model"),
+                have="has" if n == 1 else "have",
             )
         )  # fmt: skip
         return
@@ -123,6 +128,12 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
                 "n": st.column_config.NumberColumn("models"),
             },
         )  # fmt: skip
+
+
+def _most_together(table: pd.DataFrame) -> int:
+    """The most fine-tuned models that have the same two measures."""
+    there = table.loc[table["role"] == TUNED, list(MEASURES)].notna()
+    return max(int((there[one] & there[other]).sum()) for one, other in combinations(MEASURES, 2))
 
 
 def _name(measure: str) -> str:
@@ -169,8 +180,8 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
         return filled("Too few layers have both for a rank correlation: it takes {least} of one model.", least=FEWEST)
     up = tuned[tuned["rho"] > 0]
     said = filled(
-        "Within {up} of {models} the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
-        "layers of one model are not independent)", up=len(up), models=count(len(tuned), "fine-tuned model"),
+        "In {up} of {models} the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
+        "layers of one model are not independent)", up=len(up) or "none", models=count(len(tuned), "fine-tuned model"),
         clear=int((up["p"] <= 0.05).sum()),
     )  # fmt: skip
     control = found[found["model"].isin(shown.controls)]

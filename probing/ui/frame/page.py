@@ -14,7 +14,7 @@ from probing.core.head_kinds import HEADS
 from probing.core.registry import read_registry
 from probing.core.tasks.learned import Verdict, verdict_of
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.learned import COLUMNS, learned
+from probing.reports.learned import COLUMNS, SHORT, learned
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
@@ -93,7 +93,7 @@ class View:
     @cached_property
     def learned(self) -> pd.DataFrame:
         """The task scores that the verdicts rest on, see ``reports.learned.learned``."""
-        return pd.DataFrame(columns=list(COLUMNS)) if self.database is None else self.read(learned)
+        return pd.DataFrame(columns=[*COLUMNS, *SHORT]) if self.database is None else self.read(learned)
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:

@@ -18,8 +18,8 @@ from probing.ui.widgets.markdown import Markdown, count, filled
 
 _NAMES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
 _WORDS = {
-    "first": "Own probes on the first token: of the fine-tuned model minus of its base, in points of accuracy.",
-    "mean": "Own probes on the mean of all tokens: of the fine-tuned model minus of its base, in points of accuracy.",
+    "first": "Accuracy of the fine-tuned model's own probes on the first token minus that of its base's, in points.",
+    "mean": "Accuracy of the fine-tuned model's own probes on the mean of all tokens minus that of its base's, in points.",
     "base-mean": "The probe on the fine-tuned model's first token minus the base's on the mean of all tokens, as in Figure 4 of Mosbach et "
     "al. (2020); the base's own first token often lies below its mean, which is no effect of fine-tuning. Stars: q at most 0.05.",
 }  # fmt: skip
@@ -40,7 +40,7 @@ class Changed:
 
     @property
     def has_control(self) -> bool:
-        """Whether the control's changes stand beside."""
+        """Whether the control's changes are known."""
         return bool(self.table["control_change"].notna().any())
 
 
@@ -117,22 +117,22 @@ def _say(shown: Shown, changed: Changed, kind: str) -> None:
         "Of {cells} (tasks × layers) **{fell} fell** and **{rose} rose** clearly from {base} to {model}", cells=count(len(cells), "cell"),
         fell=fell, rose=rose, base=base, model=model,
     )  # fmt: skip
+    score = task_words(shown.view, changed.model, shown.view.names.get(changed.model, changed.model))
     if clear.empty:
         held = "beyond the control's change" if changed.has_control and kind != "base-mean" else "at q of at most 0.05"
         said = filled("**None of {cells}** (tasks × layers) changed clearly from {base} to {model}, {held}",
                       cells=count(len(cells), "cell"), base=base, model=model, held=held)  # fmt: skip
-        st.markdown(joined_sentences(filled("{said}.", said=said), task_words(shown.view, changed.model, model)))
+        st.markdown(joined_sentences(filled("{said}.", said=said), score))
         return
     most = clear.loc[clear["shown"].abs().idxmax()].to_dict()
-    st.markdown(
-        joined_sentences(filled("{said}; {most}.", said=said, most=_most(shown, most, kind)), task_words(shown.view, changed.model, model))
-    )
+    st.markdown(joined_sentences(filled("{said}. {most}.", said=said, most=_most(shown, most, kind)), score))
 
 
 def _most(shown: Shown, most: dict, kind: str) -> Markdown:
     against = most["accuracy"] - most["shown"] / 100
     said = filled(
-        "most {title} at layer {layer}: {change:+.1f} points, from {before:.1f} % to {after:.1f} % (majority baseline {majority:.1f} %",
+        "The largest change is that of {title} at layer {layer}: {change:+.1f} points, from {before:.1f} % to "
+        "{after:.1f} % (majority baseline {majority:.1f} %",
         title=_lower(shown.tasks[most["task"]]), layer=int(most["layer"]), change=most["shown"], before=against * 100,
         after=most["accuracy"] * 100, majority=majority_of(shown, most["task"]) * 100,
     )  # fmt: skip

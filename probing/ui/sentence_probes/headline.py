@@ -25,8 +25,8 @@ def draw(shown: Shown) -> None:
         )  # fmt: skip
     st.markdown(
         filled(
-            "{said} both the majority label (what always one answer gives) and the surface baseline (the same probe on length, first "
-            "letter, final mark and words).",
+            "{said} both the majority label (what always giving one answer scores) and the surface baseline (the same probe on length, "
+            "first letter, final mark and words).",
             said=said,
         )
     )  # fmt: skip
@@ -52,7 +52,8 @@ def in_words(row: dict, title: str) -> Markdown:
     """A task's best cell beside its baselines."""
     above = [
         filled(
-            "{points:+.1f} points on the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name, level=row[key] * 100
+            "{points:+.1f} points over the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name,
+            level=row[key] * 100,
         )
         for key, name in (("majority", "majority baseline"), ("surface", "surface baseline"))
         if pd.notna(row[key])

@@ -7,7 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.core.tasks.learned import Verdict, amount, in_words
+from probing.core.tasks.learned import Verdict, in_words
+from probing.core.tasks.objectives import MATTHEWS
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
@@ -81,8 +82,17 @@ def evidence(view: Marked, models: Iterable[str]) -> Markdown:
     return joined("\n", (filled("- {line}", line=_score_in_words(row)) for _, row in rows.iterrows()))
 
 
-def task_sentence(view: Marked, model: str, name: str) -> Markdown:
-    """The task score that the verdict on a model rests on beside its baseline, as a sentence; ``""`` where none is stored."""
+def task_sentence(view: Marked, model: str, name: str = "") -> Markdown:
+    """The task score that the verdict on a model rests on, its baseline, and a second score that misses its own, as a sentence.
+
+    Args:
+        view: the page's.
+        model: whose score.
+        name: what the sentence calls the model; ``""``: it begins with "Its".
+
+    Returns:
+        ``""`` where no score is stored.
+    """
     table = view.learned
     rows = table[(table["model"] == model) & table["value"].notna()]
     if rows.empty:
@@ -91,24 +101,15 @@ def task_sentence(view: Marked, model: str, name: str) -> Markdown:
     baseline = (
         filled("no baseline is stored")
         if pd.isna(row["baseline"])
-        else filled("against a baseline of {share} ({which})", share=_amount(row["metric"], row["baseline"]), which=row["baseline_name"])
+        else filled("against a baseline of {score} ({which})", score=_score(row, "baseline"), which=row["baseline_name"])
     )
-    said = filled("{name}'s task score is {score}, {baseline}.", name=name, score=_with_interval(row), baseline=baseline)
-    below = row.get("below", "")
-    return said if pd.isna(below) or not below else filled("{said} But {below}.", said=said, below=below)
+    return filled(
+        "{whose} task score is {metric} {interval}, {baseline}{short}.", whose=filled("{name}'s", name=name) if name else Markdown("Its"),
+        metric=row["metric"], interval=_interval(row), baseline=baseline, short=_short(row),
+    )  # fmt: skip
 
 
-def _with_interval(row: pd.Series) -> Markdown:
-    """ "F1 10.8 % (9.2 to 12.6)"; a correlation is no percentage."""
-    ends = {end: _amount(row["metric"], row[end], "") for end in ("low", "high")}
-    return filled("{metric} {value} ({low} to {high})", metric=row["metric"], value=_amount(row["metric"], row["value"]), **ends)
-
-
-def _amount(metric: str, value: float, unit: str = " %") -> Markdown:
-    return Markdown(amount(metric, value, unit).replace("-", "−"))
-
-
-def task_words(view: Marked, model: str, name: Markdown) -> Markdown:
+def task_words(view: Marked, model: str, name: str = "") -> Markdown:
     """``task_sentence``, and what follows where the model did not learn its task; ``""`` where no score is stored."""
     said = task_sentence(view, model, name)
     if view.verdicts.get(model) != "not learned":
@@ -117,11 +118,37 @@ def task_words(view: Marked, model: str, name: Markdown) -> Markdown:
     return joined(" ", [said, word]) if said else word
 
 
+def _score(row: pd.Series, column: str, metric: str = "metric", unit: str = " %") -> Markdown:
+    """A share in per cent, a correlation as it is."""
+    if row[metric] == MATTHEWS:
+        return filled("{value:.3f}", value=float(row[column]))
+    return filled("{value:.1f}{unit}", value=100 * float(row[column]), unit=Markdown(unit))
+
+
+def _interval(row: pd.Series) -> Markdown:
+    """ "10.8 % (9.2 to 12.6)"."""
+    return filled("{value} ({low} to {high})", value=_score(row, "value"), **{end: _score(row, end, unit="") for end in ("low", "high")})
+
+
+def _short(row: pd.Series) -> Markdown:
+    """ "; its task accuracy of 66.1 % is below its baseline of 69.1 % (majority label)"; ``""`` where no second score misses its own."""
+    if not row["short_metric"]:
+        return Markdown("")
+    return filled(
+        "; its {metric} of {value} is below its baseline of {baseline} ({which})", metric=row["short_metric"],
+        which=row["short_baseline_name"],
+        **{name: _score(row, f"short_{name}", "short_metric") for name in ("value", "baseline")},
+    )  # fmt: skip
+
+
 def _score_in_words(row: pd.Series) -> Markdown:
-    score = filled("{model}: {score} over {n:,}", model=row["model"], score=_with_interval(row), n=int(row["n"]))
+    score = filled(
+        "{model}: {metric} {interval} over {n:,}", model=row["model"], metric=row["metric"], interval=_interval(row), n=int(row["n"])
+    )
     if pd.isna(row["baseline"]):
         return filled("{score}; no baseline is stored", score=score)
-    return filled("{score}; {name}: {baseline}", score=score, name=row["baseline_name"], baseline=_amount(row["metric"], row["baseline"]))
+    base = _score(row, "baseline")
+    return filled("{score}; {name}: {baseline}{short}", score=score, name=row["baseline_name"], baseline=base, short=_short(row))
 
 
 def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:
@@ -129,12 +156,11 @@ def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp
 
     Args:
         table: of ``reports.learned.scores``.
-        label: what figures and menus call a model; its stored name stands in a column of its own.
+        label: what figures and menus call a model; its stored name has a column of its own.
         stamp, name: as ``blocks.table_with_download`` has them.
     """
-    percent = {
-        column: st.column_config.NumberColumn(_heading(column), format="percent")
-        for column in ("value", "low", "high", "baseline", "other")
+    numbers = {
+        column: st.column_config.NumberColumn(_heading(column), format="%.3f") for column in ("value", "low", "high", "baseline", "other")
     }
     table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
     shown = table.assign(id=table["model"], model=table["model"].map(label), verdict=table["verdict"].map(in_words))
@@ -144,7 +170,7 @@ def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp
             "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
             "objective", "base", "id", "definition",
         ],
-        column_config={**_COLUMNS, **percent, "model": st.column_config.TextColumn(pinned=True)},
+        column_config={**_COLUMNS, **numbers, "model": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip
 
 

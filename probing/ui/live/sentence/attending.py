@@ -38,6 +38,7 @@ def draw(view: View, two: Two, found: "SentenceAttention") -> None:
     stamp = Stamp(f"{', '.join(one.name for one in _models(found))}, attention of {found.tokens[token]}, {heads}, {' '.join(found.tokens)}")
     values = _values(found, token, head)
     st.markdown(_headline(view, found, values, token, heads), help=HELP)
+    view.introduce()
     view.contents.section("What the token attends to")
     _maps(view, found, token, head, stamp)
     view.contents.section("Attention by layer")

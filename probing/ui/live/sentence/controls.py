@@ -43,7 +43,7 @@ def draw(view: View) -> tuple[Two | None, str, str]:
     )  # fmt: skip
     selection.bound(
         st.text_input, "A second sentence, if you like", "second", page, max_chars=selection.MAX_TEXT, resets={"attending": 0},
-        placeholder="read behind the first one",
+        placeholder="read after the first one",
     )  # fmt: skip
     st.pills("Ready sentences", list(SENTENCES), key="live.sentences", on_change=_take_example, format_func=escape)
     own = selection.of(LiveSelection)
@@ -64,7 +64,7 @@ def models(view: View) -> Two | None:
             resets={"live_base": "", "beside": ""}, width=260,
         )  # fmt: skip
         selection.bound(
-            st.selectbox, "Beside", "beside", page, value=beside, options=[ALONE, *others], width=260,
+            st.selectbox, "Compare with", "beside", page, value=beside, options=[ALONE, *others], width=260,
             format_func=lambda one: "no other model" if one == ALONE else named[one],
         )  # fmt: skip
     controls.left_aside(offered, name)

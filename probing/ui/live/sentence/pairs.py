@@ -126,11 +126,11 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
     mine = mine.dropna(subset=["difference"])
     st.markdown(
         filled(
-            "Likelier should be **{good}** in “{sentence}” than **{bad}** in “{other}”.", good=pair.good.word, sentence=pair.good.sentence,
+            "**{good}** in “{sentence}” should be likelier than **{bad}** in “{other}”.", good=pair.good.word, sentence=pair.good.sentence,
             bad=pair.bad.word, other=pair.bad.sentence,
         )
         if pair.good.sentence != pair.bad.sentence
-        else filled("“{sentence}”: likelier should be **{good}** than **{bad}**.", sentence=pair.good.sentence, good=pair.good.word,
+        else filled("“{sentence}”: **{good}** should be likelier than **{bad}**.", sentence=pair.good.sentence, good=pair.good.word,
                     bad=pair.bad.word)
     )  # fmt: skip
     if mine.empty:

@@ -1,8 +1,9 @@
 """What the sentence probes of every layer say, and whether they change their mind where two words are swapped."""
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,6 +13,7 @@ from probing.core.sentences.fates import above_majority
 from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.figures.tokens.verdict_map import verdict_map
+from probing.reports.sentences.accuracy import accuracies
 from probing.ui.frame import selection
 from probing.ui.frame.live_models import Choice
 from probing.ui.frame.page import View
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 AS_TYPED, SWAPPED = "as typed", "two words swapped"
 HELP = (
-    "Of each task's probes the one that is right for most test sentences; of equal ones the lowest. Majority: the commonest training label."
+    "Of each task's probes the one that is right for most development sentences. Where these results are not stored it is the one that is "
+    "right for most test sentences, and its share of them is a little too high. Of equal ones the lowest layer is taken. Majority: always "
+    "giving the commonest training label."
 )
 COLUMNS = [
     "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
@@ -56,9 +60,9 @@ def draw(view: View, two: Two, text: str, pair: str) -> None:
     if other:
         _maps(view, changed, other, SWAPPED)
     st.caption(
-        "A row for each task and vector, a column for each layer. The colour is the label, the shade how sure the probe is, the number its "
-        "probability in per cent. Grey: on test sentences the probe is not significantly better than the commonest label, so its verdict "
-        "means nothing."
+        "A row for each task and vector, a column for each layer. The colour is the label, of which the first letters are shown; the shade "
+        "is how sure the probe is, the number its probability in per cent. Grey: on test sentences the probe is not significantly better "
+        "than the commonest label, so its verdict means nothing."
     )
 
 
@@ -129,9 +133,10 @@ def _swapped(view: View, text: str) -> str:
 def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.DataFrame]) -> list[Markdown]:
     """A line a model and task: what its best probe says, and how many change their verdict."""
     lines = []
+    stored = _stored(view, tuple(found))
     for model, table in found.items():
         for task, mine in table.groupby("task", sort=False):
-            best = mine.loc[mine["accuracy"].idxmax()]
+            best = mine.loc[_best(mine, stored[(stored["model"] == model) & (stored["task"] == task)])]
             line = filled(
                 "{title}, {model}: the best probe (layer {layer}, {pooling}) says **{label}** ({p:.0f} %). "
                 ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
@@ -143,6 +148,29 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
                 line = line + _turned(mine, changed[model], str(task), best.name)
             lines.append(line)
     return lines
+
+
+def _stored(view: View, models: tuple[str, ...]) -> pd.DataFrame:
+    """The accuracies of the models' own probes that are stored, with what was right in development."""
+    if view.database is None:
+        return pd.DataFrame(columns=["model", "task", "pooling", "layer", "accuracy", "dev_right"])
+    return view.read(accuracies, models)
+
+
+def _best(mine: pd.DataFrame, stored: pd.DataFrame) -> Any:
+    """The row of the probe that is best on development sentences, as on *Sentence probes*; where these are not stored, on test sentences.
+
+    Args:
+        mine: the verdicts of one model's probes on one task.
+        stored: their stored accuracies.
+    """
+    cell = ["pooling", "layer"]
+    both = mine.reset_index().merge(stored[[*cell, "accuracy", "dev_right"]], on=cell, suffixes=("", "_stored"))
+    # Results of other probes, as after a new training, say nothing of these.
+    if len(both) != len(mine) or not np.allclose(both["accuracy"], both["accuracy_stored"].astype("float64"), atol=1e-6):
+        return mine["accuracy"].idxmax()
+    ordered = both.sort_values(["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable")
+    return ordered["index"].iloc[0]
 
 
 def _turned(mine: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) -> Markdown:

@@ -27,7 +27,6 @@ def draw(view: View, two: Two | None, text: str, pair: str) -> None:
     if found is not None:
         _pieces(two, found)
         attending.draw(view, two, found)
-        view.introduce()
     said.draw(view, two, text, pair)
     if found is not None:
         similar.draw(view, found)

@@ -40,7 +40,7 @@ def draw(view: View, found: "SentenceAttention") -> None:
     drawn = pd.concat([lines, stored.assign(name=[f"{ANISOTROPY} · {view.label(model)}" for model in stored["model"]])], ignore_index=True)
     dashes = dict.fromkeys(stored_names(drawn), "longdashdot") | (dashes or {})
     if colours is not None:
-        colours = dict.fromkeys(stored_names(drawn), theme.NEUTRAL) | colours
+        colours = {f"{ANISOTROPY} · {view.label(model)}": view.all_colours.get(model, theme.NEUTRAL) for model in models} | colours
     figure = layer_lines(drawn, "similarity", "%{y:.3f}", colours=colours, dashes=dashes)
     figure.update_yaxes(title_text="cosine")
     beside = (

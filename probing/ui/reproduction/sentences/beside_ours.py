@@ -66,7 +66,7 @@ def _say_what_it_is(shown: Shown) -> None:
     if family:
         tuned = [shown.view.called(model) for model in family.members.values()]
         words += filled(
-            " Ours: **{base}**, {layers} layers, probed by the protocol *{protocol}*", base=shown.view.called(family.base),
+            " Ours: **{base}**, {layers} layers, probed with the protocol *{protocol}*", base=shown.view.called(family.base),
             layers=family.depth, protocol=family.protocol,
         )  # fmt: skip
         words += filled(", with {tuned}.", tuned=joined(", ", tuned)) if tuned else Markdown(", without fine-tuned models.")

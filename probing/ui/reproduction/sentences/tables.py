@@ -69,7 +69,7 @@ def _settings(shown: Shown) -> None:
         shown.laid.settings, stamp=shown.stamp("Table 3"), name="interplay-table-3", height="content",
         column_config={"setting": st.column_config.TextColumn("setting", pinned=True)},
     )  # fmt: skip
-    st.caption("Ours are the defaults of `finetune`; a setting that is empty is not one of its own. QA-SQuAD-1 has BERTnesia's.")
+    st.caption("Ours are the defaults of `finetune`; an empty cell is a setting that `finetune` does not have. QA-SQuAD-1 has BERTnesia's.")
     blocks.table_with_download(
         shown.laid.data, stamp=shown.stamp("Table 4"), name="interplay-table-4", height="content",
         column_config={"tuned": "fine-tuned on", "training": "training, as printed", "validation": "development, as printed"},
