@@ -74,9 +74,9 @@ def head_map(values: np.ndarray, *, what: str, unit: str, most: float, marked: i
 
 
 def _layers(figure: go.Figure, last: int) -> None:
-    figure.update_xaxes(
-        title={"text": "layer", "standoff": 16}, dtick=1 if last <= 12 else 2 if last <= 28 else 4, range=[0.5, last + 0.5], showgrid=False
-    )
+    # The title's distance is counted from the axis here, so it has to be more than the height of the labels.
+    title = {"text": "layer", "standoff": 34}
+    figure.update_xaxes(title=title, dtick=1 if last <= 12 else 2 if last <= 28 else 4, range=[0.5, last + 0.5], showgrid=False)
 
 
 def _bar(title: str, form: str) -> dict:

@@ -125,7 +125,9 @@ def _above_majority(gone: pd.DataFrame) -> list[bool]:
 
 def _share(some: Collection[int], of: Collection[int], what: str) -> str:
     """ "2 of the 5 layers that had tense", "The only layer that had tense"."""
-    return f"The only layer that had {what}" if len(of) == 1 else f"{len(some)} of the {len(of)} layers that had {what}"
+    if len(of) == 1:
+        return f"The only layer that had {what}"
+    return f"All {len(of)} layers that had {what}" if len(some) == len(of) else f"{len(some)} of the {len(of)} layers that had {what}"
 
 
 def _fates(gone: pd.DataFrame) -> Iterator[str]:

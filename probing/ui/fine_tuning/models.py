@@ -180,7 +180,7 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
         return filled("Too few layers have both for a rank correlation: it takes {least} of one model.", least=FEWEST)
     up = tuned[tuned["rho"] > 0]
     said = filled(
-        "In {up} of {models} the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
+        "In {up} of the {models} the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
         "layers of one model are not independent)", up=len(up) or "none", models=count(len(tuned), "fine-tuned model"),
         clear=int((up["p"] <= 0.05).sum()),
     )  # fmt: skip
