@@ -108,9 +108,9 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
         if len(clear)
         else Markdown("none is clear at q ≤ 0.05")
     )  # fmt: skip
-    n = count(int(found["n"].max()), "model")
+    most = count(int(found["n"].max()), "model")
     with st.expander(
-        f"Which measures go together over models? ({count(len(found), 'pair')}, n at most {n})", icon=":material/scatter_plot:"
+        f"Which measures go together over models? ({count(len(found), 'pair')}, n at most {most})", icon=":material/scatter_plot:"
     ):
         st.markdown(
             filled(
