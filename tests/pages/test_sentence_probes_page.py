@@ -188,7 +188,7 @@ def test_words_that_may_be_shown_are_shown_and_lead_to_live(look):
     table = table_of(app, "base said", "turned")
     assert all(sentence.startswith("Sentence ") for sentence in table["sentence"])
     (link,) = app.main.get("page_link")
-    assert "words=Sentence+" in link.proto.query_string and f"live_model={COLA.name}" in link.proto.query_string
+    assert "whole=Sentence+" in link.proto.query_string and f"live_model={COLA.name}" in link.proto.query_string
 
 
 def test_words_are_found_in_the_data_that_were_fetched(sentences, tmp_path, monkeypatch):

@@ -38,6 +38,8 @@ CHOSEN = {
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
         behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
         live_view="spans", words="Mary sings.", span1="0-1", span2="1-2", base_probes=True,
+        whole="Mary sings.", second="Tom plays.", beside="b", attending=1, attention_head=2, swapped=1, likelier="It is [MASK].",
+        unlikelier="are", minimal_pair=0,
     ),
     "heads": HeadsSelection(heads_minus="swapped"),
     "pipeline": PipelineSelection(
@@ -71,7 +73,8 @@ LINKED = {
     "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
     "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
-    "other_name replaced live_base live_view words span1 span2 base_probes",
+    "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
+    "likelier unlikelier minimal_pair",
     "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
     "text_hash every_target trace_sheet",

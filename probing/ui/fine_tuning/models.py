@@ -80,7 +80,8 @@ def draw_table(shown: Shown) -> None:
             "baseline": st.column_config.NumberColumn("its baseline", format="%.3f"), "metric": "task metric",
         },
     )  # fmt: skip
-    if key := mark_key(view, table["model"]):
+    key = mark_key(view, table["model"])
+    if key:
         st.caption(key)
     _together(shown, table)
 
@@ -110,7 +111,8 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
     )  # fmt: skip
     most = count(int(found["n"].max()), "model")
     with st.expander(
-        f"Which measures go together over models? ({count(len(found), 'pair')}, n at most {most})", icon=":material/scatter_plot:"
+        filled("Which measures go together over models? ({pairs}, n at most {most})", pairs=count(len(found), "pair"), most=most),
+        icon=":material/scatter_plot:",
     ):
         st.markdown(
             filled(

@@ -108,10 +108,9 @@ def _maps(view: View, found: "SentenceAttention", token: int, head: int | None, 
                 drawing(attention_map, shown, found.tokens[:MOST_TOKENS], most=most, marked=token), table=_shares(found, one.name, shares),
                 stamp=stamp, name=f"live-attention-{number}", alt=f"What {found.tokens[token]} attends to in {view.label(one.name)}",
             )  # fmt: skip
-    caption = "Each column sums to 1. Both figures have one scale." if len(models) > 1 else "Each column sums to 1."
+    st.caption("Each column sums to 1. Both figures have one scale." if len(models) > 1 else "Each column sums to 1.")
     if len(found.tokens) > MOST_TOKENS:
-        caption += f" Drawn are the first {MOST_TOKENS} of {len(found.tokens)} tokens; the table has all."
-    st.caption(caption)
+        st.caption(filled("Drawn are the first {most} of {n} tokens; the table has all.", most=MOST_TOKENS, n=len(found.tokens)))
 
 
 def _shares(found: "SentenceAttention", model: str, shares: np.ndarray) -> pd.DataFrame:
