@@ -99,7 +99,7 @@ def test_a_baseline_can_be_taken_off(look, mode, off):
 
 def test_the_spread_over_seeds_is_that_of_the_siblings(look):
     app = look("sentence_probes", sentence_models=COLA.name, sentence_tasks=BIGRAM.name)
-    line = traces(charts(app)[0], f"{COLA.name} ?, {FIRST_TOKEN}")[0]
+    line = traces(charts(app)[0], f"CoLA ?, {FIRST_TOKEN}")[0]
     every = np.array([shares(model, BIGRAM, FIRST) for model in (COLA, SEED_2, SEED_3)])
     assert numbers(line["error_y"]["array"]) == pytest.approx(every.max(axis=0) - every[0])
     assert numbers(line["error_y"]["arrayminus"]) == pytest.approx(every[0] - every.min(axis=0))
