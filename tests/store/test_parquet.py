@@ -103,11 +103,10 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     path = write_table("predictions", ROWS[:5], tmp_path / "predictions.parquet")
     before = path.read_bytes()
 
-    def full(table, stream, **options):
-        stream.write(b"PAR1 half")
+    def full(writer, table, **options):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     with pytest.raises(OSError, match="no space"):
         write_table("predictions", ROWS, path)
     assert path.read_bytes() == before
@@ -117,9 +116,9 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 def test_a_killed_write_leaves_nothing_under_the_final_name(tmp_path: Path):
     program = (
         "import os, sys, pyarrow.parquet as pq\n"
-        "def die(table, stream, **options):\n"
-        "    stream.write(b'PAR1 half'); stream.flush(); os.kill(os.getpid(), 9)\n"
-        "pq.write_table = die\n"
+        "def die(writer, table, **options):\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "pq.ParquetWriter.write_table = die\n"
         "from pathlib import Path\n"
         "from probing.store.parquet import write_table\n"
         "write_table('exposure', [], Path(sys.argv[1]))\n"
