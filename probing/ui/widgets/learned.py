@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.core.tasks.learned import Verdict, in_words
-from probing.core.tasks.objectives import MATTHEWS
+from probing.core.tasks.learned import Verdict, amount, in_words
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
@@ -120,9 +119,7 @@ def task_words(view: Marked, model: str, name: str = "") -> Markdown:
 
 def _score(row: pd.Series, column: str, metric: str = "metric", unit: str = " %") -> Markdown:
     """A share in per cent, a correlation as it is."""
-    if row[metric] == MATTHEWS:
-        return filled("{value:.3f}", value=float(row[column]))
-    return filled("{value:.1f}{unit}", value=100 * float(row[column]), unit=Markdown(unit))
+    return Markdown(amount(row[metric], float(row[column]), unit))
 
 
 def _interval(row: pd.Series) -> Markdown:
