@@ -13,7 +13,7 @@ from probing.store.database import open_database
 
 ROOT = Path(__file__).resolve().parents[1]
 CARD = (ROOT / "data" / "models" / "nesia-mini" / "README.md").read_text(encoding="utf-8")
-SECTION = CARD[CARD.index("## Edge probing") : CARD.index("## What to keep in mind")]
+SECTION = CARD[CARD.index("## Edge probing") :].split("\n## ")[0]
 TITLES = {
     "part of speech": "pos", "constituents": "constituents", "dependencies": "dependencies", "entities": "entities",
     "semantic roles": "srl", "coreference": "coreference", "proto-roles": "proto-roles", "relations": "relations",
