@@ -69,7 +69,7 @@ def test_heads_of_another_recipe_are_left_alone(run, words, here, tmp_path):
 
 
 def test_groups_of_layers_do_not_change_the_heads(run, words, here, tmp_path):
-    run(*words, "--layers-a-shard", 2, "--out", tmp_path / "grouped")
+    run(*words, "--layers-per-shard", 2, "--out", tmp_path / "grouped")
     assert heads(tmp_path / "grouped") == here
 
 

@@ -144,7 +144,7 @@ def _distance(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor], st
 
 
 def _padding(encoder: Encoder, most: int, rounds: int) -> Measurement:
-    """The vocabulary product with and without the padding of ``VocabularyLoss``."""
+    """The vocabulary product with and without the padding of ``SoftmaxLoss``."""
     matrix = encoder.head.vocabulary.weight
     tokens, width = matrix.shape
     padded = matrix.new_zeros((-(-tokens // MULTIPLE) * MULTIPLE, width))

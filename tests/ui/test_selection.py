@@ -48,7 +48,7 @@ CHOSEN = {
     ),
     "edge_sentences": EdgeSentencesSelection(
         trace_model="a", trace_task="srl", trace_part="test", trace_label="ARG0", trace_unseen=True, trace_kind="revised", settled=0,
-        trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, trace_sheet=2,
+        trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, trace_page=2,
     ),
     "sentence_probes": SentenceProbesSelection(
         sentence_models=("a", "b"), sentence_tasks=("cola", "rte"), sentence_protocol="senteval", poolings=("mean",),
@@ -77,7 +77,7 @@ LINKED = {
     "likelier unlikelier minimal_pair",
     "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
-    "text_hash every_target trace_sheet",
+    "text_hash every_target trace_page",
     "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
     "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
     "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss",

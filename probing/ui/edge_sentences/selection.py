@@ -26,7 +26,7 @@ class EdgeSentencesSelection:
         later_first, earlier_last: two tasks; sentences in which a target of the first settles before one of the second.
         text_hash: sha256 of the text of the sentence that is shown.
         every_target: whether all of its targets are drawn, not only those that pass the filters.
-        trace_sheet: page of the list.
+        trace_page: page of the list.
     """
 
     trace_model: str = ""
@@ -41,4 +41,4 @@ class EdgeSentencesSelection:
     earlier_last: str = ""
     text_hash: str = ""
     every_target: bool = False
-    trace_sheet: int = 1
+    trace_page: int = 1

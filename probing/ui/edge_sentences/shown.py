@@ -122,11 +122,11 @@ def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _controls(view: View, models: list[str], model: str, parts: list[str], part: str) -> None:
     page = view.page
-    anew = {"trace_sheet": 1, "text_hash": ""}
+    anew = {"trace_page": 1, "text_hash": ""}
     if len(models) > 1:
         selection.bound(
             st.selectbox, "Model", "trace_model", page, value=model, options=models, format_func=view.label, help=mark_key(view, models),
-            resets={"trace_sheet": 1},
+            resets={"trace_page": 1},
         )  # fmt: skip
     if len(parts) > 1:
         selection.bound(

@@ -10,7 +10,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.perturb import rules
-from probing.core.perturb.names import find_name, other_name
+from probing.core.perturb.entity_names import find_entity, other_entity
 from probing.core.perturb.rules import Changed
 from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer
 
 #: Words of one model whose ranks are drawn twice, before and after the change.
-MOST_WORDS = 3
+MAX_WORDS = 3
 
 
 def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]") -> None:
@@ -80,10 +80,10 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
             st.number_input, "Words kept on either side of the gap", "keep_words", page, min_value=0, max_value=20, step=1, width=280
         )
         return rules.truncated(prompt, min(chosen.keep_words, 20))
-    name = find_name(prompt)
+    name = find_entity(prompt)
     if name is None:
         return rules.renamed(prompt, "")
-    other = chosen.other_name or other_name(name)
+    other = chosen.other_name or other_entity(name)
     selection.bound(st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60)
     return rules.renamed(prompt, other, name)
 
@@ -145,7 +145,7 @@ def _words(choice: live_models.Choice, questions: Sequence[Question], best: str,
     for question in questions:
         # A gap that has come to open the sentence may want another token, or have none for the word.
         words, _ = live_models.watchable(choice, replace(question, watch=words))
-    return words[: MOST_WORDS if alone else 1]
+    return words[: MAX_WORDS if alone else 1]
 
 
 def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) -> None:
