@@ -4,7 +4,7 @@ import logging
 import sys
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -50,8 +50,8 @@ COMMANDS = {
         "probing.commands.check",
         "Verify registry, shipped facts, fetched data, heads, runs and database; name what is wrong and exit with 1.",
     ),
-    "gate": (
-        "probing.commands.nesia.gate",
+    "model-card": (
+        "probing.commands.nesia.model_card",
         "Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument.",
     ),
     "facts": (
@@ -91,6 +91,8 @@ class CommandsOnCall(TyperGroup):
     """Knows every command's name and line; imports the one that is called."""
 
     listed = COMMANDS
+    #: Earlier names of commands, which still work and are not listed.
+    earlier: ClassVar = {"gate": "model-card"}
 
     def __init__(self, **settings: Any) -> None:
         lines = {name: TyperCommand(name, help=line) for name, (_, line) in self.listed.items()}
@@ -98,7 +100,8 @@ class CommandsOnCall(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
-        return loaded(self.listed[cmd_name][0], cmd_name) if cmd_name in self.listed else None
+        name = self.earlier.get(cmd_name, cmd_name)
+        return loaded(self.listed[name][0], name) if name in self.listed else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands from their lines alone."""

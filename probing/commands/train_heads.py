@@ -34,7 +34,9 @@ def train_heads(
     blocks: Annotated[
         int | None, typer.Option(help="Read the text in contiguous blocks of so many pieces; 0, as usual, reads sentences.", min=0)
     ] = None,
-    blocks_a_step: Annotated[int | None, typer.Option(help="Blocks whose masked positions make one step. Usual: 8.", min=1)] = None,
+    blocks_per_step: Annotated[
+        int | None, typer.Option("--blocks-per-step", "--blocks-a-step", help="Blocks whose positions make one step. Usual: 8.", min=1)
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="Peak learning rate. Usual: 0.0005.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order; from 1 on a replicate, of the last layer only.", min=0)] = 0,
     start: Annotated[str | None, typer.Option(help="pretrained, least-squares or random. Usual: least-squares.")] = None,
@@ -71,7 +73,9 @@ def train_heads(
     address: AddressOption = None,
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
-    layers_per_shard: Annotated[int, typer.Option(help="Layers that one worker trains one after the other.", min=1)] = 1,
+    layers_per_shard: Annotated[
+        int, typer.Option("--layers-per-shard", "--layers-a-shard", help="Layers that one worker trains one after the other.", min=1)
+    ] = 1,
 ) -> None:
     """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
 
@@ -93,7 +97,7 @@ def train_heads(
         epochs=epochs,
         batch=batch,
         blocks=blocks,
-        blocks_a_step=blocks_a_step,
+        blocks_per_step=blocks_per_step,
         rate=rate,
         seed=seed,
         start=start,

@@ -26,8 +26,8 @@ class Attempts:
             self.lost[shard.name] += 1
             if self.lost[shard.name] >= MAX_DEATHS:
                 raise JobError(
-                    f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); what is finished is kept; give workers more memory "
-                    "(a smaller --shard, fewer --workers) and call the same command again"
+                    f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); what is finished is kept; give workers more "
+                    "memory (a smaller --shard, fewer --workers) and call the same command again"
                 )
 
 

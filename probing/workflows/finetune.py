@@ -46,7 +46,7 @@ class TrainingLength:
 
     def settings(self, task: Task) -> dict[str, Any]:
         """Fields of the recipe: the objective's, and what is asked otherwise."""
-        asked = {"steps": self.steps, "tokens_a_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
+        asked = {"steps": self.steps, "tokens_per_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
         settings = {**task.settings} | {name: value for name, value in asked.items() if value}
         if self.pieces:
             settings |= {"max_pieces": self.pieces, "stride": min(settings.get("stride", 128), self.pieces // 3)}

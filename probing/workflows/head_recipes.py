@@ -88,10 +88,10 @@ def _lies_in(folder: Path, wish: Wish, encoder: Encoder) -> HeadRecipe | None:
     """The recipe of heads in a folder, if it is what was asked for as far as that says; else None."""
     for said in _recipes_in(folder, encoder):
         try:
-            settings = json.loads(said)
-            found = HeadRecipe(**settings | {"seed": wish.seed})
+            settings = HeadRecipe(**json.loads(said)).model_dump(exclude_unset=True)
         except (TypeError, ValueError):
             continue
+        found = HeadRecipe(**settings | {"seed": wish.seed})
         wanted = wish.with_(settings)
         return found if wanted.canonical() == found.canonical() else None
     return None

@@ -19,10 +19,10 @@ from probing.workflows.say import Say
 #: Another spelling of a start -> how recipes have called it since the first.
 STARTS = {"pretrained": PRETRAINED}
 #: Setting of a recipe -> the request's name for it.
-SETTINGS = {"learning_rate": "rate", "pieces_a_block": "blocks"} | {
+SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks"} | {
     name: name
     for name in (
-        "positions", "epochs", "batch", "start", "blocks_a_step", "precision", "states_dtype", "steps", "validate_every", "patience",
+        "positions", "epochs", "batch", "start", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience",
         "tolerance", "start_positions",
     )
 }  # fmt: skip
@@ -45,7 +45,7 @@ class HeadsRequest:
         epochs: passes over them; usual are ``steps`` from the map, else 3 epochs.
         batch: positions a step, where the text is read in sentences. Usually 256.
         blocks: read the text in contiguous blocks of so many pieces; 0, as usual, reads sentences.
-        blocks_a_step: blocks whose masked positions make one step. Usually 8.
+        blocks_per_step: blocks whose masked positions make one step. Usually 8.
         rate: peak learning rate. Usually 0.0005.
         seed: of the order; from 1 on a replicate, of the last layer only.
         start: pre-trained (or pretrained), least-squares or random. Usually least-squares.
@@ -76,7 +76,7 @@ class HeadsRequest:
     epochs: int | None = None
     batch: int | None = None
     blocks: int | None = None
-    blocks_a_step: int | None = None
+    blocks_per_step: int | None = None
     rate: float | None = None
     seed: int = 0
     start: str | None = None

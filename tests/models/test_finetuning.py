@@ -50,9 +50,9 @@ def test_steps_are_planned_from_the_recipe_alone(tokenizer):
     assert plan_steps(rows, RECIPE).steps == plan_steps(rows, RECIPE).steps
     passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0})).steps
     assert len(passes) == 2 * 8 and sorted(n for step in passes[:8] for n in step) == list(range(30))
-    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_a_step": 100})).steps
+    two_passes = plan_steps(rows, RECIPE.model_copy(update={"steps": 0, "epochs": 2.0, "tokens_per_step": 100})).steps
     assert sorted(n for step in two_passes for n in step) == sorted([*range(30), *range(30)])
-    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_a_step": 100, "steps": 20})).steps
+    by_tokens = plan_steps(rows, RECIPE.model_copy(update={"tokens_per_step": 100, "steps": 20})).steps
     assert len(by_tokens) == 20
     assert all(len(step) * max(len(rows[n].ids) for n in step) <= 100 for step in by_tokens)
 

@@ -21,15 +21,19 @@ from probing.models.heads.step import HeadStep, start_of
 from probing.models.heads.training import train_head, train_heads
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
 
-IN_BLOCKS = {"pieces_a_block": 20, "blocks_a_step": 4, "positions": 0}
+IN_BLOCKS = {"pieces_per_block": 20, "blocks_per_step": 4, "positions": 0}
 
 
 def test_options_that_came_later_are_left_out_of_the_recipe_at_their_default():
     shipped = json.loads(recipe().canonical())
     assert not set(shipped) & set(LATER)
     assert set(shipped) | set(LATER) == set(HeadRecipe.model_fields)
-    for name, value in {"pieces_a_block": 512, "blocks_a_step": 4, "precision": "bfloat16", "states_dtype": "float16", "steps": 9}.items():
-        assert json.loads(recipe(**{name: value}).canonical()) == {**shipped, name: value}
+    later = {"pieces_per_block": 512, "blocks_per_step": 4, "precision": "bfloat16", "states_dtype": "float16", "steps": 9}
+    for name, value in later.items():
+        stored = {"pieces_per_block": "pieces_a_block", "blocks_per_step": "blocks_a_step"}.get(name, name)
+        made = recipe(**{name: value})
+        assert json.loads(made.canonical()) == {**shipped, stored: value}
+        assert HeadRecipe(**json.loads(made.canonical())) == made
 
 
 def test_unknown_settings_are_named():
@@ -56,7 +60,7 @@ def test_an_epoch_visits_every_position_once_in_an_order_of_its_own(settings, be
     assert any(not np.array_equal(a, b) for a, b in zip(*epochs, strict=True))
     assert not np.array_equal(epochs[0][0], next(batches(wanted, text, 2, 0)))
     if settings:
-        rows = [np.unique(np.searchsorted(text.end, step, side="right")) for step in epochs[0]]
+        rows = [np.unique(np.searchsorted(text.cumulative, step, side="right")) for step in epochs[0]]
         assert {len(blocks) for blocks in rows[:-1]} == {4}, "a step is four whole blocks"
 
 
@@ -76,11 +80,11 @@ def test_steps_are_those_of_the_straightforward_procedure(kind, bert, folder_of,
     model = AutoModelForMaskedLM.from_pretrained(folder_of("bert")).eval()
     for step, positions in enumerate(batches(wanted, text, layer, 0)):
         ours.take(step, at_layer.at(positions), at_layer.labels[positions])
-        rows = np.unique(np.searchsorted(text.end, positions, side="right"))
-        labels = torch.full((len(rows), wanted.pieces_a_block), -100)
+        rows = np.unique(np.searchsorted(text.cumulative, positions, side="right"))
+        labels = torch.full((len(rows), wanted.pieces_per_block), -100)
         for row, block in enumerate(rows):
             masked = text.positions_of(block)
-            labels[row, text.at[masked]] = torch.from_numpy(text.labels[masked])
+            labels[row, text.index[masked]] = torch.from_numpy(text.labels[masked])
         with torch.no_grad():
             ids = torch.tensor([text.row(block) for block in rows])
             hidden = model(input_ids=ids, output_hidden_states=True).hidden_states[layer]

@@ -23,7 +23,7 @@ def tokenizer():
 
 
 def recipe(**more):
-    settings = {"layers": 1, "hidden": 16, "heads": 2, "steps": 8, "tokens_a_step": 60, "max_pieces": 16, "bfloat16": False}
+    settings = {"layers": 1, "hidden": 16, "heads": 2, "steps": 8, "tokens_per_step": 60, "max_pieces": 16, "bfloat16": False}
     return PretrainRecipe(**{**settings, **more})
 
 

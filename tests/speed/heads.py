@@ -41,8 +41,8 @@ def recipe_of(steps: int, precision: str = "float32") -> HeadRecipe:
         text_sha256="made up",
         positions=0,
         epochs=EPOCHS,
-        pieces_a_block=BLOCK,
-        blocks_a_step=BLOCKS_A_STEP,
+        pieces_per_block=BLOCK,
+        blocks_per_step=BLOCKS_A_STEP,
         precision=precision,
         warm_up=1 / steps,
     )

@@ -106,8 +106,8 @@ def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
         positions=0,
         validation_positions=500,
         epochs=1,
-        pieces_a_block=BLOCK,
-        blocks_a_step=BLOCKS_A_STEP,
+        pieces_per_block=BLOCK,
+        blocks_per_step=BLOCKS_A_STEP,
     )
     train_heads(encoder, train, valid, recipe, folder / "heads", StatesCache(folder / "states"), layers=[LAYER])
     return f"about {blocks} blocks of {BLOCK} pieces, states of all layers, the head of one, checkpoint and head written"

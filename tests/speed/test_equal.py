@@ -64,7 +64,7 @@ def test_tokens_that_are_not_the_pipelines_end_the_benchmark_of_probing(shift, t
 def test_heads_that_are_not_the_straightforward_ones_end_the_benchmark_of_heads(fault, tmp_path, monkeypatch):
     folder = tiny_models.save("bert", tmp_path / "bert")
     encoder, steps = load_encoder(folder, device="cpu"), 3
-    recipe = HeadRecipe(kind="full", text_sha256="", positions=0, pieces_a_block=16, blocks_a_step=2, warm_up=1 / steps)
+    recipe = HeadRecipe(kind="full", text_sha256="", positions=0, pieces_per_block=16, blocks_per_step=2, warm_up=1 / steps)
     text = mask_rows(encoder, ["the capital of france is paris ."] * 40, recipe, 0, 0)
     monkeypatch.setattr(heads, "LAYER", 1)
     states = MaskedStates(encoder, text, range(encoder.layers + 1), torch.float32, tmp_path / "states")

@@ -28,7 +28,7 @@ CHOSEN = {
     "layer_curves": CurvesSelection(metric="mrr", panels=True, minus="swapped", point_run="abc", point_layer=0),
     "facts": FactsSelection(
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
-        order="best rank", sheet=4, fact="abc", versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"),
+        order="best rank", list_page=4, fact="abc", versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"),
     ),
     "relations": RelationsSelection(
         row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",
@@ -68,8 +68,8 @@ CHOSEN = {
 LINKED = {
     "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
-    "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order sheet "
-    "fact versus part part_k fact_models",
+    "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order "
+    "list_page fact versus part part_k fact_models",
     "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
     "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
@@ -122,6 +122,16 @@ def test_two_selections_cannot_have_a_field_of_one_name():
     assert "another page" not in PAGE_FIELDS
 
 
+@pytest.mark.parametrize(
+    ("page", "once", "name"), [("facts", "sheet", "list_page"), ("edge_sentences", "trace_sheet", "trace_page")], ids=str
+)
+def test_a_link_with_the_first_name_of_a_field_opens_the_same_view(page, once, name):
+    _, own, ignored = from_query({once: ["3"]}, page)
+    assert ignored == [] and getattr(own, name) == 3
+    assert from_query({once: ["3"], name: ["4"]}, page)[1] == from_query({name: ["4"]}, page)[1]
+    assert to_query(page, RunChoice(), own) == {name: "3"}
+
+
 @pytest.mark.parametrize("page", LINKED)
 def test_defaults_are_not_in_the_link(page):
     assert to_query(page, RunChoice(), type(CHOSEN[page])()) == {}
@@ -138,7 +148,7 @@ def test_values_that_make_no_sense_are_ignored_by_name(name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("sheet", "9" * 30), ("known_at", "300")]
+    ("name", "value"), [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("list_page", "9" * 30), ("known_at", "300")]
 )
 def test_numbers_out_of_range_are_ignored_by_name(name, value):
     assert from_query({name: [value]}, "facts")[2] == [name]

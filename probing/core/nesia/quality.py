@@ -110,7 +110,7 @@ def added(first: Sequence[LayerCounts], second: Sequence[LayerCounts]) -> list[L
 
 
 def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Condition]:
-    """The gate.
+    """What a model must fulfil at its last layer to be an instrument.
 
     Args:
         last: last layer, all facts, relations with evidence.

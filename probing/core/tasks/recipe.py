@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean what was done before they came.
 _LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
@@ -14,7 +14,7 @@ _LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
 class FinetuneRecipe(BaseModel):
     """Everything that decides what a fine-tuning computes.
 
-    Either ``batch`` rows a step for ``epochs`` passes, or about ``tokens_a_step`` padded tokens a step for ``steps`` steps.
+    Either ``batch`` rows per step for ``epochs`` passes, or about ``tokens_per_step`` padded tokens per step for ``steps`` steps.
 
     Attributes:
         pooling: what a head that labels a whole sentence reads: the first token's state or the mean of all, special ones included.
@@ -33,7 +33,10 @@ class FinetuneRecipe(BaseModel):
     epochs: float = 3.0
     batch: int = 32
     steps: int = 0
-    tokens_a_step: int = 0
+    # Stored, and so hashed, by its first name.
+    tokens_per_step: int = Field(
+        default=0, validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"), serialization_alias="tokens_a_step"
+    )
     warm_up: float = 0.1
     weight_decay: float = 0.01
     max_pieces: int = 384
@@ -50,7 +53,7 @@ class FinetuneRecipe(BaseModel):
     def fields(self) -> dict[str, Any]:
         """The canonical fields, as they are noted beside a model."""
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
-        return {name: value for name, value in self.model_dump().items() if name not in defaults or value != defaults[name]}
+        return {name: value for name, value in self.model_dump(by_alias=True).items() if name not in defaults or value != defaults[name]}
 
     def canonical(self) -> str:
         """Canonical JSON, the form that is compared and stored."""

@@ -56,8 +56,8 @@ def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> Plan:
 
     def one_pass(epoch: int) -> list[list[int]]:
         seed = recipe.seed * 1000 + epoch
-        if recipe.tokens_a_step:
-            return plan_batches(lengths, recipe.tokens_a_step, seed)
+        if recipe.tokens_per_step:
+            return plan_batches(lengths, recipe.tokens_per_step, seed)
         order = np.random.default_rng(seed).permutation(len(rows)).tolist()
         return [order[start : start + recipe.batch] for start in range(0, len(order), recipe.batch)]
 

@@ -11,8 +11,8 @@ from probing.models.heads.recipe import HeadRecipe
 def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Iterator[np.ndarray]:
     """Masked positions of every step of an epoch, ascending inside a step; the order is fixed by seed, layer and epoch."""
     rng = np.random.default_rng([recipe.seed, layer, epoch])
-    if recipe.pieces_a_block:
-        order, size = rng.permutation(len(text.cumulative)), recipe.blocks_a_step
+    if recipe.pieces_per_block:
+        order, size = rng.permutation(len(text.cumulative)), recipe.blocks_per_step
         for first in range(0, len(order), size):
             yield np.concatenate([text.positions_of(int(block)) for block in np.sort(order[first : first + size])])
     else:
@@ -23,8 +23,8 @@ def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Ite
 
 def steps_per_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
     """Steps of one pass over the text."""
-    if recipe.pieces_a_block:
-        return -(-len(text.cumulative) // recipe.blocks_a_step)
+    if recipe.pieces_per_block:
+        return -(-len(text.cumulative) // recipe.blocks_per_step)
     return -(-len(text.labels) // recipe.batch)
 
 
@@ -46,6 +46,6 @@ def steps_from(recipe: HeadRecipe, text: MaskedText, layer: int, first: int) -> 
 
 def most_positions(recipe: HeadRecipe, text: MaskedText) -> int:
     """The most masked positions that a step can have."""
-    if recipe.pieces_a_block:
-        return int(np.sort(np.diff(text.cumulative, prepend=0))[-recipe.blocks_a_step :].sum())
+    if recipe.pieces_per_block:
+        return int(np.sort(np.diff(text.cumulative, prepend=0))[-recipe.blocks_per_step :].sum())
     return min(recipe.batch, len(text.labels))

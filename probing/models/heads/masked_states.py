@@ -243,7 +243,7 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
 
 def place_of(encoder: Encoder, recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> Path:
     """Folder of everything that belongs to one masking of one text for one model."""
-    key = [encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_a_block, seed, WINDOW]
+    key = [encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_per_block, seed, WINDOW]
     key.append(encoder.configuration)
     # Sums depend on device and thread count, and a head's bytes may not depend on who computed the states.
     key += [encoder.device.type, torch.get_num_threads()]

@@ -69,7 +69,7 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
     index: list[int] = []
     cumulative: list[int] = []
     labels: list[int] = []
-    whole = recipe.pieces_a_block > 0
+    whole = recipe.pieces_per_block > 0
     for row in _blocks(encoder, sentences, recipe, rng) if whole else _sentences(encoder, sentences, recipe, rng):
         free = np.array([i for i, token in enumerate(row) if token not in special], dtype=int)
         chosen = free[rng.random(len(free)) < recipe.masked_share]
@@ -107,10 +107,10 @@ def _blocks(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng:
     """The text end to end in blocks of one length, each between the tokenizer's own special tokens; the rest is left over."""
     ends = encoder.tokenizer("")["input_ids"]
     first, last = ends[:1], ends[1:]
-    inside = recipe.pieces_a_block - len(ends)
-    if recipe.pieces_a_block > encoder.max_pieces or inside < 1:
+    inside = recipe.pieces_per_block - len(ends)
+    if recipe.pieces_per_block > encoder.max_pieces or inside < 1:
         shortest = len(ends) + 1
-        raise HeadError(f"a block has {shortest} to {encoder.max_pieces} pieces for {encoder.name}, not {recipe.pieces_a_block}")
+        raise HeadError(f"a block has {shortest} to {encoder.max_pieces} pieces for {encoder.name}, not {recipe.pieces_per_block}")
     pieces = array("i")
     for start in range(0, len(sentences), SENTENCES_AT_ONCE):
         for row in encoder.tokenizer(list(sentences[start : start + SENTENCES_AT_ONCE]), add_special_tokens=False, verbose=False)[

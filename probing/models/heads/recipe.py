@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from probing.core.errors import HeadError
 from probing.core.head_kinds import MAPPED, STORED
@@ -14,12 +14,12 @@ from probing.core.head_kinds import MAPPED, STORED
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.
 LATER = (
-    "pieces_a_block", "blocks_a_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge",
+    "pieces_per_block", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge",
     "start_positions",
 )  # fmt: skip
 #: Settings of gradient steps, of which a closed form takes none.
 OF_STEPS = (
-    "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_a_step", "precision", "steps", "validate_every",
+    "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_per_step", "precision", "steps", "validate_every",
     "patience", "tolerance", "start_positions",
 )  # fmt: skip
 LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
@@ -42,14 +42,14 @@ class HeadRecipe(BaseModel):
         masked_share: share of a row's word pieces that are masked.
         max_pieces: longest sentence in word pieces; of no account where the text is read in blocks.
         epochs: passes over the positions.
-        batch: positions a step where the text is read in sentences.
+        batch: positions per step where the text is read in sentences.
         learning_rate: peak learning rate.
         warm_up: share of the steps in which the rate rises; it falls to 0 over the rest.
         weight_decay: AdamW's.
         seed: of the order and of a random start.
         start: ``pre-trained``; ``least-squares``, the pre-trained head behind the closed-form map; or ``random``.
-        pieces_a_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads sentences.
-        blocks_a_step: blocks whose masked positions make one step.
+        pieces_per_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads sentences.
+        blocks_per_step: blocks whose masked positions make one step.
         precision: of the products with the vocabulary matrix; weights, optimiser and loss are float32.
         states_dtype: how hidden states are kept on disk.
         steps: steps of the training; 0 goes by ``epochs``.
@@ -76,8 +76,12 @@ class HeadRecipe(BaseModel):
     weight_decay: float = 0.01
     seed: int = 0
     start: str = "pre-trained"
-    pieces_a_block: int = 0
-    blocks_a_step: int = 8
+    pieces_per_block: int = Field(
+        default=0, validation_alias=AliasChoices("pieces_per_block", "pieces_a_block"), serialization_alias="pieces_a_block"
+    )
+    blocks_per_step: int = Field(
+        default=8, validation_alias=AliasChoices("blocks_per_step", "blocks_a_step"), serialization_alias="blocks_a_step"
+    )
     precision: str = "float32"
     states_dtype: str = "float32"
     steps: int = 0
@@ -98,12 +102,15 @@ class HeadRecipe(BaseModel):
         return self.mapped or self.kind == "tuned_lens"
 
     def canonical(self) -> str:
-        """Canonical JSON, the form that is compared and stored: without what does not decide the weights."""
+        """Canonical JSON, the form that is compared and stored: without what does not decide the weights.
+
+        Settings that were renamed keep their first names there, so that the recipes of stored heads stay equal.
+        """
         defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
         left_out = {name for name, default in defaults.items() if getattr(self, name) == default and not (name == "ridge" and self.mapped)}
         left_out |= set(OF_STEPS) if self.kind == "least_squares" else set()
         left_out |= set() if self.mapped else {"start_positions"}
-        kept = {name: value for name, value in self.model_dump().items() if name not in left_out}
+        kept = self.model_dump(by_alias=True, exclude=left_out)
         return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
     def check(self) -> None:

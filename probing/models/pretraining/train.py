@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
@@ -36,7 +36,10 @@ class PretrainRecipe(BaseModel):
     hidden: int = 192
     heads: int = 3
     steps: int = 4200
-    tokens_a_step: int = 2000
+    # Stored, and so hashed, by its first name.
+    tokens_per_step: int = Field(
+        default=2000, validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"), serialization_alias="tokens_a_step"
+    )
     peak_learning_rate: float = 1e-3
     warm_up: float = 0.05
     masked_share: float = 0.2
@@ -191,7 +194,7 @@ def pretrain(
     for step in progress:
         while step >= first + len(batches):
             first, epoch = first + len(batches), epoch + 1
-            batches = plan_batches(lengths, recipe.tokens_a_step, recipe.seed * 1000 + epoch)
+            batches = plan_batches(lengths, recipe.tokens_per_step, recipe.seed * 1000 + epoch)
         rng = np.random.default_rng([recipe.seed, step])
         batch = masker.batch([encoded[i] for i in batches[step - first]], rng)
         loss = masked_loss(runner, *batch)
@@ -228,7 +231,7 @@ def _copy(masters: list, copies: list, needed: bool) -> None:
 
 def _save(folder: Path, recipe: PretrainRecipe, model, optimiser, step: int, history: list[dict]) -> None:
     state = {
-        "recipe": recipe.model_dump_json(),
+        "recipe": recipe.model_dump_json(by_alias=True),
         "model": model.state_dict(),
         "optimiser": optimiser.state_dict(),
         "step": step,
@@ -247,9 +250,10 @@ def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int
     try:
         state = torch.load(path, weights_only=True)
     except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
-        raise ModelError(f"{path} is damaged ({error}); delete it to start anew") from error
-    if state["recipe"] != recipe.model_dump_json():
-        raise ModelError(f"{path} was made with the recipe {state['recipe']}, not {recipe.model_dump_json()}; delete it to start anew")
+        raise ModelError(f"{path} is damaged ({error}); delete it to start again") from error
+    wanted = recipe.model_dump_json(by_alias=True)
+    if state["recipe"] != wanted:
+        raise ModelError(f"{path} was made with the recipe {state['recipe']}, not {wanted}; delete it to start again")
     model.load_state_dict(state["model"])
     optimiser.load_state_dict(state["optimiser"])
     log.info("going on from step %d", state["step"])

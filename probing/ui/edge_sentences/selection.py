@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from probing.core.edges.target import OWN
-from probing.ui.frame.selection import declared, one_of
+from probing.ui.frame.selection import declared, noted, one_of
 
 #: The parts of the data, the one that the page prefers first.
 PARTS = (OWN, "dev", "test")
@@ -41,4 +41,4 @@ class EdgeSentencesSelection:
     earlier_last: str = ""
     text_hash: str = ""
     every_target: bool = False
-    trace_page: int = 1
+    trace_page: int = noted(1, once="trace_sheet")

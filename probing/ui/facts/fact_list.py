@@ -68,7 +68,7 @@ def words(view: View) -> str:
 
 def search(view: View) -> None:
     """Search box, filters, and the two shortcuts."""
-    anew = {"sheet": 1, "fact": ""}
+    anew = {"list_page": 1, "fact": ""}
     page, last = view.page, int(run_of(view)["layers"]) - 1
     box, relation, order = st.columns([3, 2, 2])
     with box:
@@ -85,7 +85,7 @@ def search(view: View) -> None:
         _relation(view, anew)
     with order:
         selection.bound(
-            st.selectbox, "Order", "order", page, options=list(ORDERS), format_func=_ORDER_WORDS.__getitem__, resets={"sheet": 1}
+            st.selectbox, "Order", "order", page, options=list(ORDERS), format_func=_ORDER_WORDS.__getitem__, resets={"list_page": 1}
         )
     chosen = selection.of(FactsSelection)
     on = sum(value not in (None, "any") for value in (chosen.known, chosen.known_at, chosen.first_known, chosen.last_known))
@@ -137,7 +137,7 @@ def listing(view: View) -> str:
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
         return chosen.fact
     pages = -(-total // ROWS)
-    page = min(max(chosen.sheet, 1), pages)
+    page = min(max(chosen.list_page, 1), pages)
     found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(page - 1) * ROWS, limit=ROWS, **wanted)
     ids = list(found["fact_id"])
     _shortcuts(view, run["run_id"], wanted, total, page, pages)
@@ -187,12 +187,12 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, page: int, pag
                 icon=":material/chevron_left:",
                 disabled=page == 1,
                 on_click=selection.update,
-                kwargs={"sheet": page - 1, "fact": ""},
+                kwargs={"list_page": page - 1, "fact": ""},
             )
             st.caption(filled("page {page:,} of {pages:,}", page=page, pages=pages), width="content")
             st.button(
                 "More", key="facts.more", icon=":material/chevron_right:", disabled=page == pages, on_click=selection.update,
-                kwargs={"sheet": page + 1, "fact": ""},
+                kwargs={"list_page": page + 1, "fact": ""},
             )  # fmt: skip
 
 

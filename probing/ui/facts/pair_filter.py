@@ -21,7 +21,7 @@ _WORDS = {
     "lost": "facts that {versus} knew and {model} lost",
     "never": "facts that neither {versus} nor {model} knows",
 }
-_ANEW = {"sheet": 1, "fact": ""}
+_ANEW = {"list_page": 1, "fact": ""}
 
 
 def opponents(view: View) -> pd.DataFrame:

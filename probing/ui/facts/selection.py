@@ -16,7 +16,7 @@ class FactsSelection:
     """The page's own choices.
 
     Attributes:
-        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, sheet: which facts are listed.
+        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, list_page: which facts are listed.
         fact: id of the fact shown whole.
         versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed, known being
             rank <= ``part_k`` at the last layer.
@@ -32,7 +32,7 @@ class FactsSelection:
     at_layer: int | None = None
     at_rank: int = one_of(RANKS)
     order: str = one_of(ORDERS)
-    sheet: int = noted(1, of=("model", "probe_set"))
+    list_page: int = noted(1, of=("model", "probe_set"), once="sheet")
     fact: str = noted("", of=("model", "probe_set"))
     versus: str = ""
     part: str = one_of(PARTS)

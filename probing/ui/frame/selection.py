@@ -40,7 +40,8 @@ def noted(default: Any, **notes: Any) -> Any:
     Args:
         default: its default.
         notes: ``of`` names the shared fields whose change in the sidebar gives it its default again; ``each`` lists what a tuple may
-            hold; ``kept`` is true where a link that opens the page without filters leaves the field as it was.
+            hold; ``once`` is the name that the field had in older links; ``kept`` is true if a link that opens the page without filters
+            leaves the field unchanged.
     """
     return field(default=default, metadata=notes)
 
@@ -109,6 +110,11 @@ def _fields_of(page: str) -> dict[str, Field]:
     return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
 
 
+def _names_in_links(page: str) -> set[str]:
+    """The names of a page's fields, with those that they had in older links."""
+    return {name for field_name, one in _fields_of(page).items() for name in (field_name, one.metadata.get("once")) if name}
+
+
 def _parse(one: Field, values: Sequence[str]) -> Any:
     """One field out of its texts in a link.
 
@@ -148,9 +154,9 @@ def from_query(query: Mapping[str, Sequence[str]], page: str, shared: RunChoice 
     changes, ignored = {}, []
     for name, one in _fields_of(page).items():
         changes[name] = one.default
-        if query.get(name):
+        if values := query.get(name) or query.get(one.metadata.get("once", "")):
             try:
-                changes[name] = _parse(one, query[name])
+                changes[name] = _parse(one, values)
             except ValueError:
                 ignored.append(name)
     both, own = _split(changes)
@@ -243,7 +249,7 @@ def enter(page: str) -> list[str]:
     entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
     state[_PAGE] = page
     query = _link()
-    ours = bool(set(query) & {name for names in PAGE_FIELDS.values() for name in names})
+    ours = bool(set(query) & {name for one in PAGE_FIELDS for name in _names_in_links(one)})
     if ours if entered else (not changed and query != state.get(_WRITTEN)):
         state[_KEY], state[f"{_KEY}.{page}"], ignored = from_query(query, page, current())
         return ignored

@@ -71,7 +71,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
         sentences, exposure = _of_stage(request, text)
         say(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
         history = train(model, tokenizer, sentences, recipe, work)
-        stage = {"stage": request.stage, "sentences": len(sentences), "recipe": recipe.model_dump(), "history": history}
+        stage = {"stage": request.stage, "sentences": len(sentences), "recipe": recipe.model_dump(by_alias=True), "history": history}
         _store(request, model, tokenizer, exposure, stage)
         known = {fact_key(fact) for fact in facts}
         say(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")

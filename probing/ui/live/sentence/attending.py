@@ -105,7 +105,8 @@ def _maps(view: View, found: "SentenceAttention", token: int, head: int | None, 
             st.markdown(filled("**{model}**", model=view.called(one.name)))
             shown = shares[:, :MAX_TOKENS]
             blocks.figure(
-                drawing(attention_map, shown, found.tokens[:MAX_TOKENS], maximum=most, marked=token), table=_shares(found, one.name, shares),
+                drawing(attention_map, shown, found.tokens[:MAX_TOKENS], maximum=most, marked=token),
+                table=_shares(found, one.name, shares),
                 stamp=stamp, name=f"live-attention-{number}", alt=f"What {found.tokens[token]} attends to in {view.label(one.name)}",
             )  # fmt: skip
     st.caption("Each column sums to 1. Both figures have one scale." if len(models) > 1 else "Each column sums to 1.")

@@ -1,4 +1,4 @@
-"""``probing gate``: what a model trained here knows, by layer and exposure, as its card prints it."""
+"""``probing model-card``: what a model trained here knows, by layer and exposure, as its card prints it."""
 
 from typing import Annotated
 
@@ -6,16 +6,15 @@ import typer
 
 from probing.core.head_kinds import listed
 from probing.core.nesia.quality import LayerCounts, p_at
-from probing.workflows.nesia.gate import EXPOSURES, Layers
-from probing.workflows.nesia.gate import gate as measured
+from probing.workflows.nesia.model_card import EXPOSURES, Layers, quality
 
 
-def gate(
+def model_card(
     model: Annotated[str, typer.Option(help="A model made by pretrain.")] = "nesia-mini",
     head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
-    found = measured(model, head)
+    found = quality(model, head)
     last = max(found.layers)
     for condition in found.conditions:
         typer.echo(f"- {'holds' if condition.holds else 'does not hold'}: {condition.name}: {condition.measured}")

@@ -20,11 +20,11 @@ Layers = dict[int, list[LayerCounts]]
 
 
 @dataclass(frozen=True)
-class Gate:
-    """A model's numbers.
+class Quality:
+    """A model's numbers, as its card prints them.
 
     Attributes:
-        conditions: what an instrument must fulfil, at the last layer.
+        conditions: what a model must fulfil to be an instrument, at the last layer.
         contrasts: what facts of an exposure have over held-out ones at the last layer.
         layers: of all facts.
         parts: exposure -> the same of its facts.
@@ -38,7 +38,7 @@ class Gate:
     run_ids: list[str]
 
 
-def gate(model: str, head: str) -> Gate:
+def quality(model: str, head: str) -> Quality:
     """The numbers of a model made by ``pretrain``.
 
     Raises:
@@ -46,7 +46,7 @@ def gate(model: str, head: str) -> Gate:
     """
     record = Path(find_entry(model).location, "training.json")
     if not record.is_file():
-        raise ModelError(f"{record} is missing; the gate is for models made by: python -m probing pretrain")
+        raise ModelError(f"{record} is missing; model-card is for models made by: python -m probing pretrain")
     relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
     with open_database(database_folder()) as db:
         ids = _run_ids(runs(db), model, head)
@@ -54,7 +54,7 @@ def gate(model: str, head: str) -> Gate:
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
     last = max(layers)
     at_last = {name: part.get(last, []) for name, part in parts.items()}
-    return Gate(conditions(layers[last], at_last), contrasts(at_last), layers, parts, ids)
+    return Quality(conditions(layers[last], at_last), contrasts(at_last), layers, parts, ids)
 
 
 def _run_ids(found: pd.DataFrame, model: str, head: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The gate: four conditions whose sums can be done by hand."""
+"""A model is fit to be an instrument under four conditions, whose numbers can be worked out by hand."""
 
 from dataclasses import replace
 
