@@ -74,7 +74,7 @@ def train_heads(
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
     layers_per_shard: Annotated[
-        int, typer.Option("--layers-per-shard", "--layers-per-shard", help="Layers that one worker trains one after the other.", min=1)
+        int, typer.Option("--layers-per-shard", "--layers-a-shard", help="Layers that one worker trains one after the other.", min=1)
     ] = 1,
 ) -> None:
     """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.

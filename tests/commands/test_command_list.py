@@ -55,5 +55,5 @@ def test_commands_and_options_of_earlier_versions_still_work():
 
     assert output("gate", "--help").split("[OPTIONS]")[1] == output("model-card", "--help").split("[OPTIONS]")[1]
     assert "gate" not in output("--help")
-    for earlier in ("--blocks-per-step", "--blocks-a-step", "--layers-per-shard", "--layers-per-shard"):
+    for earlier in ("--blocks-per-step", "--blocks-a-step", "--layers-per-shard", "--layers-a-shard"):
         assert earlier in output("train-heads", "--help")

@@ -123,7 +123,7 @@ def test_two_selections_cannot_have_a_field_of_one_name():
 
 
 @pytest.mark.parametrize(
-    ("page", "once", "name"), [("facts", "sheet", "list_page"), ("edge_sentences", "trace_page", "trace_page")], ids=str
+    ("page", "once", "name"), [("facts", "sheet", "list_page"), ("edge_sentences", "trace_sheet", "trace_page")], ids=str
 )
 def test_a_link_with_the_first_name_of_a_field_opens_the_same_view(page, once, name):
     _, own, ignored = from_query({once: ["3"]}, page)

@@ -41,4 +41,4 @@ class EdgeSentencesSelection:
     earlier_last: str = ""
     text_hash: str = ""
     every_target: bool = False
-    trace_page: int = noted(1, once="trace_page")
+    trace_page: int = noted(1, once="trace_sheet")
