@@ -36,7 +36,7 @@ CHOSEN = {
     "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped"),
     "live": LiveSelection(
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
-        behaviour="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
+        perturbation="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
         live_view="spans", words="Mary sings.", span1="0-1", span2="1-2", base_probes=True,
         whole="Mary sings.", second="Tom plays.", beside="b", attending=1, attention_head=2, swapped=1, likelier="It is [MASK].",
         unlikelier="are", minimal_pair=0,
@@ -72,7 +72,7 @@ LINKED = {
     "list_page fact versus part part_k fact_models",
     "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
-    "live": "live_model live_head prompt watch scale top mask live_models behaviour prime shuffle_seed keep_words "
+    "live": "live_model live_head prompt watch scale top mask live_models perturbation prime shuffle_seed keep_words "
     "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
     "likelier unlikelier minimal_pair",
     "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",

@@ -143,7 +143,7 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
         options=[*range(1, masks + 1), 0],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
-    if selection.of(LiveSelection).behaviour:
+    if selection.of(LiveSelection).perturbation:
         st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
     # A model's own mask may be written in a way that others do not know, so they see fewer gaps.
     if fewer := [view.label(choice.name) for choice in ready if gaps[choice.name] < mask]:

@@ -8,13 +8,13 @@ from probing.core.perturb import rules
 from probing.core.questions import with_masks
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
-from probing.ui.live.selection import BEHAVIOURS, EXAMPLES, OF_EXAMPLE, REPLACED, TOPS, LiveSelection
+from probing.ui.live.selection import PERTURBATIONS, EXAMPLES, OF_EXAMPLE, REPLACED, TOPS, LiveSelection
 from probing.ui.widgets.markdown import escape, filled, listing
 
 MAX_MODELS = 4
 TYPED = "as typed"
 #: Behaviour -> what a reader sees.
-CHANGES = {"": TYPED, **rules.BEHAVIOURS}
+CHANGES = {"": TYPED, **rules.PERTURBATIONS}
 RESTORED = {"": "no", "last": "the last n layers", "first": "the first n layers"}
 
 
@@ -79,7 +79,7 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
         )  # fmt: skip
         selection.bound(st.segmented_control, "Top-k per layer", "top", page, options=list(TOPS), required=True)
     selection.bound(
-        st.segmented_control, "Change the sentence", "behaviour", page, options=list(BEHAVIOURS), required=True,
+        st.segmented_control, "Change the sentence", "perturbation", page, options=list(PERTURBATIONS), required=True,
         format_func=CHANGES.__getitem__,
         help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
         "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
@@ -107,8 +107,8 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
         words.append(f"head {own.live_head}")
     if own.top != LiveSelection().top:
         words.append(f"top {own.top} per layer")
-    if own.behaviour:
-        words.append(f"the sentence {CHANGES[own.behaviour]} below")
+    if own.perturbation:
+        words.append(f"the sentence {CHANGES[own.perturbation]} below")
     if own.replaced:
         words.append(f"{RESTORED[own.replaced]} restored below")
     return words
