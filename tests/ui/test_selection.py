@@ -132,6 +132,11 @@ def test_a_link_with_the_first_name_of_a_field_opens_the_same_view(page, once, n
     assert to_query(page, RunChoice(), own) == {name: "3"}
 
 
+def test_a_link_of_live_with_the_first_name_of_perturbations_opens_the_same_view():
+    _, own, ignored = from_query({"behaviour": ["shuffled"]}, "live")
+    assert ignored == [] and own.perturbation == "shuffled"
+
+
 @pytest.mark.parametrize("page", LINKED)
 def test_defaults_are_not_in_the_link(page):
     assert to_query(page, RunChoice(), type(CHOSEN[page])()) == {}

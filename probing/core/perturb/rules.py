@@ -17,7 +17,7 @@ from probing.core.perturb.words import with_words, word_places
 from probing.core.questions import with_masks
 
 #: Behaviour -> what a reader sees.
-BEHAVIOURS = {
+PERTURBATIONS = {
     "negated": "negated",
     "misprimed": "misprimed",
     "shuffled": "words shuffled",
