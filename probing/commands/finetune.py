@@ -34,7 +34,7 @@ def finetune(
     ] = None,
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
-    """Fine-tune an encoder and score it on its task beside its baselines; resumable, the task's head is dropped at the end."""
+    """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is dropped at the end."""
     if device not in ("auto", "cpu"):
         raise typer.BadParameter(f"got device {device}; expected auto or cpu")
     if bits not in (None, 4, 8) or (bits and not difference):

@@ -22,7 +22,7 @@ COMMANDS = {
     ),
     "finetune": (
         "probing.commands.finetune",
-        "Fine-tune an encoder and score it on its task beside its baselines; resumable, the task's head is dropped at the end.",
+        "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is dropped at the end.",
     ),
     "train-heads": (
         "probing.commands.train_heads",

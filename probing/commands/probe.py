@@ -21,7 +21,7 @@ from probing.workflows.executors import Who
 
 
 class SwappedAs(StrEnum):
-    """Which facts lend the prompts for the swapped subject."""
+    """Which facts' prompts are used for the swapped subject."""
 
     now = "now"
     as_in_0_2 = "0.2"

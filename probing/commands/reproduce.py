@@ -94,7 +94,7 @@ def reproduce(
 
 
 def _refuse_options_of_others(context: typer.Context, paper: Paper) -> None:
-    """An option that the paper does not read is a mistake, not a wish to be passed over."""
+    """Refuses an option that this paper's reproduction does not use, instead of ignoring it."""
     for other, names in _OWN.items():
         others = [name for name in names if name not in _OWN[paper]]
         given = [name for name in others if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]

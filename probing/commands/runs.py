@@ -58,8 +58,8 @@ def _of_sentences(row: dict) -> str:
 
 
 def _of_changes(row: dict) -> str:
-    beside = f"beside {row['base']}, " if row["base"] else ""
-    return f"changes {beside}{row['sentences']:,} sentences, {row['blocks']:,} blocks, seed {row['seed']}"
+    base = f"against {row['base']}, " if row["base"] else ""
+    return f"changes {base}{row['sentences']:,} sentences, {row['blocks']:,} blocks, seed {row['seed']}"
 
 
 def _left_out_of_parts(row: dict) -> str:

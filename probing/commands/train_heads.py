@@ -81,7 +81,7 @@ def train_heads(
 
     Settings that are not named are those of the heads that lie in the folder, finished or not; in an empty one the usual ones.
 
-    Replicates measure what a union over re-trained heads of the last layer finds by chance, beside the union over layers.
+    Replicates measure what a union over re-trained heads of the last layer finds by chance, for comparison with the union over layers.
     """
     from probing.workflows import heads as workflow
 

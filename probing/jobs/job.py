@@ -16,7 +16,7 @@ class Shard:
 
     Attributes:
         name: how the manifest calls it, once in a job.
-        arguments: what the worker needs to know beside the job's setup; JSON.
+        arguments: what the worker needs besides the job's setup; JSON.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Shard:
 
 
 class Worker(Protocol):
-    """Does shards. Equal arguments give equal bytes, whoever does them and however often."""
+    """Does shards. Equal arguments give equal bytes on every worker and every time."""
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
         """Does shards in order, and calls ``finished(number, files)`` for each of them; a shard that is there is not done again."""
@@ -32,7 +32,7 @@ class Worker(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, in a form that can be sent to another machine.
+    """The work, in a form that can be sent to another machine.
 
     Attributes:
         folder: seen under the same path by all machines; the manifest lies in it.

@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[None]:
     """Holds a job's folder; waits while another process does.
 
-    The lock is ``flock`` on a file beside the folder, which the kernel gives back however a process ends, ``kill -9``
+    The lock is ``flock`` on a file next to the folder, which the kernel releases however a process ends, ``kill -9``
     included. On NFS it holds between machines where the server keeps locks; where a file system keeps none, that is
     said and work goes on: two coordinators then do the same work to the same bytes, each file replaced whole.
 
     Args:
         folder: the job's; it need not be there.
-        say: told who works there, once, if one has to wait.
+        say: called once, with who works there, if this process has to wait.
     """
     path = folder.with_name(folder.name + ".lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[
         yield
     finally:
         if stream is not None:
-            # While the lock is held: whoever waits for this file then sees that it is no longer there and makes a new one.
+            # While the lock is held: a process that waits for this file then sees that it is gone and makes a new one.
             path.unlink(missing_ok=True)
             os.close(stream)
 

@@ -39,13 +39,13 @@ def summed(paths: Iterable[Path], folder: Path) -> tuple[tuple[str, str], ...]:
 
 
 def append(folder: Path, line: Line) -> None:
-    """Adds a line so that a kill leaves it there whole, or torn as the last one. Only the coordinator writes."""
+    """Adds a line; after a kill the line is complete, or it is the last one and truncated. Only the coordinator writes."""
     text = (json.dumps(asdict(line), sort_keys=True) + "\n").encode()
     path = folder / NAME
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         size = os.fstat(descriptor).st_size
-        # A torn line is ended first, or it would swallow the new one.
+        # A truncated line is ended first; otherwise the new one would be appended to it.
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             text = b"\n" + text
         if os.write(descriptor, text) != len(text):
@@ -68,7 +68,7 @@ def read(folder: Path) -> dict[str, Line]:
             found[row["name"]] = Line(row["name"], files, float(row["seconds"]), str(row["host"]))
         except (ValueError, KeyError, TypeError):
             if text:
-                log.warning("%s: a line is torn and counts for nothing: %.60r", path, text)
+                log.warning("%s: a truncated line is ignored: %.60r", path, text)
     return found
 
 

@@ -35,7 +35,7 @@ Progress = Callable[[str, int, int], None]
 
 _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
-#: What DuckDB may hold while it builds; what does not fit waits in a folder beside the database.
+#: What DuckDB may hold while it builds; what does not fit is written to a folder next to the database.
 _MEMORY = "512MB"
 #: Kind of run -> what says which of its runs are not complete.
 _LACKING = {EDGES: lacking_edges, SENTENCES: lacking_sentences, CHANGES: lacking_changes}

@@ -40,9 +40,9 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     """Names every problem of the runs below the folders, and of the database made from them.
 
     Checked: every file is readable and ours; keys are unique; a run is complete (``store.completeness``), and its id is the fingerprint
-    of its configuration; every swapped rank has a lender that can lend, where the run names its lenders; counts belong to a run and are
-    of no more facts than there are; what several files say of one thing agrees; predictions belong to
-    a run; its tokenizer has a vocabulary; read = probed + left out; the database is made from these very files.
+    of its configuration; every swapped rank comes from a valid swapped subject, if the run names its swapped subjects; counts belong to a
+    run and cover no more facts than exist; several files agree on one thing; predictions belong to a run; its tokenizer has a vocabulary;
+    read = probed + left out; the database is made from exactly these files.
 
     Args:
         folders: the sources in the order in which ``build_database`` gets them.

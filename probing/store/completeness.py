@@ -111,7 +111,7 @@ def lacking_counts(
     """Id of a counted run that is not complete -> what its counts lack or have too much.
 
     A counted run is complete when its counts sum to ``n_probed`` facts: at each of its layers, over all of them, and at each inner layer
-    beside the last. A replicate may have its last layer only.
+    and the last. A replicate may have its last layer only.
 
     Args:
         runs: run_id, role, probe_set, layers and n_probed.

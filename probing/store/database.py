@@ -33,13 +33,13 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
-    # What DuckDB keeps of a large file would else grow to most of the machine's memory; the app has models beside it.
+    # What DuckDB keeps of a large file would otherwise grow to most of the machine's memory, and the app holds models, too.
     "memory_limit": "256MB",
     "threads": THREADS,
 }
 
 
-#: What DuckDB raises for a file whose bytes are not those that it wrote, beside its plain Error for a block with a wrong sum.
+#: What DuckDB raises for a file whose bytes are not those that it wrote, in addition to its plain Error for a block with a wrong checksum.
 _DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
 
 
@@ -154,7 +154,7 @@ def open_database(folder: Path) -> Database:
         try:
             return _open(folder, pointer)
         except StoreError:
-            # Since the pointer was read another process may have built anew and removed this file.
+            # Since the pointer was read another process may have rebuilt the database and removed this file.
             newer = _read_pointer(folder)
             if newer == pointer:
                 raise
@@ -200,7 +200,7 @@ def _read_pointer(folder: Path) -> dict[str, str]:
         raise StoreError(
             f"the database in {folder} has derived tables of version {version}, expected {DERIVED_VERSION}; run `{BUILD_COMMAND}`"
         )
-    # The pointer may only name a file beside it.
+    # The pointer may only name a file in its own folder.
     if Path(content["file"]).name != content["file"]:
         raise StoreError(f"{pointer} names {content['file']!r}, expected a file in the same folder; delete it and run `{BUILD_COMMAND}`")
     return content

@@ -18,7 +18,7 @@ from probing.store.schema import BOUNDS, SCHEMAS, SORT, VERSIONS
 
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
-# Fact ids are hashes: every row group stores them anew in its dictionary, so few large groups make smaller files.
+# Fact ids are hashes: every row group stores them again in its dictionary, so few large groups make smaller files.
 _ROWS_PER_GROUP = 1_048_576
 #: Files of at most so many rows are written without what helps to read large ones: it would be most of such a file.
 _FEW_ROWS = 10_000

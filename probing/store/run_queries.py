@@ -74,7 +74,7 @@ def relations(db: Database) -> pd.DataFrame:
 
 
 def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """How many facts of the runs stand how to the training text: run_id, exposure, answer_in_subject, n."""
+    """Number of facts of the runs by exposure to the training text: run_id, exposure, answer_in_subject, n."""
     return db.query(
         """
         SELECT run_id, exposure, answer_in_subject, CAST(sum(n) AS BIGINT) AS n FROM total

@@ -2,7 +2,7 @@
 
 In Parquet a run is one row of one file, for it exists once its row does; the file is of its kind's own table, ``runs`` that of runs on
 facts. The database parts the row: ``runs`` holds kind and provenance of all runs, ``fact_runs`` what is about facts, and the view
-``runs_of_facts`` both. A further kind brings a table of files, a table beside ``fact_runs`` and a view of its own. ``fact_runs.counted``
+``runs_of_facts`` both. A further kind brings a table of files, a table like ``fact_runs`` and a view of its own. ``fact_runs.counted``
 says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions. Runs of every other kind keep their table
 of files (``OF_KIND``), and a view ``runs_of_`` and the kind adds the provenance.
 """

@@ -1,6 +1,6 @@
 """What the tables are: columns, types, which may be empty, and what identifies a row.
 
-Parquet is canonical; the tables in the database that are named here have the same columns, but for ``runs``, which ``store.run_tables``
+Parquet is canonical; the tables of the same names in the database have the same columns, except ``runs``, which ``store.run_tables``
 parts into what runs of every kind have and what those on facts have.
 """
 
@@ -51,7 +51,7 @@ _RUNS = ordered(
 #: training, and at its best point; the steps that were taken; and the seconds on the machine that trained it, without the encoder's pass.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
 #: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
-#: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1, a correlation -1 to 1) beside ``chance``, where that is known:
+#: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1, a correlation -1 to 1) with ``chance``, if it is known:
 #: the value of what ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` says which.
 SCHEMAS: dict[str, pa.Schema] = (
     {

@@ -10,7 +10,7 @@ from probing.core.errors import StoreError
 from probing.core.files.checksums import file_sha256
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS
 
-#: Raised when a derived table changes while the Parquet files stay as they are; databases are then built anew.
+#: Raised when a derived table changes although the Parquet files do not; databases are then rebuilt.
 DERIVED_VERSION = 9
 
 

@@ -252,7 +252,7 @@ def test_lenders_that_cannot_lend_are_refused(fault, run, at, lent, tmp_path):
         rewrite(lent, f"data/{path.name}")
     words = {
         "missing": "is not there",
-        "has the answer": "borrow a prompt",
+        "has the answer": "were asked with a prompt",
         "another run's": "holds lenders of run 0000",
         "of no run": "no run",
     }

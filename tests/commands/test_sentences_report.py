@@ -112,4 +112,4 @@ def test_the_list_of_runs_has_those_of_every_kind(run):
     assert {row["what"] for row in found.values()} == {"sentences", "changes"} and len(found) == len(RUNS) + len(MODELS)
     assert found[RUNS[0].run_id]["task"] == BIGRAM.name and found[RUNS[0].run_id]["head"] is None
     lines = run("runs").stdout.splitlines()
-    assert any(change_run_id(COLA) in line and f"changes beside {BASE.name}" in line for line in lines)
+    assert any(change_run_id(COLA) in line and f"changes against {BASE.name}" in line for line in lines)

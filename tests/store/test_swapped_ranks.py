@@ -88,7 +88,7 @@ def test_what_was_not_measured_is_empty_in_the_reports(db):
     [
         ("no file", "13 facts have a rank with a swapped subject, but no lender"),
         ("one is missing", "1 facts have a rank with a swapped subject, but no lender"),
-        ("has the answer", "1 facts borrow a prompt of another relation or template, or of a subject that has their answer"),
+        ("has the answer", "1 facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"),
         ("stranger", "its lenders name 1 facts that it was not asked"),
         ("no run", "has lenders, but neither predictions nor a row in any runs file"),
     ],

@@ -8,7 +8,7 @@ from probing.commands.main import CommandsOnCall
 CHANGE_COMMANDS = {
     "measure": (
         "probing.commands.changes.measure",
-        "Measure attention, perplexity and similarity of states of a model beside its base; resumable, does nothing the second time.",
+        "Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the second time.",
     ),
     "report": (
         "probing.commands.changes.report",

@@ -26,7 +26,7 @@ def measure(
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Measure attention, perplexity and similarity of states of a model beside its base; resumable, does nothing the second time.
+    """Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the second time.
 
     It needs WikiText-2's raw test text: `fetch wikitext-2-raw` brings it. A model that was not fine-tuned is measured alone.
     """

@@ -8,7 +8,7 @@ from probing.commands.main import CommandsOnCall
 SENTENCE_COMMANDS = {
     "train": (
         "probing.commands.sentences.train",
-        "Train probes of every layer for whole sentences, beside the base of a fine-tuned model; resumable, does nothing the second time.",
+        "Train probes of every layer for whole sentences, also of a fine-tuned model's base; resumable, does nothing the second time.",
     ),
     "ask": (
         "probing.commands.sentences.ask",

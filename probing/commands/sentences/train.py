@@ -33,7 +33,7 @@ def train(
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Train probes of every layer for whole sentences, beside the base of a fine-tuned model; resumable, does nothing the second time.
+    """Train probes of every layer for whole sentences, also of a fine-tuned model's base; resumable, does nothing the second time.
 
     A task needs its data set: `fetch` brings it. A fine-tuned model is read by probes of its own and by its base's: as they are, on its own
     scale, and behind a linear map without labels.

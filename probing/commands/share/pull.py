@@ -14,7 +14,7 @@ def pull(
     revision: Annotated[
         str | None, typer.Option(help="Commit to take; none: the one that was taken before, else the newest, which is printed.")
     ] = None,
-    what: Annotated[Shared | None, typer.Option(help="Which, where a name stands for both kinds of repository.")] = None,
+    what: Annotated[Shared | None, typer.Option(help="Which kind, if both kinds of repository have this name.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
 ) -> None:
     """Take shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is placed."""

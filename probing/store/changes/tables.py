@@ -1,6 +1,6 @@
 """The tables of what fine-tuning changed: attention, perplexity and similarity of states, layer by layer.
 
-A *run* measures one model. A fine-tuned model is measured beside its base on the same sentences and blocks; a base alone. ``variant`` and
+A *run* measures one model. A fine-tuned model and its base are measured on the same sentences and blocks; a base alone. ``variant`` and
 ``tuned_seed`` are as in ``sentence_runs``.
 """
 

@@ -1,7 +1,7 @@
 """Finding sentences by how their targets are answered through the layers, and those answers.
 
-A sentence is its text: targets of several records with the same words stand together, as semantic roles have a record a predicate, and
-equal questions on them count once. Filters that are None do not filter.
+A sentence is its text: targets of several records with the same words are grouped, because semantic roles have one
+record per predicate, and equal questions on them count once. Filters that are None do not filter.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The tables that are counted from predictions. SQL counts; shares and intervals are made in ``probing.core``.
 
-Runs of which counts alone are stored stand in the same tables by layer and relation, and in none by fact.
+Runs of which only counts are stored are in the same tables by layer and relation, and in no table by fact.
 
 ``layers`` of a run counts layer 0, so its last layer is ``layers - 1``; inner layers are 1 to ``layers - 2``. All additive
 tables can be filtered by their keys and summed.
@@ -103,7 +103,7 @@ def _too_many(table: str, by: str) -> str:
 
 
 #: Paired counts of own and swapped subject by layer, on the facts that have a swapped subject; of runs that do not measure it what was
-#: counted elsewhere, as far as it is stored.
+#: counted elsewhere, if it is stored.
 SWAPPED = f"""
 CREATE TABLE swapped AS
 SELECT run_id, relation, exposure, answer_in_subject, layer, other_n AS n, own_1, own_10, own_100,

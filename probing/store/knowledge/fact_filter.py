@@ -29,7 +29,7 @@ class FactFilter:
         first_known: first of the layers 1..L with rank 1.
         last_known: last of the layers 1..L with rank 1.
         never_known: True: rank 1 at none of the layers 1..L; False: at some.
-        exposures: how the fact stands to the training text; empty keeps nothing.
+        exposures: exposures of the fact to the training text that are kept; empty keeps nothing.
         answer_in_subject: whether the answer occurs in the subject.
         layer_rank: (layer, k): rank <= k at that layer.
         versus: id of the base's run that ``part`` compares with.

@@ -54,7 +54,7 @@ def answer_types(
 def relation_exposures(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """How the facts of each relation stand to the training text: run_id, relation, exposure, n."""
+    """Exposure of each relation's facts to the training text: run_id, relation, exposure, n."""
     return db.query(
         f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total {OF_RUNS} GROUP BY ALL ORDER BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
@@ -157,7 +157,7 @@ def seed_unions(
 ) -> pd.DataFrame:
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
-    Such runs have the same model, revision, weights, precision, head and its recipe but for the seed, probe set and template set; of
+    Such runs have the same model, revision, weights, precision, head and its recipe (except the seed), probe set and template set; of
     several with one seed the newest counts. Runs without predictions have no union, and are in none. The facts are those of the run itself.
 
     Returns:

@@ -9,7 +9,7 @@ from probing.store.database import Database
 from probing.store.knowledge.fact_queries import whole_numbers
 from probing.store.knowledge.swapped_ranks import StoredFact, names_lenders
 
-#: Three sentences of this length fit beside each other, and each on a line of a telephone.
+#: Three sentences of this length fit next to each other, and each fits one line on a telephone.
 _SHORT = 34
 #: The answers of each relation of a run, the most frequent one first: what a guess would say.
 _ANSWERS = """
@@ -17,7 +17,7 @@ _ANSWERS = """
     FROM known k JOIN facts f ON f.fact_id = k.fact_id
     WHERE k.run_id = $run_id GROUP BY k.relation, f.object
 """
-#: A run's facts and what it answered at every layer, each beside its relation's majority answer of ``_ANSWERS``.
+#: A run's facts and its predictions at every layer, each with its relation's majority answer from ``_ANSWERS``.
 _BESIDE_MAJORITY = """FROM known k
             JOIN fact_runs r ON r.run_id = k.run_id
             JOIN facts f ON f.fact_id = k.fact_id
@@ -85,7 +85,7 @@ def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
 def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
     """Facts to begin with: surely known at the end, and known inside but lost at the end.
 
-    Facts that copying or guessing explains are passed over: those whose answer occurs in their subject, those whose answer is the
+    Facts that copying or guessing explains are skipped: those whose answer occurs in their subject, those whose answer is the
     most frequent one of their relation, and those whose answer a layer that is right gives for the swapped subject too (at the last
     layer, or of a lost fact at any layer that has it first). A run without swapped ranks is judged without them. As many relations as
     possible are shown, and each answer once of each kind.
@@ -138,7 +138,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
 def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
     """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does not.
 
-    Of each kind the first by the md5 of its id, so that nobody chose them; facts whose answer stands in their subject are passed over.
+    Of each kind the first by the md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their subject are skipped.
 
     Args:
         db: the database.
@@ -147,7 +147,7 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
     Returns:
         kind (found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``), fact_id, label, subject, object, prompt,
-        own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (the one that was borrowed), in the order own, swapped, both.
+        own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (with the swapped subject), in the order own, swapped, both.
         A kind without a fact has no row; a run that does not store swapped ranks has none at all.
     """
     found = db.query(
@@ -200,7 +200,7 @@ def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> lis
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
-    """Facts whose layers tell a story, of different relations, the best example of each kind first.
+    """Facts whose predictions change over the layers in a typical way, of different relations, the best example of each kind first.
 
     ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that no guess
     explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then come those that are

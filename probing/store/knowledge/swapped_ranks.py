@@ -1,4 +1,4 @@
-"""Which swapped ranks are no baseline, because the subject whose prompt was borrowed has the asked answer itself."""
+"""Which swapped ranks are no baseline, because the swapped subject has the asked answer itself."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoredFact(NamedTuple):
-    """What of a row of ``facts`` decides who lends to it."""
+    """The columns of a row of ``facts`` that decide its swapped subject."""
 
     fact_id: str
     probe_set: str
@@ -40,7 +40,7 @@ def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped
 
     Args:
         facts: all facts of the run.
-        lender_of: fact id -> id of the fact whose prompt it borrows.
+        lender_of: fact id -> id of the fact whose prompt was used with the swapped subject.
         swapped: ids of the facts that have a swapped rank.
     """
     if missing := set(swapped) - lender_of.keys():
@@ -48,16 +48,16 @@ def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped
     if strange := (lender_of.keys() | set(lender_of.values())) - {fact.fact_id for fact in facts}:
         return f"its lenders name {len(strange)} facts that it was not asked"
     if wrong := lender_of.keys() & set(unfit(facts, lender_of)):
-        return f"{len(wrong)} facts borrow a prompt of another relation or template, or of a subject that has their answer"
+        return f"{len(wrong)} facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"
     return None
 
 
 def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[str]:
-    """Ids of the facts whose swapped rank is no baseline: nobody lends, or somebody who has the asked answer.
+    """Ids of the facts whose swapped rank is no baseline: there is no swapped subject, or it has the asked answer.
 
     Args:
         facts: all facts of a run.
-        lender_of: fact id -> id of the fact whose prompt it borrows; None: as in runs up to version 0.2.
+        lender_of: fact id -> id of the fact whose prompt was used; None: as in runs up to version 0.2.
     """
     lending: list[Asked | None]
     if lender_of is None:

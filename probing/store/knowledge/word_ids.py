@@ -24,7 +24,7 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
     starts: dict[str, list] = {"fact_id": [], "subject_start": [], "relation_start": [], "prompt_start": []}
     rows = connection.execute("SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts").fetchall()
     for fact_id, probe_set, relation, subject, answer, prompt in rows:
-        # Facts without a subject of their own are told apart by their prompt.
+        # Facts without a subject are distinguished by their prompt.
         of_subject = places[probe_set, relation, "subject", subject or prompt]
         of_relation, of_prompt = places[probe_set, relation], places["prompt", prompt]
         word = numbers.get(plain(answer))

@@ -7,7 +7,7 @@ counts; ``sentence_predictions`` may be left out, of a whole run or of some kind
 are stored, both are recomputed from them.
 
 Fine-tuned models that differ by the seed of their fine-tuning alone have the same ``variant``: the first 12 digits of the sha256 of the
-recipe without its seed (empty of a model without a recipe). The one with the least seed stands for them; the others give the spread.
+recipe without its seed (empty of a model without a recipe). The one with the smallest seed represents them; the others give the spread.
 """
 
 import math

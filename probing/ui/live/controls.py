@@ -8,7 +8,7 @@ from probing.core.perturb import rules
 from probing.core.questions import with_masks
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
-from probing.ui.live.selection import PERTURBATIONS, EXAMPLES, OF_EXAMPLE, REPLACED, TOPS, LiveSelection
+from probing.ui.live.selection import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, TOPS, LiveSelection
 from probing.ui.widgets.markdown import escape, filled, listing
 
 MAX_MODELS = 4
