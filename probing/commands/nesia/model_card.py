@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.head_kinds import listed
+from probing.core.head_kinds import canonical_head, listed
 from probing.core.nesia.quality import LayerCounts, p_at
 from probing.workflows.nesia.model_card import EXPOSURES, Layers, quality
 
@@ -14,6 +14,7 @@ def model_card(
     head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
+    head = canonical_head(head)
     found = quality(model, head)
     last = max(found.layers)
     for condition in found.conditions:
