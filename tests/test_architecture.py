@@ -39,6 +39,10 @@ HEAVY = {
 #: Libraries that the list of commands is shown without.
 NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "pandas")
 
+#: Modules of the standard library, and flags of ``os.open``, that tell a Unix from other systems.
+UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
+FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
+
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
 CAPABILITIES = ("knowledge", "edges", "sentences", "changes")
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
@@ -228,6 +232,19 @@ def test_help_loads_no_heavy_library(words):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     shown, loaded = run.stdout.strip().rsplit("\n", 1)
     assert shown and loaded == "[]"
+
+
+@pytest.mark.parametrize("room", ["core", "jobs", "reports", "store", "figures", "commands"])
+def test_a_room_is_imported_where_there_is_no_unix(room):
+    """With ``fcntl`` and its like out of reach, and without the flags of ``os.open`` that Windows has not."""
+    modules = [".".join(("probing", *path.with_suffix("").parts)).removesuffix(".__init__") for path in files(room)]
+    code = (
+        f"import os, sys; sys.modules.update(dict.fromkeys({UNIX_MODULES!r})); "
+        f"[delattr(os, name) for name in dir(os) if name.startswith('O_') and name not in {FLAGS_OF_WINDOWS!r}]; "
+        f"from importlib import import_module; [import_module(name) for name in {modules!r}]"
+    )
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
 
 
 def test_pages_import_only_streamlit_ui_and_figures():

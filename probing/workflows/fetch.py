@@ -17,7 +17,7 @@ from tqdm import tqdm
 from probing.core.errors import IncompleteCopyError, RegistryError
 from probing.core.files.atomic import copy_whole, place_folder, whole_file
 from probing.core.files.checksums import file_sha256
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
 from probing.workflows.say import Say
@@ -82,7 +82,7 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; what is there was taken: {target}")
         return target
     if entry.url:
-        with one_at_a_time(target.parent / f".{entry.name}.lock"):
+        with exclusive_lock(target.parent / f".{entry.name}.lock"):
             if not target.is_dir():
                 _unpack(entry, target)
     if entry.made and (lacking := [file.path for file in entry.files if not file.url and not _is_there(file, target)]):
@@ -129,7 +129,7 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
         temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
         try:
             shutil.copytree(folder, temporary)
-            with one_at_a_time(target.with_name(f".{target.name}.lock")):
+            with exclusive_lock(target.with_name(f".{target.name}.lock")):
                 shutil.rmtree(target, ignore_errors=True)
                 place_folder(temporary, target)
         finally:

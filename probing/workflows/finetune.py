@@ -9,7 +9,7 @@ from typing import Any
 
 from probing.core.errors import FactsError, ModelError
 from probing.core.files.atomic import place_folder
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
@@ -131,7 +131,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
     task, entry = request.task, find_entry(request.model)
     place = _place(request, entry)
     # Checkpoints have one name: a second process waits, and then finds the model there.
-    with one_at_a_time(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
+    with exclusive_lock(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
         if place.note.is_file():
             _refuse_another(place.note, request, task, entry)
             say(f"{place.name} is there already: {place.target}")

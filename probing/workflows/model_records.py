@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import copy_whole
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import ModelEntry, name_in_files
@@ -132,7 +132,7 @@ def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
     from probing.store.parquet import as_stored, read_table, write_table
     from probing.store.schema import KEYS
 
-    with one_at_a_time(cache_folder() / "locks" / f"{table}.lock"):
+    with exclusive_lock(cache_folder() / "locks" / f"{table}.lock"):
         stored = None
         try:
             stored = read_table(path, table) if path.is_file() else None

@@ -2,13 +2,23 @@
 
 import errno
 import os
+import socket
+import sqlite3
+import subprocess
+import sys
 import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from filelock import ReadWriteLock
 
+from probing.core.errors import LockError
 from probing.core.files.atomic import copy_whole, place_folder, whole_file, write_whole
 from probing.core.files.disk_errors import no_room
-from probing.core.files.locks import one_at_a_time, used_together
+from probing.core.files.locks import exclusive_lock, shared_lock
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):
@@ -33,20 +43,89 @@ def test_what_a_killed_process_left_an_hour_ago_is_tidied_by_whoever_writes_besi
 
 def test_a_folder_that_several_use_is_removed_by_the_last_one_that_is_done_with_it(tmp_path):
     kept = write_whole(tmp_path / "states" / "window", "1")
-    with used_together(kept.parent) as second:
-        with used_together(kept.parent) as first:
+    with shared_lock(kept.parent) as second:
+        with shared_lock(kept.parent) as first:
             first()
             assert kept.is_file()
         second()
         assert not kept.parent.exists()
 
 
-def test_where_no_locks_are_kept_a_folder_is_removed_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("fcntl.flock", lambda *_: _raise(OSError(errno.ENOLCK, "no locks")))
+def test_where_there_are_no_locks_a_folder_is_removed_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(ReadWriteLock, "acquire_read", lambda self: _raise(sqlite3.OperationalError("disk I/O error")))
     kept = write_whole(tmp_path / "states" / "window", "1")
-    with used_together(kept.parent) as remove:
+    with shared_lock(kept.parent) as remove:
         remove()
     assert not kept.parent.exists()
+
+
+USER = """
+import sys
+from pathlib import Path
+from probing.core.files.locks import shared_lock
+with shared_lock(Path(sys.argv[1])):
+    print("used", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["done", "killed"])
+def test_a_folder_that_another_process_uses_is_not_removed_until_that_process_ends(tmp_path, end):
+    kept = write_whole(tmp_path / "states" / "window", "1")
+    with another_process(USER, kept.parent) as process:
+        assert process.stdout.readline() == "used\n"
+        with shared_lock(kept.parent) as remove:
+            remove()
+        assert kept.is_file()
+        if end == "killed":
+            process.kill()
+        process.communicate("")
+    with shared_lock(kept.parent) as remove:
+        remove()
+        remove()
+    assert not kept.parent.exists()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from probing.core.files.locks import exclusive_lock
+with exclusive_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_process_that_waits_says_which_process_on_which_machine_works_on_what(tmp_path):
+    said, lock = [], tmp_path / ".model.lock"
+    with another_process(HOLDER, lock) as process:
+        assert process.stdout.readline() == "held\n"
+
+        def say(text):
+            said.append(text)
+            process.kill()
+
+        with exclusive_lock(lock, say):
+            pass
+    assert len(said) == 1 and f"process {process.pid} on {socket.gethostname()} works on model;" in said[0]
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("fcntl.flock", lambda *_: _raise(OSError(errno.ENOLCK, "no locks")))
+    with pytest.raises(LockError, match=r"a\.lock: this file system has no locks .*PROBING_CACHE"), exclusive_lock(tmp_path / "a.lock"):
+        pass
+
+
+@contextmanager
+def another_process(code, *given):
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, given)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def _raise(error):
@@ -91,13 +170,13 @@ def test_other_errors_are_no_full_disk():
     assert no_room(RuntimeError("[enforce fail at inline_container.cc:145] PytorchStreamReader failed reading zip archive")) is None
 
 
-def test_one_at_a_time_is_one_at_a_time(tmp_path):
+def test_an_exclusive_lock_admits_one_at_a_time(tmp_path):
     inside, most, first = [], [], threading.Barrier(4)
 
     def work():
         first.wait()
         for _ in range(20):
-            with one_at_a_time(tmp_path / "a.lock"):
+            with exclusive_lock(tmp_path / "a.lock"):
                 inside.append(1)
                 most.append(len(inside))
                 inside.pop()

@@ -8,7 +8,7 @@ from pathlib import Path
 from probing import __version__
 from probing.core.errors import HubError
 from probing.core.files.atomic import write_whole
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, What, describe
 from probing.core.head_kinds import HEADS, STORED
 from probing.core.model_folders import find_entry
@@ -75,7 +75,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         HeadError, HubError: if there is nothing to share, a licence is missing, or the place refuses it.
     """
     outgoing = cache_folder() / "hub" / "outgoing" / request.what
-    with one_at_a_time(outgoing.with_suffix(".lock")):
+    with exclusive_lock(outgoing.with_suffix(".lock")):
         # What a killed push left behind.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
