@@ -78,6 +78,14 @@ SPELT_ONCE = {
     'HEADS = ("tied",': "core/head_kinds.py",
     'EXPOSURES = ("stated",': "core/nesia/corpus.py",
 }
+#: The only file that renames files or folders.
+ATOMIC = "core/files/atomic.py"
+#: Calls that look like a rename of a path and are none -> why.
+NO_PATH = {
+    "reports/edges/scores.py": "pandas' Series.rename",
+    "reports/fine_tuning/by_layer.py": "pandas' Series.rename",
+    "reports/reproduction/sentences/measured.py": "pandas' Series.rename",
+}
 #: Rooms that join the others by their nature.
 JOINING_ROOMS = ("workflows", "commands")
 #: In ``ui``, what every page may use.
@@ -278,6 +286,26 @@ def test_the_command_line_and_the_results_do_not_load_torch():
 @pytest.mark.parametrize(("text", "place"), SPELT_ONCE.items())
 def test_what_all_rooms_have_to_call_alike_is_spelt_in_one_file(text, place):
     assert [str(path) for path in files() if text in (PACKAGE / path).read_text(encoding="utf-8")] == [place]
+
+
+def renames(path: Path) -> Iterator[str]:
+    """Calls of a file that may rename a path: a text's and a dataclass's ``replace`` take two arguments or keywords, a path's takes one."""
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, owner = node.func.attr, ast.unparse(node.func.value)
+            of_path = name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords
+            if of_path or (owner == "os" and name in {"replace", "rename", "renames"}) or (owner, name) == ("shutil", "move"):
+                yield ast.unparse(node)
+
+
+def test_results_are_renamed_by_the_atomic_write_only():
+    assert {str(path) for path in files() if list(renames(path))} == {ATOMIC, *NO_PATH}
+
+
+def test_a_rename_is_seen_however_it_is_spelt(tmp_path):
+    lines = "os.replace(a, b)\na.with_name('x').replace(b)\na.rename(b)\nshutil.move(a, b)\ntext.replace('a', 'b')\nreplace(a, b=1)\n"
+    (tmp_path / "one.py").write_text(lines, encoding="utf-8")
+    assert len(list(renames(tmp_path / "one.py"))) == 4
 
 
 def test_files_are_short_and_none_is_called_utils_or_base():

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from probing.core.files.atomic import rename_file
 from probing.core.files.checksums import file_sha256
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,6 @@ def whole(folder: Path, line: Line) -> bool:
         elif file_sha256(path) != digest:
             aside = path.with_name(f"{path.name}.other")
             log.warning("%s is not what the manifest says (sha256); it is kept as %s and made again", path, aside.name)
-            path.replace(aside)
+            rename_file(path, aside)
             fits = False
     return fits
