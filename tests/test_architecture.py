@@ -71,6 +71,8 @@ JOINERS = {
 #: Text of code -> the only file that has it.
 SPELT_ONCE = {
     "file_digest(": "core/files/checksums.py",
+    "(BaseModel)": "core/files/frozen.py",
+    'extra="forbid"': "core/files/frozen.py",
     '"finetuning.json"': "core/model_folders.py",
     '"relations.toml"': "core/facts/templates.py",
     "= (1, 10, 100)": "core/metrics.py",

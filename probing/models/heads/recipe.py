@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import torch
-from pydantic import BaseModel, ConfigDict
 
 from probing.core.errors import HeadError
+from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import MAPPED, STORED
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
@@ -31,7 +31,7 @@ CHOICES = {
 }
 
 
-class HeadRecipe(BaseModel):
+class HeadRecipe(Frozen):
     """Everything that decides a head's weights.
 
     Attributes:
@@ -60,8 +60,6 @@ class HeadRecipe(BaseModel):
         start_positions: validation positions, the first ones, on which the map is compared with the pre-trained head before training
             starts; 0 takes all. A head in closed form is always compared on all of them.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
     text_sha256: str

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
 from probing.core.files.atomic import atomic_file
+from probing.core.files.frozen import Frozen
 from probing.core.nesia.corpus import Sentence
 from probing.models.encoders.head import masked_logits
 from probing.models.runtime.planned_batches import IGNORED, plan_batches
@@ -27,10 +27,8 @@ from probing.models.runtime.planned_batches import IGNORED, plan_batches
 log = logging.getLogger(__name__)
 
 
-class PretrainRecipe(BaseModel):
+class PretrainRecipe(Frozen):
     """Everything that decides what the training computes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     layers: int = 8
     hidden: int = 192
