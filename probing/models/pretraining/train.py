@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
@@ -21,7 +20,8 @@ from probing.core.errors import ModelError
 from probing.core.files.atomic import atomic_file
 from probing.core.files.frozen import Frozen
 from probing.core.nesia.corpus import Sentence
-from probing.models.encoders.head import masked_logits
+from probing.models.encoders.head import masked_loss
+from probing.models.runtime.masking import mask_pieces
 from probing.models.runtime.planned_batches import IGNORED, plan_batches
 
 log = logging.getLogger(__name__)
@@ -114,20 +114,14 @@ class Masker:
                 chosen = np.array([1 + rng.integers(max(1, n - 2))])
             labels[i, chosen] = ids[i, chosen]
             dice = rng.random(len(chosen))
-            ids[i, chosen[dice < 0.8]] = self.mask
-            other = chosen[dice >= 0.9]
-            ids[i, other] = rng.integers(self.first_word, self.vocabulary, len(other))
+            ids[i, chosen] = mask_pieces(
+                ids[i, chosen], dice, lambda other: rng.integers(self.first_word, self.vocabulary, other.sum()), self.mask, "first"
+            )
             if whole:
                 at = np.array(whole)
                 labels[i, at] = row.ids[at]
                 ids[i, at] = self.mask
         return torch.from_numpy(ids), torch.from_numpy(seen), torch.from_numpy(labels)
-
-
-def masked_loss(model: BertForMaskedLM, ids: torch.Tensor, seen: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy at the masked positions; only those are decoded."""
-    at = labels != IGNORED
-    return F.cross_entropy(masked_logits(model, {"input_ids": ids, "attention_mask": seen}, at).float(), labels[at])
 
 
 def learning_rate(step: int, recipe: PretrainRecipe) -> float:
@@ -191,8 +185,8 @@ def pretrain(
             first, epoch = first + len(batches), epoch + 1
             batches = plan_batches(lengths, recipe.tokens_a_step, recipe.seed * 1000 + epoch)
         rng = np.random.default_rng([recipe.seed, step])
-        batch = masker.batch([encoded[i] for i in batches[step - first]], rng)
-        loss = masked_loss(runner, *batch)
+        ids, seen, labels = masker.batch([encoded[i] for i in batches[step - first]], rng)
+        loss = masked_loss(runner, {"input_ids": ids, "attention_mask": seen}, labels)
         loss.backward()
         for master, copy in zip(masters, copies, strict=True):
             if recipe.bfloat16:

@@ -94,7 +94,7 @@ def _heads(plan: Plan, say: Say) -> None:
             start = None if kind in MAPPED else PRETRAINED
             wanted = HeadsRequest(
                 model, kind, text=heads.text, valid=heads.valid, positions=heads.positions, epochs=heads.epochs, start=start,
-                start_positions=0, device=request.device, executor=request.executor,
+                start_positions=0, recipe_version=1, device=request.device, executor=request.executor,
             )  # fmt: skip
             train_heads(wanted, say)
 
