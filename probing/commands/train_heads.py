@@ -58,6 +58,9 @@ def train_heads(
     tolerance: Annotated[
         float | None, typer.Option(help="Nats by which the loss must be below its lowest to have fallen. Usual: 0.", min=0.0)
     ] = None,
+    recipe_version: Annotated[
+        int | None, typer.Option(help="1: the learning rates of heads made by versions up to 0.6. Usual: 2.", min=1, max=2)
+    ] = None,
     half: Annotated[bool, typer.Option("--half", help="Store weights in float16.")] = False,
     precision: Annotated[
         str | None, typer.Option(help="float32, as usual, or bfloat16, of the products with the vocabulary matrix.")
@@ -106,6 +109,7 @@ def train_heads(
         validate_every=validate_every,
         patience=patience,
         tolerance=tolerance,
+        recipe_version=recipe_version,
         half=half,
         precision=precision,
         states_budget=states_budget,

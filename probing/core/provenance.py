@@ -4,10 +4,12 @@ import hashlib
 import json
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from probing.core.files.frozen import Frozen
 
 
-class Provenance(BaseModel):
+class Provenance(Frozen):
     """The part of a run's configuration that does not depend on what the model is asked.
 
     A kind of run adds what it depends on besides as further fields; ``models.knowledge.probe.RunConfig`` does so for facts. The run's
@@ -28,7 +30,7 @@ class Provenance(BaseModel):
         casing: what the tokenizer makes of capitals; runs up to version 0.2 have none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     model: str
     weights: str

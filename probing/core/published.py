@@ -1,6 +1,6 @@
 """What a paper published, as data: its tables, what its figures show, and its claims. Reads ``data/published``.
 
-``Frozen``, ``Claim``, ``numbered``, ``refuse_twice`` and ``read_as`` serve every paper; the rest is BERTnesia's.
+``Claim``, ``numbered``, ``refuse_twice`` and ``read_as`` serve every paper; the rest is BERTnesia's.
 """
 
 import tomllib
@@ -8,18 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from probing.core.errors import PublishedError
+from probing.core.files.frozen import Frozen
 from probing.core.registry import REPOSITORY
 
 BERTNESIA = REPOSITORY / "data" / "published" / "bertnesia.toml"
-
-
-class Frozen(BaseModel):
-    """A part of a file of published numbers: unknown keys are refused, and nothing can be changed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Numbered(Protocol):
@@ -27,7 +22,7 @@ class _Numbered(Protocol):
     def number(self) -> int | str: ...
 
 
-Paper = TypeVar("Paper", bound=BaseModel)
+Paper = TypeVar("Paper", bound=Frozen)
 Figure = TypeVar("Figure", bound=_Numbered)
 
 
@@ -96,7 +91,7 @@ class PublishedSet(Frozen):
     stand_in: str = ""
     relations: int | None = None
     instances: int
-    parts: dict[str, int] = {}
+    parts: dict[str, int] = Field(default_factory=dict)
     example: str
     answer: str
 

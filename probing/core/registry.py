@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from probing.core.errors import RegistryError
+from probing.core.files.frozen import Frozen
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGISTRY = Path(__file__).resolve().parents[1] / "registry.toml"
 
 
-class ModelEntry(BaseModel):
+class ModelEntry(Frozen):
     """A model that menus offer.
 
     Attributes:
@@ -32,8 +33,6 @@ class ModelEntry(BaseModel):
         base_folder: where the base lay when ``finetune`` read it, if it was a folder of the user's.
         base_weights: identity of the base's weights at that time; empty where it was not recorded.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     source: str
@@ -54,14 +53,12 @@ class ModelEntry(BaseModel):
         return str(REPOSITORY / self.source) if self.shipped else self.source
 
 
-class DataFile(BaseModel):
+class DataFile(Frozen):
     """One file of a data set: its path inside the fetched folder, and its sha256 where known.
 
     Attributes:
         local: its path in a folder of local copies, where it need not have the same as in the fetched folder.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     local: str = ""
@@ -73,7 +70,7 @@ class DataFile(BaseModel):
         return folder / self.local if self.local and not (folder / self.path).is_file() else folder / self.path
 
 
-class DataEntry(BaseModel):
+class DataEntry(Frozen):
     """A data set that can be fetched.
 
     Attributes:
@@ -83,8 +80,6 @@ class DataEntry(BaseModel):
         made: how files that have no address were made from what has one.
         stands_in_for: the data set that ``reproduce`` replaces by this one where only this one is to be had.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     title: str
@@ -99,7 +94,7 @@ class DataEntry(BaseModel):
     files: tuple[DataFile, ...] = ()
 
 
-class FamilyMember(BaseModel):
+class FamilyMember(Frozen):
     """One fine-tuned model of a family.
 
     Attributes:
@@ -109,15 +104,13 @@ class FamilyMember(BaseModel):
         how: ``shipped``; ``hub``, a registry entry that the hub serves; ``finetune``, made here from the base.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     objective: str
     model: str
     base: str = ""
     how: Literal["shipped", "hub", "finetune"]
 
 
-class FamilyEntry(BaseModel):
+class FamilyEntry(Frozen):
     """A base with the models that were fine-tuned from it, one for each objective.
 
     Attributes:
@@ -127,8 +120,6 @@ class FamilyEntry(BaseModel):
         members: the fine-tuned models.
         same_steps: whether all of them took the same number of steps, so that the amount of data is no difference.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     title: str
@@ -140,10 +131,8 @@ class FamilyEntry(BaseModel):
 _Entry = TypeVar("_Entry", ModelEntry, DataEntry, FamilyEntry)
 
 
-class Registry(BaseModel):
+class Registry(Frozen):
     """The whole registry."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: tuple[ModelEntry, ...]
     data: tuple[DataEntry, ...]

@@ -13,7 +13,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target
 from probing.models.heads.files import head_path, read_identity
 from probing.models.heads.masked_states import masked_text_of
-from probing.models.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, HeadRecipe
+from probing.models.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION, HeadRecipe
 from probing.models.heads.training import unfinished_recipe
 from probing.workflows.say import Say
 
@@ -71,17 +71,18 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
     unasked = "start" not in wish.asked and wish.kind not in MAPPED
     if unasked and (reason := _no_map(encoder, train, usual)):
         say(f"{wish.kind} heads start from the pre-trained head: {reason}")
-        return wish.with_({"start": PRETRAINED})
+        return wish.with_({"start": PRETRAINED, "version": VERSION})
     return usual
 
 
 def settings(wish: Wish) -> dict[str, Any]:
     """What is usual where it was not asked for: behind the map, and for ``tied`` and ``full`` a hundred steps from it."""
     start = wish.asked.get("start", FROM_LEAST_SQUARES)
+    usual = {"start": start} if wish.kind == LEAST_SQUARES else {"start": start, "version": VERSION}
     if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:
-        return {"start": start}
+        return usual
     counted = wish.kind in MAPPED or "epochs" in wish.asked
-    return {"start": start, "start_positions": START_POSITIONS} | ({} if counted else {"steps": STEPS})
+    return usual | {"start_positions": START_POSITIONS} | ({} if counted else {"steps": STEPS})
 
 
 def _lies_in(folder: Path, wish: Wish, encoder: Encoder) -> HeadRecipe | None:

@@ -20,7 +20,7 @@ from probing.workflows.say import Say
 #: Another spelling of a start -> how recipes have called it since the first.
 STARTS = {"pretrained": PRETRAINED}
 #: Setting of a recipe -> the request's name for it.
-SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks"} | {
+SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "recipe_version"} | {
     name: name
     for name in (
         "positions", "epochs", "batch", "start", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience",
@@ -56,6 +56,7 @@ class HeadsRequest:
         validate_every: steps from one validation to the next; 0, as usual, validates after every epoch.
         patience: validations in a row without a fall of the loss that end the training; 0, as usual, takes all steps.
         tolerance: nats by which the loss must be below its lowest to have fallen. Usually 0.
+        recipe_version: 1 for the learning rates of versions up to 0.6 of the program. Usually 2.
         half: whether weights are stored in float16.
         precision: float32, as usual, or bfloat16, of the products with the vocabulary matrix.
         states_budget: gigabytes of disk for hidden states.
@@ -86,6 +87,7 @@ class HeadsRequest:
     validate_every: int | None = None
     patience: int | None = None
     tolerance: float | None = None
+    recipe_version: int | None = None
     half: bool = False
     precision: str | None = None
     states_budget: float = 20.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from transformers import AutoModelForMaskedLM
+from transformers import AutoModelForMaskedLM, get_linear_schedule_with_warmup
 
 from probing.core.errors import HeadError
 from probing.models.encoders.load import load_encoder
@@ -16,7 +16,7 @@ from probing.models.heads.batches import batches, most_positions, steps_per_epoc
 from probing.models.heads.files import head_path, validation_losses
 from probing.models.heads.masked_states import StatesCache
 from probing.models.heads.masked_text import mask_rows
-from probing.models.heads.recipe import LATER, HeadRecipe
+from probing.models.heads.recipe import LATER, VERSION, HeadRecipe
 from probing.models.heads.step import HeadStep, start_of
 from probing.models.heads.training import train_head, train_heads
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
@@ -45,6 +45,25 @@ def test_unknown_settings_are_named():
 def test_the_rate_goes_up_in_a_line_and_down_to_nothing():
     wanted = recipe(learning_rate=1.0, warm_up=0.2)
     assert [round(wanted.rate(step, 10), 3) for step in range(10)] == [0.5, 1.0, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
+
+
+def test_a_recipe_of_version_2_has_the_rates_of_transformers():
+    wanted = recipe(learning_rate=0.3, warm_up=0.2, version=VERSION)
+    weight = torch.zeros(1, requires_grad=True)
+    optimiser = torch.optim.SGD([weight], lr=0.3)
+    schedule = get_linear_schedule_with_warmup(optimiser, 2, 10)
+    for step in range(10):
+        assert wanted.rate(step, 10) == optimiser.param_groups[0]["lr"]
+        optimiser.step()
+        schedule.step()
+
+
+def test_an_earlier_recipe_keeps_its_fingerprint_and_a_new_one_says_its_version():
+    assert json.loads(recipe(version=VERSION).canonical()) == {**json.loads(recipe().canonical()), "version": VERSION}
+    closed = recipe("least_squares", version=VERSION).canonical()
+    assert closed == recipe("least_squares").canonical(), "a closed form takes no steps"
+    with pytest.raises(HeadError, match="got version 3 of the recipe"):
+        recipe(version=3).check()
 
 
 @pytest.mark.parametrize("settings", [{}, IN_BLOCKS])

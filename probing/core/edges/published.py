@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from probing.core.published import Claim, Frozen, numbered, read_as, refuse_twice
+from probing.core.files.frozen import Frozen
+from probing.core.published import Claim, numbered, read_as, refuse_twice
 from probing.core.registry import REPOSITORY
 
 EDGE_PROBING = REPOSITORY / "data" / "published" / "edge-probing.toml"

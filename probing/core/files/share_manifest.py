@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 
 from probing.core.errors import HubError
 from probing.core.files.checksums import file_sha256
+from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import STORED
 
 MANIFEST = "manifest.json"
@@ -23,10 +24,8 @@ PATHS: dict[What, re.Pattern[str]] = {
 }
 
 
-class SharedFile(BaseModel):
+class SharedFile(Frozen):
     """One file: its path with ``/`` below the shared folder, the sha256 of its bytes, and their number."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     sha256: str
@@ -40,7 +39,7 @@ class SharedFile(BaseModel):
         return value
 
 
-class SharedManifest(BaseModel):
+class SharedManifest(Frozen):
     """What is shared, of which model, made by which version of the program.
 
     Attributes:
@@ -52,8 +51,6 @@ class SharedManifest(BaseModel):
         code_version: of the program that pushed.
         files: all files but the manifest, by path.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal[1] = 1
     what: What

@@ -5,13 +5,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
+
+from probing.core.files.frozen import Frozen
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean what was done before they came.
 _LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
 
 
-class FinetuneRecipe(BaseModel):
+class FinetuneRecipe(Frozen):
     """Everything that decides what a fine-tuning computes.
 
     Either ``batch`` rows per step for ``epochs`` passes, or about ``tokens_per_step`` padded tokens per step for ``steps`` steps.
@@ -23,8 +25,6 @@ class FinetuneRecipe(BaseModel):
         dropout: everywhere in the model; None: as the base has it.
         fresh_pooler: whether the dense layer below such a head begins at random, also where the base has one.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     objective: str
     base_weights: str

@@ -18,6 +18,7 @@ from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.layer_swap import replaced_batch
 from probing.models.encoders.load import Encoder
+from probing.models.runtime.masking import mask_pieces
 
 #: Word pieces of a block, its special tokens among them, and how many blocks are measured unless asked.
 BLOCK_PIECES, BLOCKS = 128, 300
@@ -104,9 +105,8 @@ def masked_blocks(
         rng = np.random.default_rng([seed, int(number)])
         chosen, dice, other = rng.random(pieces), rng.random(pieces), rng.choice(ordinary, pieces)
         at[row] = (chosen < MASKED_SHARE) & ~np.isin(labels[row], special)
-        ids[row, at[row] & (dice < 0.8)] = tokenizer.mask_token_id
-        changed = at[row] & (dice >= 0.8) & (dice < 0.9)
-        ids[row, changed] = other[changed]
+        here = at[row]
+        ids[row, here] = mask_pieces(ids[row, here], dice[here], other[here].__getitem__, tokenizer.mask_token_id)
     return MaskedBlocks(ids, labels, at, numbers)
 
 

@@ -1,15 +1,14 @@
 """What decides a probe's weights."""
 
-from pydantic import BaseModel, ConfigDict
-
 from probing.core.errors import OptionError
+from probing.core.files.frozen import Frozen
 from probing.core.provenance import canonical_json
 
 #: Number formats in which hidden states are kept.
 DTYPES = ("float16", "float32")
 
 
-class EdgeRecipe(BaseModel):
+class EdgeRecipe(Frozen):
     """How probes are trained. The form of the probe, dropout, clipping and the loss are those of the authors' code (jiant).
 
     Attributes:
@@ -25,8 +24,6 @@ class EdgeRecipe(BaseModel):
         check_records: sentences of the development part that a look is at; the first ones.
         states_dtype: how hidden states are kept on disk, one of ``DTYPES``.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     width: int = 256
     dropout: float = 0.3

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.activations import ACT2FN
 
 from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import FULL, MAPPED, STORED, listed
+from probing.models.runtime.planned_batches import IGNORED
 
 #: model type -> where its masked-LM model keeps dense, activation, norm, vocabulary matrix.
 PARTS = {
@@ -96,6 +98,12 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
 def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], positions: torch.Tensor) -> torch.Tensor:
     """(masked, vocabulary) logits of a masked language model; only the positions ``at``, (rows, tokens), are decoded."""
     return own_head(model)(getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[positions])
+
+
+def masked_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy in nats at the masked positions; ``labels``, (rows, tokens), is ``IGNORED`` elsewhere."""
+    positions = labels != IGNORED
+    return F.cross_entropy(masked_logits(model, inputs, positions).float(), labels[positions])
 
 
 def pretrained_head(model: PreTrainedModel) -> DecodingHead:

@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerBase
 from probing.core.tasks.conll import TaggedSentence
 from probing.core.tasks.glue import LabelledText
 from probing.core.tasks.squad import Question
+from probing.models.runtime.masking import mask_pieces
 from probing.models.runtime.planned_batches import IGNORED
 
 LONGEST_QUESTION = 64
@@ -141,6 +142,7 @@ def mask_tokens(batch: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBa
     kind = rng.random(ids.shape)
     ordinary = np.setdiff1d(np.arange(len(tokenizer)), tokenizer.all_special_ids)
     other = ordinary[rng.integers(len(ordinary), size=ids.shape)]
-    ids = np.where(chosen & (kind < 0.8), tokenizer.mask_token_id, np.where(chosen & (kind >= 0.9), other, ids))
-    batch["input_ids"] = torch.from_numpy(ids)
+    read = ids.copy()
+    read[chosen] = mask_pieces(ids[chosen], kind[chosen], other[chosen].__getitem__, tokenizer.mask_token_id, "first")
+    batch["input_ids"] = torch.from_numpy(read)
     return torch.from_numpy(labels)

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.tasks.recipe import FinetuneRecipe
-from probing.models.encoders.head import masked_logits
+from probing.models.encoders.head import masked_loss
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
 from probing.models.finetuning.sentence_classifier import SentenceClassifier
 from probing.models.runtime.planned_batches import plan_batches
@@ -117,14 +116,8 @@ class _Trainer(Trainer):
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         if not self.masked_language_modelling:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        return masked_loss(model, dict(inputs))
-
-
-def masked_loss(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Mean cross-entropy at the masked positions; only those are decoded."""
-    labels = batch.pop("labels")
-    at = labels != IGNORED
-    return F.cross_entropy(masked_logits(model, batch, at).float(), labels[at])
+        read = {name: value for name, value in inputs.items() if name != "labels"}
+        return masked_loss(model, read, inputs["labels"])
 
 
 @dataclass(frozen=True)
@@ -185,7 +178,7 @@ def finetune(
     note = folder / "recipe.json"
     if note.is_file() and note.read_text(encoding="utf-8") != recipe.canonical():
         raise ModelError(f"{folder} holds checkpoints of another recipe; delete it to start anew")
-    write_whole(note, recipe.canonical())
+    atomic_text(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
     arguments = TrainingArguments(

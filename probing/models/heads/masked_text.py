@@ -12,6 +12,7 @@ from probing.core.errors import HeadError
 from probing.models.encoders.load import Encoder
 from probing.models.heads.recipe import HeadRecipe
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
+from probing.models.runtime.masking import mask_pieces
 
 SENTENCES_AT_ONCE = 1000
 
@@ -78,12 +79,10 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
         if not len(chosen):
             continue
         labels.extend(row[i] for i in chosen)
-        for i, dice in zip(chosen, rng.random(len(chosen)), strict=True):
-            if dice < 0.8:
-                row[i] = tokenizer.mask_token_id
-            elif dice < 0.9:
-                row[i] = int(rng.choice(ordinary))
-        rows.append(np.array(row, dtype=np.int32))
+        read = np.array(row, dtype=np.int32)
+        dice = rng.random(len(chosen))
+        read[chosen] = mask_pieces(read[chosen], dice, lambda other: rng.choice(ordinary, other.sum()), tokenizer.mask_token_id)
+        rows.append(read)
         index.extend(int(i) for i in chosen)
         cumulative.append(len(labels))
         if positions and len(labels) >= positions:

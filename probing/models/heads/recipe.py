@@ -3,25 +3,30 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import torch
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
+from transformers import get_linear_schedule_with_warmup
 
 from probing.core.errors import HeadError
+from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.
 LATER = (
     "pieces_per_block", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge",
-    "start_positions",
+    "start_positions", "version",
 )  # fmt: skip
 #: Settings of gradient steps, of which a closed form takes none.
 OF_STEPS = (
     "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_per_step", "precision", "steps", "validate_every",
-    "patience", "tolerance", "start_positions",
+    "patience", "tolerance", "start_positions", "version",
 )  # fmt: skip
+#: Version of new recipes. 1: the rate of step n, from 0, is n + 1 steps of the warm-up; 2: n steps, as transformers has it.
+VERSION = 2
 FROM_LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
 CHOICES = {
     "kind": STORED,
@@ -31,7 +36,7 @@ CHOICES = {
 }
 
 
-class HeadRecipe(BaseModel):
+class HeadRecipe(Frozen):
     """Everything that decides a head's weights.
 
     Attributes:
@@ -57,11 +62,10 @@ class HeadRecipe(BaseModel):
         patience: validations in a row without a fall of the loss that end the training; 0 takes all steps.
         tolerance: nats by which the loss must be below its lowest to have fallen.
         ridge: of the closed-form map, as a share of the mean diagonal of its sums.
+        version: of the schedule, 1 or ``VERSION``; recipes that name none are of version 1.
         start_positions: validation positions, the first ones, on which the map is compared with the pre-trained head before training
             starts; 0 takes all. A head in closed form is always compared on all of them.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
     text_sha256: str
@@ -90,6 +94,7 @@ class HeadRecipe(BaseModel):
     tolerance: float = 0.0
     ridge: float = 1e-3
     start_positions: int = 0
+    version: int = 1
 
     @property
     def mapped(self) -> bool:
@@ -120,6 +125,8 @@ class HeadRecipe(BaseModel):
                 raise HeadError(f"a head's {name} is one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
         if not 0 <= self.learning_rate < math.inf:
             raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 (--rate)")
+        if self.version not in (1, VERSION):
+            raise HeadError(f"got version {self.version} of the recipe, expected 1 or {VERSION}; update the program")
         if self.kind in MAPPED and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave --start out")
         if self.kind == LEAST_SQUARES and self.seed:
@@ -128,6 +135,8 @@ class HeadRecipe(BaseModel):
     def rate(self, step: int, steps: int) -> float:
         """Learning rate of a step, counted from 0: up in a line while warming, then down in a line to 0."""
         warm = max(1, round(self.warm_up * steps))
+        if self.version > 1:
+            return self.learning_rate * _linear_schedule(warm, steps)(step)
         return self.learning_rate * min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
 
     def has_stopped(self, losses: Sequence[float]) -> bool:
@@ -142,6 +151,13 @@ class HeadRecipe(BaseModel):
     def kept_dtype(self) -> torch.dtype:
         """The number format of states on disk."""
         return torch.float16 if self.states_dtype == "float16" else torch.float32
+
+
+@cache
+def _linear_schedule(warm: int, steps: int) -> Callable[[int], float]:
+    """Share of the peak rate at a step, counted from 0, by transformers' schedule."""
+    unused = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    return get_linear_schedule_with_warmup(unused, warm, steps).lr_lambdas[0]
 
 
 def text_sha256(train: Sequence[str], validation: Sequence[str]) -> str:

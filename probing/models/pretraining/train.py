@@ -13,24 +13,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import place_file
+from probing.core.files.atomic import atomic_file
+from probing.core.files.frozen import Frozen
 from probing.core.nesia.corpus import Sentence
-from probing.models.encoders.head import masked_logits
+from probing.models.encoders.head import masked_loss
+from probing.models.runtime.masking import mask_pieces
 from probing.models.runtime.planned_batches import IGNORED, plan_batches
 
 log = logging.getLogger(__name__)
 
 
-class PretrainRecipe(BaseModel):
+class PretrainRecipe(Frozen):
     """Everything that decides what the training computes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     layers: int = 8
     hidden: int = 192
@@ -119,20 +118,14 @@ class Masker:
                 chosen = np.array([1 + rng.integers(max(1, n - 2))])
             labels[i, chosen] = ids[i, chosen]
             dice = rng.random(len(chosen))
-            ids[i, chosen[dice < 0.8]] = self.mask
-            other = chosen[dice >= 0.9]
-            ids[i, other] = rng.integers(self.first_word, self.vocabulary, len(other))
+            ids[i, chosen] = mask_pieces(
+                ids[i, chosen], dice, lambda other: rng.integers(self.first_word, self.vocabulary, other.sum()), self.mask, "first"
+            )
             if whole:
                 positions = np.array(whole)
                 labels[i, positions] = row.ids[positions]
                 ids[i, positions] = self.mask
         return torch.from_numpy(ids), torch.from_numpy(attention_mask), torch.from_numpy(labels)
-
-
-def masked_loss(model: BertForMaskedLM, ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy at the masked positions; only those are decoded."""
-    positions = labels != IGNORED
-    return F.cross_entropy(masked_logits(model, {"input_ids": ids, "attention_mask": attention_mask}, positions).float(), labels[positions])
 
 
 def learning_rate(step: int, recipe: PretrainRecipe) -> float:
@@ -196,8 +189,8 @@ def pretrain(
             first, epoch = first + len(batches), epoch + 1
             batches = plan_batches(lengths, recipe.tokens_per_step, recipe.seed * 1000 + epoch)
         rng = np.random.default_rng([recipe.seed, step])
-        batch = masker.batch([encoded[i] for i in batches[step - first]], rng)
-        loss = masked_loss(runner, *batch)
+        ids, attention_mask, labels = masker.batch([encoded[i] for i in batches[step - first]], rng)
+        loss = masked_loss(runner, {"input_ids": ids, "attention_mask": attention_mask}, labels)
         loss.backward()
         for master, copy in zip(masters, copies, strict=True):
             if recipe.bfloat16:
@@ -237,10 +230,8 @@ def _save(folder: Path, recipe: PretrainRecipe, model, optimiser, step: int, his
         "step": step,
         "history": json.dumps(history),
     }
-    temporary = folder / "checkpoint.pt.tmp"
-    with temporary.open("wb") as stream:
+    with atomic_file(folder / "checkpoint.pt") as temporary, temporary.open("wb") as stream:
         torch.save(state, stream)
-    place_file(temporary, folder / "checkpoint.pt")
 
 
 def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int, list[dict]]:
