@@ -44,6 +44,15 @@ def copy_whole(source: Path, target: Path) -> Path:
     return target
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        copy_whole(source, target)
+
+
 def write_whole(target: Path, text: str) -> Path:
     """Writes a text file in the way of ``whole_file``."""
     with whole_file(target) as temporary:

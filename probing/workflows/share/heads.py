@@ -1,7 +1,6 @@
 """Heads as they are shared: gathered for a push, checked and placed by a pull."""
 
 import json
-import os
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError, HeadError, HubError
-from probing.core.files.atomic import copy_whole, place_folder
+from probing.core.files.atomic import copy_whole, link_or_copy, place_folder
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.head_kinds import STORED
@@ -159,15 +158,6 @@ def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Pat
             copy_whole(path, half / path.name)
         place_folder(half, target)
     return targets
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        copy_whole(source, target)
 
 
 def _seed(folder: Path) -> int:
