@@ -72,7 +72,8 @@ SPELT_ONCE = {
     '"relations.toml"': "core/facts/templates.py",
     "= (1, 10, 100)": "core/metrics.py",
     '= ("macro", "micro")': "core/stats/intervals.py",
-    'HEADS = ("tied",': "core/head_kinds.py",
+    'TUNED_LENS = ("tied",': "core/head_kinds.py",
+    '"logit_lens"': "core/head_kinds.py",
     'EXPOSURES = ("stated",': "core/nesia/corpus.py",
 }
 #: Rooms that join the others by their nature.

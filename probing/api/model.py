@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from probing.api.answer import Answer
 from probing.api.wording import in_a_notebook
 from probing.core.errors import HeadError, ModelError
-from probing.core.head_kinds import HEADS, STORED
+from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, TIED, canonical_head
 from probing.core.model_folders import check_name, find_entry
 from probing.core.paths import cache_folder
 from probing.core.questions import SeveralMasks
@@ -147,7 +147,7 @@ class Model:
 
 def open_model(
     model: "str | Path | PreTrainedModel",
-    head: str = "tied",
+    head: str = TIED,
     *,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     base: str | None = None,
@@ -156,6 +156,7 @@ def open_model(
 ) -> Model:
     """The model of ``probing.load``, which says what the arguments are and what is raised."""
     with in_a_notebook():
+        head = canonical_head(head)
         if head not in HEADS:
             raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
         if isinstance(model, str | Path):
@@ -178,10 +179,9 @@ def open_model(
 
 def _not_trained(encoder: Encoder, kind: str, source: str | None) -> HeadError:
     """What to do where no heads of a kind are trained: read the layers with the pre-trained head, or train."""
-    untrained = next(one for one in HEADS if one not in STORED)
     asked = "model, tokenizer=tokenizer" if source is None else repr(source)
     saved = " for the model saved in a folder (save_pretrained)" if source is None else ""
     return HeadError(
         f"no {kind} heads are trained for {encoder.name}. Read its layers with the logit lens, which needs no training: "
-        f'probing.load({asked}, head="{untrained}"). Or train heads{saved}: {train_command(encoder, kind)}'
+        f'probing.load({asked}, head="{LOGIT_LENS}"). Or train heads{saved}: {train_command(encoder, kind)}'
     )

@@ -14,7 +14,7 @@ from probing.core.questions import SeveralMasks
 def ask(
     prompt: Annotated[str, typer.Argument(help="A sentence with one gap, written [MASK], <mask> or ___.")],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, where none are trained, lens.")] = None,
+    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, where none are trained, logit_lens.")] = None,
     top: Annotated[int, typer.Option(help="Top-k per layer.", min=1)] = 10,
     watch: Annotated[list[str] | None, typer.Option(help="A word to follow through the layers; repeatable.")] = None,
     mask: Annotated[int | None, typer.Option(help="Which of several masks to read, from 0.")] = None,

@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS
 from probing.core.naming.model_names import KnownModel
 
 #: Okabe and Ito (2008), without black and yellow, which vanish on a dark or a light page.
@@ -21,7 +22,7 @@ PROBE_SET_COLOURS = {
     "questions": "#AA3377",
 }
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "cross")
-HEAD_SUFFIX = {"tied": "", "lens": "-open", "full": "-dot", "least_squares": "-open-dot", "tuned_lens": "-x"}
+HEAD_SUFFIX = {TIED: "", LOGIT_LENS: "-open", FULL: "-dot", LEAST_SQUARES: "-open-dot", TUNED_LENS: "-x"}
 #: Signs of which plotly has no form with an x, and what stands for it.
 _CROSSED = {
     "triangle-up": "star-triangle-up",

@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from probing.core.answers import Answer, LayerAnswer, TokenProbability, WatchedToken
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord, with_masks
 from probing.core.token_text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
@@ -248,7 +249,7 @@ def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
 
 
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:
-    """A live model from an encoder and the folder of its heads (None for ``lens``)."""
+    """A live model from an encoder and the folder of its heads (None for ``logit_lens``)."""
     return LiveModel(encoder, load_heads(heads, encoder, kind), kind)
 
 
@@ -259,5 +260,5 @@ def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: st
         ModelError, HeadError: if model or heads are not there or do not fit.
     """
     encoder = open_encoder(model, base, device)
-    folder = None if kind == "lens" else heads_folder(model, encoder, kind, cache)
+    folder = None if kind == LOGIT_LENS else heads_folder(model, encoder, kind, cache)
     return load_live(encoder, kind, folder)

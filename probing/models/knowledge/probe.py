@@ -7,12 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, PlainSerializer
 from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
+from probing.core.head_kinds import canonical_head, configured_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders_by
 from probing.core.provenance import Provenance
 from probing.models.encoders.head import DecodingHead
@@ -30,9 +33,12 @@ COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "to
 
 
 class RunConfig(Provenance):
-    """What the result of a run on facts depends on; its fingerprint is the run's id."""
+    """What the result of a run on facts depends on; its fingerprint is the run's id.
 
-    head: str
+    ``head`` is one of ``HEADS``; in JSON, of which the id is made, it has the name of version 0.2 (``configured_head``).
+    """
+
+    head: Annotated[str, BeforeValidator(canonical_head), PlainSerializer(configured_head)]
     probe_set: str
     template_set: str
     facts_sha256: str

@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from probing.core.answers import Answer
 from probing.core.errors import ModelError
 from probing.core.head_kinds import HEADS as HEADS
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
 from probing.core.questions import Question, UnknownWord
@@ -318,7 +319,7 @@ def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "R
 def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
     from probing.models.knowledge.ask_swapped import ask_replaced
 
-    live, donor = load(choice, question.head), load(base, "lens").encoder
+    live, donor = load(choice, question.head), load(base, LOGIT_LENS).encoder
     side: Literal["last", "first"] = "first" if where == "first" else "last"
     with _turn(live) as check:
         return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, check)
@@ -336,7 +337,7 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
         ModelError: if a model is not there.
     """
     with _newest_only():
-        live = [load(one, "lens") for one in (choice, *beside)]
+        live = [load(one, LOGIT_LENS) for one in (choice, *beside)]
         with _turn(live[0]):
             return ask(*live)
 

@@ -10,6 +10,7 @@ import streamlit as st
 from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import Question
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts import guesses
@@ -123,7 +124,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
         return
     _draw_answer(view, answer, gaps)
     if answer.head != question.head:
-        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (lens)."
+        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (logit_lens)."
         st.caption(filled(words, model=view.called(choice.name), head=question.head))
     navigation.link(
         "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
@@ -140,7 +141,7 @@ def _answer(choice: live_models.Choice, question: Question) -> Answer:
     try:
         return live_models.ask(choice, question)
     except HeadError:
-        return live_models.ask(choice, replace(question, head="lens"))
+        return live_models.ask(choice, replace(question, head=LOGIT_LENS))
 
 
 def _draw_answer(view: View, answer: Answer, gaps: int) -> None:

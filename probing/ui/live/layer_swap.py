@@ -8,6 +8,7 @@ import streamlit as st
 
 from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.recovery import returns_at
 from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
@@ -84,7 +85,7 @@ def _answer_of(base: live_models.Choice, question: Question) -> Answer:
     try:
         return live_models.ask(base, question)
     except HeadError:
-        return live_models.ask(base, replace(question, head="lens"))
+        return live_models.ask(base, replace(question, head=LOGIT_LENS))
 
 
 def _returns(view: View, got: "ReplacedAnswer", right: str, own: Answer) -> None:
@@ -133,7 +134,7 @@ def _show(view: View, got: "ReplacedAnswer", where: str) -> None:
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
     reader = "its own masked-LM head" if got.reader == got.model else f"the head that {view.label(got.reader)} lends it"
-    read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
+    read_by = f"the trained head of its last layer, started from {reader}" if answer.head != LOGIT_LENS else reader
     blocks.figure(
         token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=blocks.dark()),
         table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",

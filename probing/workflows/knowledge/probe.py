@@ -12,6 +12,7 @@ from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
+from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
@@ -73,7 +74,7 @@ class ProbeRequest:
 
     model: str | None
     facts: str = "all"
-    head: str = "tied"
+    head: str = TIED
     called: str | None = None
     out: Path | None = None
     templates: str | None = None
@@ -90,6 +91,9 @@ class ProbeRequest:
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
     rebuild: bool = True
     progress: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "head", canonical_head(self.head))
 
     @property
     def target(self) -> Path:
@@ -110,7 +114,7 @@ class _Asked:
         entry: where the model lies and what it was made from.
         family: how results call its base; empty for none.
         layers: the layers asked, which the heads are for.
-        heads_folder: None for the lens, which is in no file.
+        heads_folder: None for the logit lens, which is in no file.
         threads: that this process computes with.
     """
 
@@ -155,8 +159,8 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         ProbingError: if facts, model, heads or base are not there or not usable, or the name is another model's.
     """
     assert request.model is not None, "a model in memory is given to probe_sets"
-    if request.head == "lens" and request.seed:
-        raise HeadError(f"got seed {request.seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
+    if request.head == LOGIT_LENS and request.seed:
+        raise HeadError(f"got seed {request.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave --seed out")
     sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
     set_threads(request.threads)
     encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name)
@@ -212,7 +216,7 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     """Heads, base and executor of a request, and the rows of the model's drift from its base."""
     head, seed, threads = request.head, request.seed, thread_count()
     layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
-    folder = None if head == "lens" else heads_folder(request.model, encoder, head, cache_folder(), seed, layers)
+    folder = None if head == LOGIT_LENS else heads_folder(request.model, encoder, head, cache_folder(), seed, layers)
     if folder is None and seed:
         raise no_heads(encoder, head, seed)
     heads = load_heads(folder, encoder, head, layers)

@@ -77,6 +77,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
     unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
     row = config.model_dump(exclude=unlisted) | {
         "run_id": config.run_id,
+        "head": config.head,
         "role": "primary" if config.seed == 0 else "replicate",
         "layers": encoder.layers + 1,
         "n_read": kept.n_read,

@@ -11,7 +11,7 @@ from probing.core.errors import FactsError, HeadError, HubError
 from probing.core.files.atomic import copy_whole, link_or_copy, place_folder
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
-from probing.core.head_kinds import STORED
+from probing.core.head_kinds import STORED, TIED
 from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.load import Encoder
@@ -80,7 +80,7 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
                 link_or_copy(head_path(folder, layer), head_path(shared, layer))
             recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
-    if missing := [kind for kind in kinds or ("tied",) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
+    if missing := [kind for kind in kinds or (TIED,) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
         command = train_command(encoder, missing[0])
         raise HeadError(f"no {missing[0]} heads of {encoder.name} are there for every layer; train them with: {command}")
     return found

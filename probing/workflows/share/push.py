@@ -10,7 +10,7 @@ from probing.core.errors import HubError
 from probing.core.files.atomic import write_whole
 from probing.core.files.locks import one_at_a_time
 from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, What, describe
-from probing.core.head_kinds import HEADS, STORED
+from probing.core.head_kinds import HEADS, STORED, canonical_heads
 from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
@@ -51,6 +51,9 @@ class PushRequest:
     base: str | None = None
     licence: str | None = None
     language: str = "en"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", canonical_heads(self.heads))
 
 
 @dataclass(frozen=True)
