@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 from probing.core.metrics import RANKS
 from probing.store.migration import columns_of, migrated, with_names_of_today
 from probing.store.schema import BOUNDS, SCHEMAS, SORT, VERSIONS
@@ -62,7 +62,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
     small = len(table) <= _FEW_ROWS
     path = Path(path)
     with (
-        whole_file(path) as temporary,
+        atomic_file(path) as temporary,
         temporary.open("wb") as stream,
         pq.ParquetWriter(
             stream,

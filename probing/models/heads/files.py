@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file, write_whole
+from probing.core.files.atomic import atomic_file, atomic_text
 from probing.core.head_kinds import HEADS, LOGIT_LENS, canonical_head
 from probing.core.model_folders import find_entry
 from probing.models.encoders.catalogue import heads_of
@@ -60,7 +60,7 @@ def head_path(folder: Path, layer: int) -> Path:
 
 def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
     """Notes beside a head how long its training took: not in its file, for equal heads are equal bytes."""
-    write_whole(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
+    atomic_text(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
 
 
 def read_seconds(folder: Path, layer: int, recipe: str) -> float | None:
@@ -83,7 +83,7 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
     said = {name: value for name, value in vars(identity).items() if name not in LATER or value}
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
         save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
     return path

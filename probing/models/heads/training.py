@@ -19,7 +19,7 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
-from probing.core.files.locks import used_together
+from probing.core.files.locks import shared_lock
 from probing.core.head_kinds import LEAST_SQUARES, TUNED_LENS
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target, least_squares, sums_of
@@ -270,7 +270,7 @@ def train_heads(
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
         # Another kind or seed may be training from the same states.
         with ExitStack() as stack:
-            removes = {place: stack.enter_context(used_together(place)) for place in used}
+            removes = {place: stack.enter_context(shared_lock(place)) for place in used}
             for part in used.values():
                 part.compute()
             for layer in group:

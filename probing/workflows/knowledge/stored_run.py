@@ -10,7 +10,7 @@ from probing.core.errors import ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
 from probing.core.files.atomic import link_or_copy
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.core.knowledge.swapped import lenders_by
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
@@ -159,7 +159,7 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
     table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
     path = target / "relations.parquet"
     # Two that read it at once would each write what the other does not know.
-    with one_at_a_time(cache_folder() / "locks" / "relations.lock"):
+    with exclusive_lock(cache_folder() / "locks" / "relations.lock"):
         found = _readable("relations", path, say)
         stored = [] if found is None else found.to_pylist()
         _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()), say)

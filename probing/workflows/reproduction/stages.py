@@ -7,7 +7,7 @@ from pathlib import Path
 from probing.core.errors import StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, MAPPED
 from probing.core.paths import cache_folder, database_folder, result_folders, snapshot_folder
 from probing.core.tasks.objectives import task_called
@@ -156,8 +156,8 @@ def _tables(plan: Plan, say: Say) -> None:
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
         for what in What:
             table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
-            write_whole(plan.out / f"{what}.csv", written(table, what, "csv"))
-            write_whole(plan.out / f"{what}.json", written(table, what, "json"))
+            atomic_text(plan.out / f"{what}.csv", written(table, what, "csv"))
+            atomic_text(plan.out / f"{what}.json", written(table, what, "json"))
             say(f"  {what}: {len(table):,} rows")
     say(f"  tables in {plan.out}; beside the paper's: the dashboard's page Reproduction")
 

@@ -1,14 +1,13 @@
 """Heads as they are shared: gathered for a push, checked and placed by a pull."""
 
 import json
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError, HeadError, HubError
-from probing.core.files.atomic import copy_whole, link_or_copy, place_folder
+from probing.core.files.atomic import atomic_copy, atomic_folder, link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.head_kinds import STORED, TIED
@@ -149,14 +148,11 @@ def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Pat
         if target.is_dir():
             for path in sorted(source.iterdir()):
                 if not (target / path.name).is_file():
-                    copy_whole(path, target / path.name)
+                    atomic_copy(path, target / path.name)
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        half = target.with_name(f".{target.name}.part")
-        shutil.rmtree(half, ignore_errors=True)
-        for path in sorted(source.iterdir()):
-            copy_whole(path, half / path.name)
-        place_folder(half, target)
+        with atomic_folder(target) as half:
+            for path in sorted(source.iterdir()):
+                atomic_copy(path, half / path.name)
     return targets
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from probing.core.errors import HubError, StoreError
-from probing.core.files.atomic import copy_whole, link_or_copy
+from probing.core.files.atomic import atomic_copy, link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.registry import name_in_files
@@ -125,7 +125,7 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
         elif not path.is_file():
             wanted.append((folder / file.path, path))
     for source, path in sorted(wanted, key=lambda pair: (table_of(pair[1]) in _RUNS, pair[1].name)):
-        copy_whole(source, path)
+        atomic_copy(source, path)
     return [path for _, path in wanted]
 
 
