@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probing.api.shown import as_html, for_notebook
-from probing.core.errors import FactsError
+from probing.core.errors import FactsError, OptionError
 from probing.core.facts.custom import own_facts, own_probe_set
 from probing.core.facts.fact import PROBE_SETS, FactSet
 from probing.core.facts.sources import read_facts
@@ -19,7 +19,9 @@ from probing.core.metrics import METRICS, RANKS
 from probing.core.naming.model_names import known_model
 from probing.core.registry import read_registry
 from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.stored import What
 from probing.reports.knowledge.total import total
+from probing.reports.knowledge.written import json_table
 from probing.store.database import Database
 from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
 from probing.workflows.knowledge.probe import ProbedSet, ProbeRequest, probe_sets
@@ -47,8 +49,8 @@ class Probed:
     >>> found
     Probed('nesia-mini', head='tied', three-capitals: 3 facts)
     >>> found.curve()[["layer", "value"]].tail(1)
-       layer  value
-    8      8    1.0
+       layer     value
+    8      8  0.666667
     """
 
     def __init__(self, model: str, head: str, folder: Path, sets: Sequence[ProbedSet]):
@@ -90,14 +92,14 @@ class Probed:
             average: ``macro``, the mean over relations, or ``micro``, over facts.
 
         Returns:
-            The columns of ``python -m probing report precision``: one row per probe set and layer with ``value``, its 95 % interval
-            ``low, high``, and what it is compared with, such as ``majority`` and ``swapped``; all in [0, 1].
+            The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n`` (facts), ``value``
+            and its 95 % interval ``low, high``; ``majority`` (always the relation's commonest answer; at k = 1 only) and ``swapped``
+            (asked about a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:
-            FactsError: for another k or average.
+            OptionError: for another k or average.
         """
-        _refuse_others(k, average)
-        return precision(self._database, self.run_ids, (k,), average)
+        return json_table(self._precision(k, average), What.precision)
 
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
         """Last-layer and total knowledge: what the last layer knows beside what any layer knows.
@@ -106,13 +108,13 @@ class Probed:
             k, average: as for ``curve``.
 
         Returns:
-            The columns of ``python -m probing report total``, one row per probe set.
+            The columns of ``python -m probing report total --json``, one row per probe set.
 
         Raises:
-            FactsError: for another k or average.
+            OptionError: for another k or average.
         """
         _refuse_others(k, average)
-        return total(self._database, self.run_ids, (k,), (average,))
+        return json_table(total(self._database, self.run_ids, (k,), (average,)), What.total)
 
     def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
         """The layer curve as the page draws it: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
@@ -127,7 +129,7 @@ class Probed:
         from probing.figures.knowledge.layer_curve import layer_curve
         from probing.figures.theme import model_colours
 
-        table = self.curve(k, average)
+        table = self._precision(k, average)
         sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
         title = f"{METRICS[f'p_at_{k}'].label}, {average}"
         colours = model_colours([known_model(read_registry(), self.model)])
@@ -140,6 +142,10 @@ class Probed:
 
     def _repr_html_(self) -> str:
         return as_html(self.figure(), self.curve())
+
+    def _precision(self, k: int, average: str) -> pd.DataFrame:
+        _refuse_others(k, average)
+        return precision(self._database, self.run_ids, (k,), average)
 
     @cached_property
     def _database(self) -> Database:
@@ -180,8 +186,8 @@ def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | No
 
 
 def _refuse_others(k: int, average: str) -> None:
-    """Raises a ``FactsError`` for a k or an average that is not counted."""
+    """Raises an ``OptionError`` for a k or an average that is not counted."""
     if k not in RANKS:
-        raise FactsError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
+        raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
     if average not in ("macro", "micro"):
-        raise FactsError(f"got average={average!r}; expected macro or micro")
+        raise OptionError(f"got average={average!r}; expected macro or micro")
