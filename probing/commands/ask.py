@@ -1,16 +1,14 @@
 """``probing ask``: one cloze sentence, every layer's answer."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from probing.core.answers import Answer
 from probing.core.errors import PromptError
 from probing.core.head_kinds import listed
 from probing.core.questions import SeveralMasks
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
 
 
 def ask(
@@ -35,7 +33,7 @@ def ask(
     typer.echo(_as_json(answer) if as_json else _as_text(answer))
 
 
-def _as_json(answer: "Answer") -> str:
+def _as_json(answer: Answer) -> str:
     layers = [
         {
             "layer": layer.layer,
@@ -47,7 +45,7 @@ def _as_json(answer: "Answer") -> str:
     return json.dumps({"model": answer.model, "head": answer.head, "layers": layers}, ensure_ascii=False)
 
 
-def _as_text(answer: "Answer") -> str:
+def _as_text(answer: Answer) -> str:
     lines = [answer.prompt, f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms"]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)

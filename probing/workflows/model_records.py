@@ -48,7 +48,7 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
         if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
                 f"note: run {row['run_id']} in {folder} asks {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
-                "the newer run only. Where they are two files, give one another name with --as"
+                "the newer run only. Where they are two files, give one another name with --as (in Python: called=)"
             )
     return None
 

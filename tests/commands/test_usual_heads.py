@@ -9,7 +9,7 @@ import pytest
 from probing.core.errors import HeadError
 from probing.models.heads import training
 from probing.models.heads.files import head_path, read_identity
-from probing.models.heads.recipe import VERSION, HeadRecipe
+from probing.models.heads.recipe import FROM_LEAST_SQUARES, VERSION, HeadRecipe
 from probing.workflows.head_training import _of_the_logit_lens
 
 OLD = Path(__file__).parents[1] / "fixtures" / "v0_2" / "cache"

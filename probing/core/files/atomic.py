@@ -72,6 +72,15 @@ def atomic_copy(source: Path, target: Path) -> Path:
     return target
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        atomic_copy(source, target)
+
+
 def atomic_text(target: Path, text: str) -> Path:
     """Writes a text file by ``atomic_file``."""
     with atomic_file(target) as temporary:

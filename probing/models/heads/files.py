@@ -231,14 +231,18 @@ def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) ->
     return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
 
 
-def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None) -> Path | None:
+def heads_folder(
+    model: str | None, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None
+) -> Path | None:
     """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none.
+
+    ``model`` is the registry name, hub id or folder that the encoder was opened from; None for one that was in memory.
 
     Heads of the same weights in another configuration are found last, and refused when they are loaded.
     """
     usual, apart = heads_of(encoder, cache)
     candidates = [root / f"{kind}-seed{seed}" for root in (apart, usual)]
-    if seed == 0:
+    if seed == 0 and model is not None:
         candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
     for folder in candidates:
         # Heads may still be in training: only a whole set counts.

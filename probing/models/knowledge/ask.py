@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
+from probing.core.answers import Answer, LayerAnswer, TokenProbability, WatchedToken
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
@@ -23,63 +23,6 @@ from probing.models.encoders.load import Encoder
 from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import best_tokens, layer_logits
 from probing.models.heads.files import heads_folder, load_heads
-
-
-@dataclass(frozen=True)
-class TokenProbability:
-    """One of a layer's best tokens."""
-
-    token: str
-    probability: float
-    log_probability: float
-    id: int
-
-
-@dataclass(frozen=True)
-class WatchedToken:
-    """A token that the user follows; rank from 1."""
-
-    token: str
-    rank: int
-    probability: float
-    id: int
-
-
-@dataclass(frozen=True)
-class LayerAnswer:
-    """What one layer says at the mask; entropy in nats."""
-
-    layer: int
-    tokens: tuple[TokenProbability, ...]
-    watched: tuple[WatchedToken, ...]
-    entropy: float
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Every layer's answer to one prompt.
-
-    Attributes:
-        model, head, device: who answered, and where.
-        seconds: from typed text to answer.
-        prompt: the sentence, its gaps written ``[MASK]``.
-        pieces: its word pieces.
-        mask_position: of the gap among them.
-        layers: 0 is the embeddings.
-        of_best: (layers,) probabilities of the last layer's best token.
-        vocabulary: how many tokens share each layer's probabilities.
-    """
-
-    model: str
-    head: str
-    device: str
-    seconds: float
-    prompt: str
-    pieces: tuple[str, ...]
-    mask_position: int
-    layers: tuple[LayerAnswer, ...]
-    of_best: tuple[float, ...]
-    vocabulary: int
 
 
 class LiveModel:

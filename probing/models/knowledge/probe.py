@@ -85,6 +85,7 @@ class ProbeWork:
         folder: of finished shards of all runs; a killed run goes on from there.
         states_cache: folder of hidden states, or None to keep none.
         layers: the layers that the heads are for; None means 0..L.
+        progress: whether a bar shows how far the shards are.
     """
 
     encoder: Encoder
@@ -95,6 +96,7 @@ class ProbeWork:
     folder: Path
     states_cache: Path | None = None
     layers: Sequence[int] | None = None
+    progress: bool = True
 
     @property
     def wanted(self) -> list[int]:
@@ -149,7 +151,8 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
             finished(number, path)
 
     sizes = [min((number + 1) * config.shard, len(facts)) - number * config.shard for number in chosen]
-    bar = tqdm(total=sum(sizes), unit="fact", desc=f"probe {config.model} {config.head} {config.probe_set}")
+    what = f"probe {config.model} {config.head} {config.probe_set}"
+    bar = tqdm(total=sum(sizes), unit="fact", desc=what, disable=not work.progress)
     with bar, BackgroundWriter() as writing:
         for number, size, found in zip(chosen, sizes, read_ahead(chosen, block), strict=True):
             part, done = None, _Done(bar, size)

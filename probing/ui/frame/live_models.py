@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from probing.core.answers import Answer
 from probing.core.errors import ModelError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS
@@ -22,7 +23,7 @@ from probing.core.questions import Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 
 if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer, LiveModel
+    from probing.models.knowledge.ask import LiveModel
     from probing.models.knowledge.ask_swapped import ReplacedAnswer
     from probing.models.runtime.request_queue import Turns
 
@@ -273,7 +274,7 @@ def _newest_only() -> "Iterator[None]":
         raise  # Outside of a page there is nothing to stop.
 
 
-def ask(choice: Choice, question: Question) -> "Answer":
+def ask(choice: Choice, question: Question) -> Answer:
     """Every layer's answer at one gap.
 
     Raises:
@@ -284,7 +285,7 @@ def ask(choice: Choice, question: Question) -> "Answer":
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _ask(choice: Choice, question: Question) -> "Answer":
+def _ask(choice: Choice, question: Question) -> Answer:
     live = load(choice, question.head)
     with _turn(live) as check:
         return live.ask(question.prompt, question.top, question.watch, question.mask, check=check)

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
@@ -22,9 +23,6 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, escape, filled
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
 
 #: Tokens a layer: as many as stored runs keep, so that a stored and a live grid look alike.
 _TOP = 3
@@ -134,7 +132,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
     )  # fmt: skip
 
 
-def _answer(choice: live_models.Choice, question: Question) -> "Answer":
+def _answer(choice: live_models.Choice, question: Question) -> Answer:
     """The answer at the first gap, through the pre-trained head where the model has no trained ones of the wanted kind.
 
     Raises:
@@ -146,7 +144,7 @@ def _answer(choice: live_models.Choice, question: Question) -> "Answer":
         return live_models.ask(choice, replace(question, head=LOGIT_LENS))
 
 
-def _draw_answer(view: View, answer: "Answer", gaps: int) -> None:
+def _draw_answer(view: View, answer: Answer, gaps: int) -> None:
     tokens = pd.DataFrame(
         [(one.layer, place, token.token, token.probability) for one in answer.layers for place, token in enumerate(one.tokens, 1)],
         columns=["layer", "place", "token", "probability"],

@@ -1,14 +1,13 @@
 """Heads as they are shared: gathered for a push, checked and placed by a pull."""
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError, HeadError, HubError
-from probing.core.files.atomic import atomic_copy, atomic_folder
+from probing.core.files.atomic import atomic_copy, atomic_folder, link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.head_kinds import STORED, TIED
@@ -155,15 +154,6 @@ def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Pat
             for path in sorted(source.iterdir()):
                 atomic_copy(path, half / path.name)
     return targets
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        atomic_copy(source, target)
 
 
 def _seed(folder: Path) -> int:
