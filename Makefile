@@ -21,12 +21,14 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, this is {v.major}.{v.minor}; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	$(PYTHON) -m venv $(VENV)
 
+# The exact versions first, then the package, whose ranges would leave newer ones in place.
 $(VENV)/.installed: $(VENV)/pyvenv.cfg requirements.txt pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev]"
 	@touch $@
 
 setup: $(VENV)/.installed
@@ -40,7 +42,7 @@ test: $(VENV)/.installed-dev
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 $(VENV)/.installed-scale: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,ray,slurm]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev,ray,slurm]"
 	@touch $@
 
 # One thread for each of the two workers.

@@ -1,12 +1,13 @@
 """BERTnesia Explorer: what every layer of a language model knows, and what fine-tuning made it forget.
 
-Two functions are the whole entry for a notebook: ``load`` opens a model that can be asked, ``results`` opens what is stored. Importing the
-package loads no heavy library; the two functions load what they need when they are called.
+A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. Importing the package loads no
+heavy library: the two functions import what they need when they are called.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from probing.api.model import Model
@@ -26,14 +27,55 @@ def load(
     device: str = "auto",
     name: str | None = None,
 ) -> "Model":
-    """Opens a masked language model whose every layer can be asked."""
+    """Opens a masked language model whose every layer can be asked.
+
+    Args:
+        model: a name of the registry, such as ``nesia-mini``; a hub id; a folder; or a transformers model in memory, of which a copy is
+            taken. Training the model later does not change the copy.
+        head: the kind of the decoding heads that read the layers. ``logit_lens`` reads every layer with the model's own masked-LM head and
+            needs no training. ``tied``, ``full``, ``least_squares`` and ``tuned_lens`` are trained by ``python -m probing train-heads``.
+        tokenizer: the fast tokenizer of a model in memory; a model that is named brings its own.
+        base: name, hub id or folder of the model that this one was fine-tuned from. Its masked-LM head reads a model that has none.
+        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        name: how results call the model. By default its name in the registry or the last part of its folder or hub id; for a model in
+            memory also eight digits of its identity, so that two states of a training are two models.
+
+    Returns:
+        The model, with ``ask``, ``probe``, ``edges`` and ``sentence``.
+
+    Raises:
+        ModelError: if there is no such model, or it cannot be used. Where the model ships with the repository and the package was
+            installed without it, the message says how to get it.
+        HeadError: if no heads of this kind are trained, or the model has no masked-LM head and no base is given.
+
+    >>> import probing
+    >>> model = probing.load("nesia-mini", head="logit_lens")
+    >>> model.ask("The capital of France is [MASK].").table.tail(1)["layer"].item()
+    8
+    """
     from probing.api.model import open_model
 
     return open_model(model, head, tokenizer=tokenizer, base=base, device=device, name=name)
 
 
-def results() -> "Results":
-    """Opens the stored results, the same that the pages show."""
-    from probing.api.results import Results
+def results(folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None) -> "Results":
+    """Opens stored results; by default those that the pages read.
 
-    return Results()
+    Args:
+        folders: folders of results; None takes the shipped snapshot and the folder ``runs`` of the cache.
+        database: folder of the database, which is built where it is missing; None takes the usual one.
+
+    Returns:
+        The results: every report is a method that gives a DataFrame, and ``plot`` has the figure for the same arguments.
+
+    Raises:
+        StoreError: if there is no folder of results, or a file in it cannot be used.
+
+    >>> import probing
+    >>> curve = probing.results().curve(model="nesia-mini", head="tied", probe_set="trex", k=1, average="macro")
+    >>> curve["layer"].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    from probing.api.results import open_results
+
+    return open_results(folders, database)

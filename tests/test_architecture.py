@@ -40,6 +40,10 @@ HEAVY = {
 #: Libraries that the list of commands is shown without.
 NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "pandas")
 
+#: Modules of the standard library, and flags of ``os.open``, that tell a Unix from other systems.
+UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
+FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
+
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
 CAPABILITIES = ("knowledge", "edges", "sentences", "changes")
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
@@ -72,8 +76,17 @@ SPELT_ONCE = {
     '"relations.toml"': "core/facts/templates.py",
     "= (1, 10, 100)": "core/metrics.py",
     '= ("macro", "micro")': "core/stats/intervals.py",
-    'HEADS = ("tied",': "core/head_kinds.py",
+    'TUNED_LENS = ("tied",': "core/head_kinds.py",
+    '"logit_lens"': "core/head_kinds.py",
     'EXPOSURES = ("stated",': "core/nesia/corpus.py",
+}
+#: The only file that renames files or folders.
+ATOMIC = "core/files/atomic.py"
+#: Calls that look like a rename of a path and are none -> why.
+NO_PATH = {
+    "reports/edges/scores.py": "pandas' Series.rename",
+    "reports/fine_tuning/by_layer.py": "pandas' Series.rename",
+    "reports/reproduction/sentences/measured.py": "pandas' Series.rename",
 }
 #: Rooms that join the others by their nature.
 JOINING_ROOMS = ("workflows", "commands", "api")
@@ -231,6 +244,19 @@ def test_help_loads_no_heavy_library(words):
     assert shown and loaded == "[]"
 
 
+@pytest.mark.parametrize("room", ["core", "jobs", "reports", "store", "figures", "commands"])
+def test_a_room_is_imported_where_there_is_no_unix(room):
+    """With ``fcntl`` and its like out of reach, and without the flags of ``os.open`` that Windows has not."""
+    modules = [".".join(("probing", *path.with_suffix("").parts)).removesuffix(".__init__") for path in files(room)]
+    code = (
+        f"import os, sys; sys.modules.update(dict.fromkeys({UNIX_MODULES!r})); "
+        f"[delattr(os, name) for name in dir(os) if name.startswith('O_') and name not in {FLAGS_OF_WINDOWS!r}]; "
+        f"from importlib import import_module; [import_module(name) for name in {modules!r}]"
+    )
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+
+
 def test_pages_import_only_streamlit_ui_and_figures():
     for path in [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]:
         names = {name for name in imported(path) if name.startswith("probing.")}
@@ -262,6 +288,26 @@ def test_the_command_line_and_the_results_do_not_load_torch():
 @pytest.mark.parametrize(("text", "place"), SPELT_ONCE.items())
 def test_what_all_rooms_have_to_call_alike_is_spelt_in_one_file(text, place):
     assert [str(path) for path in files() if text in (PACKAGE / path).read_text(encoding="utf-8")] == [place]
+
+
+def renames(path: Path) -> Iterator[str]:
+    """Calls of a file that may rename a path: a text's and a dataclass's ``replace`` take two arguments or keywords, a path's takes one."""
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, owner = node.func.attr, ast.unparse(node.func.value)
+            of_path = name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords
+            if of_path or (owner == "os" and name in {"replace", "rename", "renames"}) or (owner, name) == ("shutil", "move"):
+                yield ast.unparse(node)
+
+
+def test_results_are_renamed_by_the_atomic_write_only():
+    assert {str(path) for path in files() if list(renames(path))} == {ATOMIC, *NO_PATH}
+
+
+def test_a_rename_is_seen_however_it_is_spelt(tmp_path):
+    lines = "os.replace(a, b)\na.with_name('x').replace(b)\na.rename(b)\nshutil.move(a, b)\ntext.replace('a', 'b')\nreplace(a, b=1)\n"
+    (tmp_path / "one.py").write_text(lines, encoding="utf-8")
+    assert len(list(renames(tmp_path / "one.py"))) == 4
 
 
 def test_files_are_short_and_none_is_called_utils_or_base():

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from probing.core.head_kinds import canonical_head
 from tests.pages.conftest import PAGES, ROOT, words
 
 KEPT = Path(__file__).parent / "fixtures" / "v0_2"
@@ -77,8 +79,13 @@ def stored_run(model: str, head: str) -> tuple[dict, Path]:
     return row, KEPT / "cache" / "runs" / f"predictions-{row['run_id']}.parquet"
 
 
+def now_called(value: Any) -> Any:
+    """What is stored or selected, by the name that this version gives it."""
+    return [now_called(one) for one in value] if isinstance(value, list) else canonical_head(value) if isinstance(value, str) else value
+
+
 def by_name(report: list[dict]) -> dict[tuple, dict]:
-    named = {tuple(row.get(name) for name in NAMES): row for row in report}
+    named = {tuple(now_called(row.get(name)) for name in NAMES): row for row in report}
     assert len(named) == len(report), "two rows have one name"
     return named
 
@@ -89,7 +96,9 @@ def assert_same_numbers(now: list[dict], then: list[dict]) -> None:
     assert found.keys() == expected.keys()
     for name, row in expected.items():
         got = {key: found[name][key] for key in row}
-        assert got == {key: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value for key, value in row.items()}, name
+        assert got == {
+            key: pytest.approx(value, rel=1e-9) if isinstance(value, float) else now_called(value) for key, value in row.items()
+        }, name
 
 
 @pytest.mark.parametrize("what", REPORTS)
@@ -122,7 +131,7 @@ def test_a_new_run_agrees_with_that_of_0_2_in_all_columns_but_name_version_and_s
     (made,) = rows(next((tmp_path / "runs").glob("runs-*.parquet")))
     # A vocabulary is called by its tokens now; the configuration holds the version, and more than before.
     other = {"run_id", "code_version", "config", "created", "tokenizer"}
-    assert {name: made[name] for name in row if name not in other} == {name: row[name] for name in row if name not in other}
+    assert {name: made[name] for name in row if name not in other} == {name: now_called(row[name]) for name in row if name not in other}
     found = in_order(next((tmp_path / "runs").glob("predictions-*.parquet")))
     expected = in_order(predictions)
     assert len(found) == len(expected) > 100
@@ -177,7 +186,8 @@ def test_a_link_of_0_2_opens_its_page_and_selects_what_it_says(store, number):
     app.run()
     assert not app.exception and not app.warning and not app.error
     assert not [note.value for note in app.info if "link_off" in note.icon], "a value was left aside"
-    assert {field: selected(app, page, field) for field in LINKS[number]["selects"]} == LINKS[number]["selects"]
+    wanted = {field: now_called(value) for field, value in LINKS[number]["selects"].items()}
+    assert {field: selected(app, page, field) for field in wanted} == wanted
     assert app.get("plotly_chart") or page == "methods"
     shown = words(app).replace("\\", "") + "".join(table.value.to_csv() for table in app.dataframe)
     assert all(text in shown for text in LINKS[number]["shows"])

@@ -12,7 +12,7 @@ from probing.store.build import build_database
 from probing.store.database import open_database
 
 DOCS = (REPOSITORY / "docs" / "heads.md").read_text(encoding="utf-8")
-HEADS = ("lens", "tied", "least_squares")
+HEADS = ("logit_lens", "tied", "least_squares")
 DEFINITIONS = ("caption", "authors", "strict")
 
 
@@ -121,7 +121,7 @@ def test_the_text_repeats_the_numbers_of_its_tables():
 
     for sentence in (
         f"has {last['qa-squad-2', 'least_squares']} points above the swapped subject with `least_squares`, "
-        f"{last['qa-squad-2', 'tied']} with `tied`, {last['qa-squad-2', 'lens']} with `lens`",
+        f"{last['qa-squad-2', 'tied']} with `tied`, {last['qa-squad-2', 'logit_lens']} with `logit_lens`",
         f"({last['qa-squad-2', 'least_squares']} against {last['qa-squad-1', 'least_squares']} points, "
         f"{inner['qa-squad-2', 'least_squares'][4].split()[0]} against {inner['qa-squad-1', 'least_squares'][4].split()[0]} relations",
         f"{losses('least_squares')} points of the base's {last['nesia-mini', 'least_squares']} with `least_squares`",

@@ -53,7 +53,7 @@ def test_older_runs_keep_the_swapped_ranks_of_lenders_without_the_answer(databas
 
 
 def test_fine_tuned_models_have_swapped_subjects_on_the_facts_of_their_base(database):
-    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "lens")]
+    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "logit_lens")]
     table = precision(database, runs, (1, 10, 100))
     n = table.groupby("probe_set")["swapped_n"].agg(["min", "max"])
     assert n.loc["trex"].tolist() == [27_750, 27_750]
@@ -65,7 +65,7 @@ def test_fine_tuned_models_have_swapped_subjects_on_the_facts_of_their_base(data
 
 
 def test_total_knowledge_of_every_model_stands_beside_its_null(database):
-    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "lens")]
+    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "logit_lens")]
     table = total(database, runs, (1,), ("macro", "micro"))
     facts = table[table["probe_set"].isin(["trex", "google_re"])]
     assert facts["inner_n"].notna().all() and table[table["probe_set"] == "questions"]["inner_n"].isna().all()
@@ -76,7 +76,7 @@ def test_total_knowledge_of_every_model_stands_beside_its_null(database):
 def test_the_snapshot_has_every_model_with_every_probe_set():
     runs = shipped_runs()
     found = {(row["model"], row["head"], row["probe_set"]) for row in runs if row["role"] == "primary"}
-    wanted = {(model, head, name) for model in FAMILY for head in ("tied", "lens") for name in SHIPPED_SETS}
+    wanted = {(model, head, name) for model in FAMILY for head in ("tied", "logit_lens") for name in SHIPPED_SETS}
     wanted |= {(model, "full", name) for model in FULL for name in SHIPPED_SETS}
     wanted |= {("nesia-mini", "least_squares", name) for name in SHIPPED_SETS}
     assert found == wanted
@@ -170,7 +170,7 @@ def test_every_held_out_fact_is_held_out_whole_or_marked():
 def test_ask_answers_for_every_shipped_model_at_all_layers(model):
     from probing.models.knowledge.ask import open_live
 
-    for head in ("tied", "lens"):
+    for head in ("tied", "logit_lens"):
         live = open_live(model, head, Path("no-cache"), "cpu")
         answer = live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
         assert [layer.layer for layer in answer.layers] == list(range(9))
@@ -205,7 +205,7 @@ def test_the_card_prints_the_gate(database, run, monkeypatch):
     for words in ("demonstration", "held out", "P@10", "Gate", "2,883,584"):
         assert words in card
     monkeypatch.setattr("probing.workflows.nesia.gate.database_folder", lambda: database.path.parent)
-    for head in ("tied", "lens", "full"):
+    for head in ("tied", "logit_lens", "full"):
         conditions, numbers = run("gate", "--head", head).output.split("\n\n", 1)
         assert f"### {head}\n\n{numbers.rstrip()}" in card
         assert (conditions in card) == (head == "tied")
@@ -213,7 +213,9 @@ def test_the_card_prints_the_gate(database, run, monkeypatch):
 
 def test_the_card_prints_what_guessing_finds(database):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
-    ids = [row["run_id"] for row in shipped_runs() if row["probe_set"] == "trex" and row["head"] in ("tied", "lens") and row["seed"] == 0]
+    ids = [
+        row["run_id"] for row in shipped_runs() if row["probe_set"] == "trex" and row["head"] in ("tied", "logit_lens") and row["seed"] == 0
+    ]
     last = precision(database, ids, (1,), last_only=True).set_index("run_id")
     for known in total(database, ids, (1,), ("macro",)).itertuples():
         at_end, name = last.loc[known.run_id], known.model.removeprefix("nesia-mini").removeprefix("-") or "base"

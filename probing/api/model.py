@@ -1,23 +1,44 @@
 """A model in a notebook: ask one sentence, probe facts, ask words of a sentence, ask a whole sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from probing.api.answer import Answer
+from probing.api.wording import in_a_notebook
+from probing.core.errors import HeadError, ModelError
+from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, TIED, canonical_head
+from probing.core.model_folders import check_name, find_entry
+from probing.core.paths import cache_folder
+from probing.core.questions import SeveralMasks
+from probing.core.registry import ModelEntry
+from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.in_memory import encoder_of
 from probing.models.encoders.load import Encoder
-from probing.models.knowledge.ask import LiveModel
+from probing.models.heads.files import heads_folder, train_command
+from probing.models.knowledge.ask import LiveModel, load_live
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from probing.api.probed import Probed
     from probing.api.sentence import SentenceAnswer
     from probing.api.spans import SpanAnswer
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
 
 
 class Model:
-    """An encoder with a decoding head for every layer, ready to be asked."""
+    """An encoder with a decoding head for every layer, ready to be asked; made by ``probing.load``.
 
-    def __init__(self, live: LiveModel):
-        self.live = live
+    >>> import probing
+    >>> probing.load("nesia-mini")
+    Model('nesia-mini', head='tied', 8 layers of 192, on cpu)
+    """
+
+    def __init__(self, live: LiveModel, entry: ModelEntry, source: str | None, base: str | None):
+        self.live, self.source = live, source
+        self.entry, self.base = entry, base
 
     @property
     def name(self) -> str:
@@ -31,33 +52,136 @@ class Model:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder with its tokenizer."""
+        """The encoder with its tokenizer; ``encoder.layers`` is the number of layers above the embeddings."""
         return self.live.encoder
 
+    def __repr__(self) -> str:
+        of = self.encoder
+        return f"Model({self.name!r}, head={self.head!r}, {of.layers} layers of {of.hidden}, on {of.device})"
+
+    def ask(self, sentence: str, top: int = 5, watch: Sequence[str] = (), mask: int | None = None) -> Answer:
+        """Asks every layer to fill the gap of a sentence.
+
+        Args:
+            sentence: text with a gap, written ``[MASK]``, ``<mask>`` or ``___``.
+            top: number of best tokens per layer, from 1 to the size of the vocabulary.
+            watch: words to follow through the layers; each must be one token.
+            mask: which of several gaps is read, counted from 0; the others stay gaps.
+
+        Returns:
+            The answer of the layers 0 (the embeddings) to L.
+
+        Raises:
+            PromptError: if the sentence has no gap, several gaps without ``mask``, or more word pieces than the model takes; if a
+                watched word is several tokens; or if ``top`` or ``mask`` is out of range.
+
+        >>> import probing
+        >>> model = probing.load("nesia-mini")
+        >>> model.ask("The capital of France is [MASK].", top=3).table.tail(3)["token"].tolist()
+        ['paris', 'lyon', 'france']
+        >>> model.ask("Lyon is in [MASK] and [MASK].", mask=1).table.tail(1)["token"].tolist()
+        ['.']
+        """
+        words = (watch,) if isinstance(watch, str) else tuple(watch)
+        try:
+            return Answer(self.live.ask(sentence, top, words, mask))
+        except SeveralMasks as error:
+            raise SeveralMasks(f"{error} (mask=0 reads the first)", error.positions) from None
+
+    def probe(
+        self,
+        facts: "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]]",
+        *,
+        called: str | None = None,
+        templates: str | None = None,
+        out: str | Path | None = None,
+        progress: bool = True,
+    ) -> "Probed":
+        """Asks every layer every fact, as the command ``probe`` does, and stores the answers.
+
+        The second call with the same facts reads what the first one stored. A call that was interrupted goes on where it was.
+
+        Args:
+            facts: a table or a list of dicts with ``subject, relation, object, prompt``, where the prompt has one gap (``[MASK]`` or
+                ``___``); the path of a JSONL or CSV file with the same columns, or of a folder in LAMA's layout; or the name of facts
+                that ship: ``trex``, ``google_re``, ``common_sense``, ``questions`` or ``all``.
+            called: name of your own facts in results; by default the name of the file, or ``own-facts``.
+            templates: name of a template set; by default that of the LAMA folder, else ``default``.
+            out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the pages read.
+            progress: whether a bar shows how many facts are done.
+
+        Returns:
+            The stored answers: one row per fact and layer, layer curves, and what was left out.
+
+        Raises:
+            FactsError: if the facts are not there, or lack a column or a cell.
+            ModelError: if stored runs call another model by this model's name.
+
+        >>> import probing
+        >>> prompt = "The capital of France is [MASK]."
+        >>> fact = {"subject": "France", "relation": "capital", "object": "Paris", "prompt": prompt}
+        >>> found = probing.load("nesia-mini").probe([fact], progress=False)
+        >>> found.table[["subject", "object", "layer", "rank"]].tail(1)
+          subject object  layer  rank
+        8  France  Paris      8     1
+        """
+        from probing.api.probed import probe_facts
+
+        with in_a_notebook():
+            return probe_facts(self, facts, called=called, templates=templates, out=None if out is None else Path(out), progress=progress)
+
     def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> "SpanAnswer":
-        """What every layer says of one or two spans of a sentence, by edge probing's tasks."""
+        """What every layer says of one or two spans of a sentence, by edge probing's tasks: see ``probing.api.spans.ask_spans``."""
         from probing.api.spans import ask_spans
 
-        return ask_spans(self, sentence, spans, tasks)
+        with in_a_notebook():
+            return ask_spans(self, sentence, spans, tasks)
 
     def sentence(self, text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> "SentenceAnswer":
-        """What every layer says of a whole sentence, by the sentence probes."""
+        """What every layer says of a whole sentence, by the sentence probes: see ``probing.api.sentence.ask_sentence``."""
         from probing.api.sentence import ask_sentence
 
-        return ask_sentence(self, text, second, tasks)
+        with in_a_notebook():
+            return ask_sentence(self, text, second, tasks)
 
 
 def open_model(
     model: "str | Path | PreTrainedModel",
-    head: str = "tied",
+    head: str = TIED,
     *,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     base: str | None = None,
     device: str = "auto",
     name: str | None = None,
 ) -> Model:
-    """The model of ``probing.load``."""
-    from probing.core.paths import cache_folder
-    from probing.models.knowledge.ask import open_live
+    """The model of ``probing.load``, which says what the arguments are and what is raised."""
+    with in_a_notebook():
+        head = canonical_head(head)
+        if head not in HEADS:
+            raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
+        if isinstance(model, str | Path):
+            if tokenizer is not None:
+                raise ModelError(f"got a tokenizer with {str(model)!r}, which has its own; a tokenizer is given with a model in memory")
+            source: str | None = str(model)
+            encoder, entry = open_encoder(str(model), base, device, name=name), find_entry(str(model), base, name)
+        else:
+            if name is not None:
+                check_name(name)
+            source = None
+            lent = None if base is None else partial(open_encoder, base, None, device)
+            encoder = encoder_of(model, tokenizer, name=name, base=lent, device=device)
+            entry = ModelEntry(name=encoder.name, source="", base=base or "", licence="unknown", objective="unknown")
+        folder = heads_folder(source, encoder, head, cache_folder()) if head in STORED else None
+        if folder is None and head in STORED:
+            raise _not_trained(encoder, head, source)
+        return Model(load_live(encoder, head, folder), entry, source, base)
 
-    return Model(open_live(str(model), head, cache_folder(), device, base))
+
+def _not_trained(encoder: Encoder, kind: str, source: str | None) -> HeadError:
+    """What to do where no heads of a kind are trained: read the layers with the pre-trained head, or train."""
+    asked = "model, tokenizer=tokenizer" if source is None else repr(source)
+    saved = " for the model saved in a folder (save_pretrained)" if source is None else ""
+    return HeadError(
+        f"no {kind} heads are trained for {encoder.name}. Read its layers with the logit lens, which needs no training: "
+        f'probing.load({asked}, head="{LOGIT_LENS}"). Or train heads{saved}: {train_command(encoder, kind)}'
+    )

@@ -1,22 +1,20 @@
 """``probing ask``: one cloze sentence, every layer's answer."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from probing.core.answers import Answer
 from probing.core.errors import PromptError
 from probing.core.head_kinds import listed
 from probing.core.questions import SeveralMasks
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
 
 
 def ask(
     prompt: Annotated[str, typer.Argument(help="A sentence with one gap, written [MASK], <mask> or ___.")],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, where none are trained, lens.")] = None,
+    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, where none are trained, logit_lens.")] = None,
     top: Annotated[int, typer.Option(help="Top-k per layer.", min=1)] = 10,
     watch: Annotated[list[str] | None, typer.Option(help="A word to follow through the layers; repeatable.")] = None,
     mask: Annotated[int | None, typer.Option(help="Which of several masks to read, from 0.")] = None,
@@ -35,7 +33,7 @@ def ask(
     typer.echo(_as_json(answer) if as_json else _as_text(answer))
 
 
-def _as_json(answer: "Answer") -> str:
+def _as_json(answer: Answer) -> str:
     layers = [
         {
             "layer": layer.layer,
@@ -47,7 +45,7 @@ def _as_json(answer: "Answer") -> str:
     return json.dumps({"model": answer.model, "head": answer.head, "layers": layers}, ensure_ascii=False)
 
 
-def _as_text(answer: "Answer") -> str:
+def _as_text(answer: Answer) -> str:
     lines = [answer.prompt, f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms"]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)

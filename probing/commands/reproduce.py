@@ -23,7 +23,7 @@ def reproduce(
     context: typer.Context,
     paper: Annotated[Paper, typer.Option(help="Which paper is reproduced.")] = Paper.bertnesia,
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
-    heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,lens",
+    heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,logit_lens",
     facts: Annotated[str, typer.Option(help="As probe takes them; a LAMA folder is asked in its own templates.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: below cache/reproduction.")] = None,
     only: Annotated[Stage | None, typer.Option(help="One stage instead of all.")] = None,

@@ -35,7 +35,7 @@ def runs(
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
         return
     if not rows:
-        typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all --head lens")
+        typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all --head logit_lens")
     for row in rows:
         typer.echo(f"{row['run_id']}  {row['model']:<20} {_LINES[row['what']](row)}")
 
@@ -43,7 +43,7 @@ def runs(
 def _of_facts(row: dict) -> str:
     left = ", ".join(f"{count:,} {reason}" for reason, count in json.loads(row["left_out"]).items()) or "none"
     return (
-        f"{row['head']:<5} {row['probe_set']:<12} {row['template_set']:<10} "
+        f"{row['head']:<13} {row['probe_set']:<12} {row['template_set']:<10} "
         f"read {row['n_read']:,} = probed {row['n_probed']:,} + left out ({left})"
         f"{', counts alone' if row['counted'] else ''}"
     )

@@ -57,6 +57,10 @@ class CacheError(StoreError):
     """A folder of the cache cannot be written."""
 
 
+class LockError(ProbingError):
+    """A file system has no locks, so two processes could work on the same files."""
+
+
 class RegistryError(ProbingError):
     """A name is not in the registry, or a file does not match its recorded sha256."""
 

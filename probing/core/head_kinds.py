@@ -1,18 +1,26 @@
 """The kinds of decoding heads, in the order in which pages offer them.
 
-``tied`` trains its own transform, the vocabulary matrix is shared and frozen; ``lens`` is the pre-trained head on every layer and is
-not trained; in ``full`` everything trains, as in the paper. ``least_squares`` is the pre-trained head behind the affine map from the
-layer to the last one that has the least squared error; ``tuned_lens`` trains such a map to the last layer's distribution (Belrose et
-al. 2023). The map is folded into the head's first layer, so both own the same parameters as ``tied``.
+``tied`` trains its own transform, the vocabulary matrix is shared and frozen; ``logit_lens`` is the pre-trained head on every layer and
+is not trained (nostalgebraist 2020); in ``full`` everything trains, as in the paper. ``least_squares`` is the pre-trained head behind the
+affine map from the layer to the last one that has the least squared error; ``tuned_lens`` trains such a map to the last layer's
+distribution (Belrose et al. 2023). The map is folded into the head's first layer, so both own the same parameters as ``tied``.
+
+Up to version 0.6 the logit lens was called ``lens``. Options, links and stored results may say so: ``canonical_head`` gives the name of
+today. A run's configuration, whose sha256 is the run's id, still says ``lens``: ``configured_head`` gives the name there.
 """
+
+from collections.abc import Iterable
 
 from probing.core.metric import Metric
 
-HEADS = ("tied", "lens", "full", "least_squares", "tuned_lens")
+HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = ("tied", "logit_lens", "full", "least_squares", "tuned_lens")
 #: Those that lie in files.
-STORED = tuple(kind for kind in HEADS if kind != "lens")
+STORED = tuple(kind for kind in HEADS if kind != LOGIT_LENS)
 #: Those that begin with an affine map to the last layer.
-MAPPED = ("least_squares", "tuned_lens")
+MAPPED = (LEAST_SQUARES, TUNED_LENS)
+#: Name up to version 0.6 -> name of today.
+ALIASES = {"lens": LOGIT_LENS}
+_CONFIGURED = {now: before for before, now in ALIASES.items()}
 
 #: What is shown of heads and of what they change.
 HEAD_METRICS = (
@@ -27,7 +35,8 @@ HEAD_METRICS = (
         "Lower: the head reads the layer's words better. It does not say that the layer knows facts.",
         "no ties: a value, not an order",
         "no value where the training of the head is not stored",
-        "as masked language modelling; Belrose et al. 2023 train the tuned lens by KL divergence and report that",
+        "as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train the tuned lens by KL "
+        "divergence and report that",
         "models.heads.files.validation_losses",
     ),
     Metric(
@@ -46,6 +55,22 @@ HEAD_METRICS = (
         "reports.knowledge.pair_yardsticks.joined",
     ),
 )
+
+
+def canonical_head(name: str) -> str:
+    """The name of a kind of head: ``logit_lens`` for ``lens`` and ``logit-lens``; a name that is not known stays as it is."""
+    found = ALIASES.get(name, name.replace("-", "_"))
+    return found if found in HEADS else name
+
+
+def canonical_heads(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    """``canonical_head`` of each, once; None stays None."""
+    return None if names is None else tuple(dict.fromkeys(map(canonical_head, names)))
+
+
+def configured_head(name: str) -> str:
+    """The name of a kind in the configuration of a run: that of version 0.2, so that an equal run keeps its id."""
+    return _CONFIGURED.get(name, name)
 
 
 def listed(kinds: tuple[str, ...] = HEADS) -> str:

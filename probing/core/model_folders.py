@@ -68,7 +68,7 @@ def find_entry(model: str, base: str | None = None, name: str | None = None) -> 
         entry = ModelEntry(name=name_of_model(folder), source=where, licence="unknown", objective="unknown")
         entry = entry.model_copy(update=_base_noted(folder)) if folder.is_dir() else _at_hand(entry)
     if name is not None:
-        _check_name(name, entry)
+        check_name(name, entry.name)
         entry = entry.model_copy(update={"name": name})
     return entry.model_copy(update={"base": base, "base_folder": ""}) if base else entry
 
@@ -100,12 +100,12 @@ def _not_written_by_finetune(note: Path, error: Exception) -> ModelError:
     return ModelError(f"{note} is not what finetune writes ({error!r}); fine-tune the model again")
 
 
-def _check_name(name: str, entry: ModelEntry) -> None:
-    """Raises a ``ModelError`` for a name that is no name, or is that of another model in the registry."""
+def check_name(name: str, own: str = "") -> None:
+    """Raises a ``ModelError`` for a name that is no name, or is that of another model in the registry than ``own``."""
     if not name.strip() or not name.isprintable() or name.startswith((".", "/", "~", "-")) or "\\" in name:
         raise ModelError(f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500")
     known = {other.name for other in read_registry().models}
-    if name in known and entry.name != name:
+    if name in known and own != name:
         raise ModelError(f"{name} is the name of another model of the registry; choose another --name")
 
 

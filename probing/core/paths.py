@@ -1,6 +1,7 @@
 """Where the program reads and writes unless told otherwise."""
 
 import os
+import sys
 from pathlib import Path
 
 from probing.core.registry import REPOSITORY
@@ -10,8 +11,19 @@ FACTS_FOLDER = REPOSITORY / "data" / "facts"
 
 
 def cache_folder() -> Path:
-    """Everything derived; ``PROBING_CACHE`` moves it."""
-    return Path(os.environ.get("PROBING_CACHE") or REPOSITORY / "cache")
+    """Everything derived; ``PROBING_CACHE`` moves it. In a clone it is ``cache``, else the user's folder for such files."""
+    if named := os.environ.get("PROBING_CACHE"):
+        return Path(named)
+    return REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder()
+
+
+def user_cache_folder() -> Path:
+    """The folder that the platform keeps for a program's cache."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "bertnesia-explorer"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "bertnesia-explorer" / "Cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bertnesia-explorer"
 
 
 def snapshot_folder() -> Path:

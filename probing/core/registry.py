@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from probing.core.errors import RegistryError
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+#: The clone that data and pages lie in: that of the package or, where it is installed without one, that of ``PROBING_REPOSITORY``.
+REPOSITORY = Path(os.environ.get("PROBING_REPOSITORY") or Path(__file__).parents[2]).expanduser().resolve()
 REGISTRY = Path(__file__).resolve().parents[1] / "registry.toml"
 
 
@@ -52,6 +53,11 @@ class ModelEntry(BaseModel):
     def location(self) -> str:
         """What to load: an absolute folder for a shipped model, else the hub id."""
         return str(REPOSITORY / self.source) if self.shipped else self.source
+
+    @property
+    def lacks_data(self) -> bool:
+        """Whether the model ships with the repository, and this installation has none."""
+        return self.shipped and not has_data()
 
 
 class DataFile(BaseModel):
@@ -188,6 +194,19 @@ def _named(entries: Sequence[_Entry], name: str, what: str) -> _Entry:
         if entry.name == name:
             return entry
     raise RegistryError(f"no {what} {name!r} in the registry; it has {', '.join(e.name for e in entries)}")
+
+
+def has_data() -> bool:
+    """Whether the repository's data are there; a package that was installed from a wheel has none."""
+    return (REPOSITORY / "data" / "facts").is_dir()
+
+
+def where_data_are(what: str) -> str:
+    """What to do where the repository's data are missing, for an error about something that ships with them."""
+    return (
+        f"{what} ships with the repository and not with the installed package; clone the repository and set the environment variable "
+        "PROBING_REPOSITORY to its folder before Python starts"
+    )
 
 
 def read_registry(path: Path | None = None) -> Registry:

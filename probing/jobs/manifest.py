@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from probing.core.files.atomic import rename_file
 from probing.core.files.checksums import file_sha256
 
 log = logging.getLogger(__name__)
@@ -42,17 +43,16 @@ def append(folder: Path, line: Line) -> None:
     """Adds a line so that a kill leaves it there whole, or torn as the last one. Only the coordinator writes."""
     text = (json.dumps(asdict(line), sort_keys=True) + "\n").encode()
     path = folder / NAME
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(descriptor).st_size
+    # Unbuffered: a line is written at once, or the disk is full.
+    with path.open("ab+", buffering=0) as stream:
         # A torn line is ended first, or it would swallow the new one.
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            text = b"\n" + text
-        if os.write(descriptor, text) != len(text):
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) != b"\n":
+                text = b"\n" + text
+        if stream.write(text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        os.fsync(stream.fileno())
 
 
 def read(folder: Path) -> dict[str, Line]:
@@ -85,6 +85,6 @@ def whole(folder: Path, line: Line) -> bool:
         elif file_sha256(path) != digest:
             aside = path.with_name(f"{path.name}.other")
             log.warning("%s is not what the manifest says (sha256); it is kept as %s and made again", path, aside.name)
-            path.replace(aside)
+            rename_file(path, aside)
             fits = False
     return fits

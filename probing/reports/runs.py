@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.head_kinds import canonical_heads
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 
@@ -28,7 +29,7 @@ def choose(
         seeds: seeds to keep, replicates among them; None keeps primary runs only.
         templates: name of the template set.
     """
-    found = all_runs(db)
+    found, heads = all_runs(db), canonical_heads(heads)
     found = found[found["template_set"] == templates]
     found = found[found["role"] == "primary"] if seeds is None else found[found["seed"].isin(list(seeds))]
     for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
@@ -69,7 +70,7 @@ def stored_templates(
     db: Database, models: Sequence[str] | None = None, heads: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None
 ) -> list[str]:
     """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
-    found = all_runs(db)
+    found, heads = all_runs(db), canonical_heads(heads)
     found = found[found["role"] == "primary"]
     for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
         found = found if wanted is None else found[found[column].isin(list(wanted))]

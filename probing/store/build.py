@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.files.atomic import place_file, write_whole
+from probing.core.files.atomic import atomic_text, rename_file
 from probing.core.files.checksums import file_sha256
 from probing.core.files.disk_errors import require_writable
 from probing.store import increment
@@ -89,7 +89,7 @@ def build_database(
                 _remove(temporary)
                 _fill(temporary, files, version, say, None)
         sha256 = file_sha256(temporary)
-        place_file(temporary, final)
+        rename_file(temporary, final)
         _point_to(target, final, version, sha256)
     finally:
         _remove(temporary)
@@ -289,7 +289,7 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
 def _point_to(target: Path, final: Path, version: str, sha256: str) -> None:
     content = {"file": final.name, "data_version": version, "schema_version": SCHEMA_VERSION, "derived_version": DERIVED_VERSION}
     content["sha256"] = sha256
-    write_whole(target / POINTER, json.dumps(content, indent=1))
+    atomic_text(target / POINTER, json.dumps(content, indent=1))
 
 
 def _remove_old(target: Path, current: Path) -> None:

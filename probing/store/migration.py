@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
+from probing.core.head_kinds import canonical_head
 from probing.core.token_text import SPACE, TokenText
 from probing.store.schema import SCHEMAS
 
 #: How vocabularies mark a token: WordPiece the one that continues a word, byte-level and SentencePiece ones the one that begins it.
 _CONTINUES, _BYTES_BEGIN, _BEGINS = "##", "\u0120", "\u2581"
+#: Tables whose column ``head`` is a kind of heads.
+_NAMING_HEADS = ("runs", "counted_runs", "head_training")
 #: The letters that byte-level vocabularies write for bytes: printable ones for themselves, others from U+0100 on.
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 _OTHERS = tuple(byte for byte in range(256) if byte not in _PRINTABLE)
@@ -23,6 +26,15 @@ def columns_of(table: str, version: int | None) -> list[str] | None:
 def migrated(table: str, version: int, rows: pa.Table) -> pa.Table:
     """The rows of an earlier version's file as ``schema.SCHEMAS`` has them; the file stays as it is."""
     return _STEPS[table, version][1](rows).select(SCHEMAS[table].names).cast(SCHEMAS[table])
+
+
+def with_names_of_today(table: str, rows: pa.Table) -> pa.Table:
+    """Rows of any version with the names that this one gives to kinds of heads; ``logit_lens`` was ``lens`` up to version 0.6."""
+    if table not in _NAMING_HEADS or "head" not in rows.column_names:
+        return rows
+    place = rows.column_names.index("head")
+    names = [canonical_head(name) for name in rows.column(place).to_pylist()]
+    return rows.set_column(place, rows.schema.field(place), pa.array(names, rows.schema.field(place).type))
 
 
 def stored_token_texts(tokens: Sequence[str]) -> list[TokenText]:

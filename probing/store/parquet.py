@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 from probing.core.metrics import RANKS
-from probing.store.migration import columns_of, migrated
+from probing.store.migration import columns_of, migrated, with_names_of_today
 from probing.store.schema import BOUNDS, SCHEMAS, SORT, VERSIONS
 
 _TABLE_KEY = b"probing.table"
@@ -62,7 +62,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
     small = len(table) <= _FEW_ROWS
     path = Path(path)
     with (
-        whole_file(path) as temporary,
+        atomic_file(path) as temporary,
         temporary.open("wb") as stream,
         pq.ParquetWriter(
             stream,
@@ -90,7 +90,7 @@ def as_stored(table_name: str, rows: Any) -> pa.Table:
     Raises:
         StoreError: as ``write_table``.
     """
-    return _sorted(_conform(table_name, rows), SORT[table_name])
+    return _sorted(with_names_of_today(table_name, _conform(table_name, rows)), SORT[table_name])
 
 
 def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -111,10 +111,10 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             if version != VERSIONS[table_name]:
-                rows = migrated(table_name, version, file.read().replace_schema_metadata())
+                rows = with_names_of_today(table_name, migrated(table_name, version, file.read().replace_schema_metadata()))
                 return rows if columns is None else rows.select(list(columns))
             wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-            rows = file.read(columns=wanted.names).replace_schema_metadata().cast(wanted)
+            rows = with_names_of_today(table_name, file.read(columns=wanted.names).replace_schema_metadata().cast(wanted))
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error

@@ -11,7 +11,7 @@ from probing.core.files.checksums import file_sha256
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS
 
 #: Raised when a derived table changes while the Parquet files stay as they are; databases are then built anew.
-DERIVED_VERSION = 9
+DERIVED_VERSION = 10
 
 
 @dataclass(frozen=True)

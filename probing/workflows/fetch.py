@@ -1,7 +1,6 @@
 """Brings data sets and models, from their owners or from local copies."""
 
 import json
-import os
 import shutil
 import tarfile
 import tempfile
@@ -15,9 +14,9 @@ from typing import IO
 from tqdm import tqdm
 
 from probing.core.errors import IncompleteCopyError, RegistryError
-from probing.core.files.atomic import copy_whole, place_folder, whole_file
+from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, rename_folder
 from probing.core.files.checksums import file_sha256
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
 from probing.workflows.say import Say
@@ -68,7 +67,7 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         if not folder.is_dir():
             raise RegistryError(f"no folder {folder}; local copies of {entry.name} are expected there")
         if not entry.files:
-            shutil.copytree(folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: copy_whole(Path(from_), Path(to)))
+            shutil.copytree(folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: atomic_copy(Path(from_), Path(to)))
             return target
         missing = [file.path for file in entry.files if not file.copy_in(folder).is_file() and file.sha256]
         if missing:
@@ -82,7 +81,7 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; what is there was taken: {target}")
         return target
     if entry.url:
-        with one_at_a_time(target.parent / f".{entry.name}.lock"):
+        with exclusive_lock(target.parent / f".{entry.name}.lock"):
             if not target.is_dir():
                 _unpack(entry, target)
     if entry.made and (lacking := [file.path for file in entry.files if not file.url and not _is_there(file, target)]):
@@ -126,14 +125,8 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
         if folder is None:
             raise RegistryError(f"no folder {source / entry.name}; a local copy of {entry.name} is expected there")
         target = cache_folder() / "models" / entry.name
-        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        try:
-            shutil.copytree(folder, temporary)
-            with one_at_a_time(target.with_name(f".{target.name}.lock")):
-                shutil.rmtree(target, ignore_errors=True)
-                place_folder(temporary, target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with exclusive_lock(target.with_name(f".{target.name}.lock")), atomic_folder(target, replace=True) as half:
+            shutil.copytree(folder, half, dirs_exist_ok=True)
         if lacking := _missing_parts(target):
             raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; what is there was taken: {target}")
         return str(target)
@@ -171,7 +164,7 @@ def _is_there(file: DataFile, target: Path) -> bool:
 def _place(bring, file: DataFile, target: Path) -> None:
     if _is_there(file, target):
         return
-    with whole_file(target / file.path) as temporary:
+    with atomic_file(target / file.path) as temporary:
         bring(temporary)
         got = file_sha256(temporary)
         if file.sha256 and got != file.sha256:
@@ -218,4 +211,4 @@ def _unpack(entry: DataEntry, target: Path) -> None:
                 opened.extractall(Path(folder, "files"))
         except zipfile.BadZipFile as error:
             raise RegistryError(f"{entry.url} is not a zip archive: {error}") from error
-        place_folder(Path(folder, "files", entry.archive_root), target)
+        rename_folder(Path(folder, "files", entry.archive_root), target)

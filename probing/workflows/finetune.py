@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.files.atomic import place_folder
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.atomic import atomic_folder
+from probing.core.files.locks import exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
@@ -101,13 +101,11 @@ class _Place:
         name: of the model in results.
         target: its folder.
         work: folder of the checkpoints.
-        half: the folder until all is in it, for a folder that looks like a model is one.
     """
 
     name: str
     target: Path
     work: Path
-    half: Path
 
     @property
     def note(self) -> Path:
@@ -131,7 +129,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
     task, entry = request.task, find_entry(request.model)
     place = _place(request, entry)
     # Checkpoints have one name: a second process waits, and then finds the model there.
-    with one_at_a_time(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
+    with exclusive_lock(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
         if place.note.is_file():
             _refuse_another(place.note, request, task, entry)
             say(f"{place.name} is there already: {place.target}")
@@ -171,7 +169,7 @@ def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
     target = request.out or cache_folder() / "models" / name
     if target.exists() and not target.is_dir():
         raise ModelError(f"{target} is no folder; name another with --out")
-    return _Place(name, target, cache_folder() / "finetune" / name_in_files(name), target.with_name(f".{target.name}.part"))
+    return _Place(name, target, cache_folder() / "finetune" / name_in_files(name))
 
 
 def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
@@ -227,16 +225,14 @@ def _stored(
     request: FinetuneRequest, place: _Place, ready: Prepared, record: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[Score]:
     """Writes the model with these tables beside it, scores what was written, and puts it in its place."""
-    shutil.rmtree(place.half, ignore_errors=True)
-    ready.save(place.half, request.bits if request.difference else None)
-    scores = ready.training.score()
     names = {"model": place.name, "base": record["base"], "objective": record["objective"]}
-    for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():
-        write_table(table, rows, place.half / f"{table}-{place.work.name}.parquet")
-    noted = {**record, "scores": [vars(score) for score in scores]}
-    (place.half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
-    # Whatever lies there has no note of finetune and is no finished model.
-    shutil.rmtree(place.target, ignore_errors=True)
-    place_folder(place.half, place.target)
+    # A folder that looks like a model is one. Whatever is there before has no note of finetune and is no finished model.
+    with atomic_folder(place.target, replace=True) as half:
+        ready.save(half, request.bits if request.difference else None)
+        scores = ready.training.score()
+        for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():
+            write_table(table, rows, half / f"{table}-{place.work.name}.parquet")
+        noted = {**record, "scores": [vars(score) for score in scores]}
+        (half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(place.work, ignore_errors=True)
     return scores

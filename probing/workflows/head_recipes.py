@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import HeadError, ModelError
-from probing.core.head_kinds import MAPPED
+from probing.core.head_kinds import LEAST_SQUARES, MAPPED
 from probing.core.paths import cache_folder
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target
 from probing.models.heads.files import head_path, read_identity
 from probing.models.heads.masked_states import masked_text_of
-from probing.models.heads.recipe import LEAST_SQUARES, PRETRAINED, HeadRecipe
+from probing.models.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, HeadRecipe
 from probing.models.heads.training import unfinished_recipe
 from probing.workflows.say import Say
 
@@ -77,8 +77,8 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
 
 def settings(wish: Wish) -> dict[str, Any]:
     """What is usual where it was not asked for: behind the map, and for ``tied`` and ``full`` a hundred steps from it."""
-    start = wish.asked.get("start", LEAST_SQUARES)
-    if wish.kind == "least_squares" or start != LEAST_SQUARES:
+    start = wish.asked.get("start", FROM_LEAST_SQUARES)
+    if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:
         return {"start": start}
     counted = wish.kind in MAPPED or "epochs" in wish.asked
     return {"start": start, "start_positions": START_POSITIONS} | ({} if counted else {"steps": STEPS})

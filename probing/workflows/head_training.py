@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.registry import name_in_files
 from probing.models.heads.files import head_path, read_identity, read_seconds, validation_losses
 from probing.workflows.model_records import add_rows
@@ -27,23 +28,24 @@ def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], t
         identity = read_identity(head_path(folder, losses["layer"]))
         random = json.loads(identity.recipe).get("start") == "random"
         made = {"model": model, "head": identity.kind, "seed": seed, "layer": losses["layer"], "recipe": identity.recipe}
-        found = {"lens_loss": _of_the_lens(losses, random), "start_loss": losses["start"], "loss": losses["best"], "steps": losses["steps"]}
+        reached = {"start_loss": losses["start"], "loss": losses["best"], "steps": losses["steps"]}
+        found = {"lens_loss": _of_the_logit_lens(losses, random)} | reached
         rows.append(made | found | {"seconds": read_seconds(folder, losses["layer"], identity.recipe)})
     kind = rows[0]["head"]
     add_rows("head_training", rows, target / f"head_training-{name_in_files(model)}-{kind}.parquet", say)
 
 
-def _of_the_lens(losses: Mapping[str, Any], random: bool) -> float | None:
+def _of_the_logit_lens(losses: Mapping[str, Any], random: bool) -> float | None:
     """The logit lens's loss on all validation positions; None where it is not known.
 
     Args:
         losses: a row of ``validation_losses``.
         random: whether the head began at random.
     """
-    if "lens" not in losses:
+    if LOGIT_LENS not in losses:
         # A head that was not tried behind the map began as the pre-trained one, unless at random.
         return None if random else losses["start"]
     if "positions" not in losses:
-        return losses["lens"]
+        return losses[LOGIT_LENS]
     # Compared on some positions alone; only the start was measured on all.
-    return losses["start"] if losses["lens"] <= losses["map"] else None
+    return losses["start"] if losses[LOGIT_LENS] <= losses["map"] else None

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.paths import cache_folder
 from probing.jobs.coordinator import run_job
 from probing.jobs.lock import claimed
@@ -66,7 +67,7 @@ class HeadsRequest:
     """
 
     model: str
-    head: str = "tied"
+    head: str = TIED
     text: Path | None = None
     valid: Path | None = None
     out: Path | None = None
@@ -93,6 +94,9 @@ class HeadsRequest:
     threads: int | None = None
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
     layers_a_shard: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "head", canonical_head(self.head))
 
     def wish(self, train: Sequence[str], valid: Sequence[str]) -> Wish:
         """The heads that are wanted, given the sentences of both texts."""
@@ -145,8 +149,8 @@ def _told(row: Mapping[str, float]) -> str:
     best = f"{row['best']:.3f} at step {row['best_step']}"
     if "map" not in row:
         return f"{row['start']:.3f} at the start, {best}"
-    kept = ", so without the map" if row["map"] >= row["lens"] else ""
-    tried = f"{row['lens']:.3f} by logit lens, {row['map']:.3f} by the least-squares map"
+    kept = ", so without the map" if row["map"] >= row[LOGIT_LENS] else ""
+    tried = f"{row[LOGIT_LENS]:.3f} by logit lens, {row['map']:.3f} by the least-squares map"
     if "positions" in row:
         tried += f" (first {row['positions']:,} positions){kept}, {row['start']:.3f} at the start"
         kept = ""

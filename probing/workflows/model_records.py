@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probing.core.errors import ModelError, ProbingError
-from probing.core.files.atomic import copy_whole
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.atomic import atomic_copy
+from probing.core.files.locks import exclusive_lock
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import ModelEntry, name_in_files
@@ -48,7 +48,7 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
         if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
                 f"note: run {row['run_id']} in {folder} asks {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
-                "the newer run only. Where they are two files, give one another name with --as"
+                "the newer run only. Where they are two files, give one another name with --as (in Python: called=)"
             )
     return None
 
@@ -122,7 +122,7 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
         source = Path(entry.location) / f"{table}-{name_in_files(own)}.parquet"
         placed = target / f"{table}-{name_in_files(entry.name)}.parquet"
         if source.is_file() and own == entry.name:
-            copy_whole(source, placed)
+            atomic_copy(source, placed)
         elif source.is_file():
             write_table(table, [row | {"model": entry.name} for row in read_table(source, table).to_pylist()], placed)
 
@@ -132,7 +132,7 @@ def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
     from probing.store.parquet import as_stored, read_table, write_table
     from probing.store.schema import KEYS
 
-    with one_at_a_time(cache_folder() / "locks" / f"{table}.lock"):
+    with exclusive_lock(cache_folder() / "locks" / f"{table}.lock"):
         stored = None
         try:
             stored = read_table(path, table) if path.is_file() else None

@@ -35,7 +35,7 @@ def numbers(folder, tmp_path, name):
 
 @pytest.mark.parametrize("rule", ["now", "0.2"])
 def test_a_compact_run_has_the_full_runs_swapped_subject_and_its_own_predictions(run, cache, tiny_model, lama, tmp_path, rule):
-    arguments = ("probe", "--model", tiny_model, "--facts", lama, "--head", "lens")
+    arguments = ("probe", "--model", tiny_model, "--facts", lama, "--head", "logit_lens")
     run(*arguments, "--out", tmp_path / "full", "--swapped-as", rule)
     run(*arguments, "--out", tmp_path / "compact", "--compact")
     before = {path.name: path.read_bytes() for path in (tmp_path / "compact").iterdir()}
@@ -56,8 +56,8 @@ def test_a_compact_run_has_the_full_runs_swapped_subject_and_its_own_predictions
 
 
 def test_counts_of_another_question_are_refused(run, cache, tiny_model, lama, facts_file, tmp_path):
-    run("probe", "--model", tiny_model, "--facts", lama, "--head", "lens", "--out", tmp_path / "full")
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--out", tmp_path / "compact", "--compact")
+    run("probe", "--model", tiny_model, "--facts", lama, "--head", "logit_lens", "--out", tmp_path / "full")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", tmp_path / "compact", "--compact")
     with pytest.raises(StoreError, match="expected one of the same weights, head and facts"):
         run("counts", tmp_path / "full", "--out", tmp_path / "compact")
     assert not list((tmp_path / "compact").glob("swapped_*"))
@@ -71,7 +71,7 @@ def asked(run, cache, tiny_model, lama, tmp_path):
     learning = ("--text", text, "--valid", text, "--positions", 200, "--epochs", 1)
     run("train-heads", "--model", tiny_model, "--head", "tied", *learning)
     run("probe", "--model", tiny_model, "--facts", lama, "--head", "tied", "--out", tmp_path / "full")
-    run("probe", "--model", tiny_model, "--facts", lama, "--head", "lens", "--out", tmp_path / "kept", "--compact")
+    run("probe", "--model", tiny_model, "--facts", lama, "--head", "logit_lens", "--out", tmp_path / "kept", "--compact")
     return tmp_path / "full", tmp_path / "kept"
 
 
@@ -107,7 +107,7 @@ def test_with_new_the_folder_of_the_counts_need_not_be_there(run, asked, tmp_pat
 
 def test_with_new_a_compact_counterpart_gets_counts_and_an_answered_question_stays(run, asked, tiny_model, lama, tmp_path):
     full, kept = asked
-    run("probe", "--model", tiny_model, "--facts", lama, "--head", "lens", "--out", full)
+    run("probe", "--model", tiny_model, "--facts", lama, "--head", "logit_lens", "--out", full)
     assert "2 runs" in run("counts", full, "--out", kept, "--new").output
     assert len(list(kept.glob("swapped_runs-*"))) == len(list(kept.glob("counted_runs-*"))) == 1
     again = tmp_path / "again"
@@ -181,7 +181,7 @@ def test_probe_says_how_its_heads_were_trained(run, asked, tiny_model, lama, tmp
 
 
 def test_folders_without_anything_to_count_and_two_runs_of_one_question_are_refused(run, cache, tiny_model, lama, tmp_path):
-    arguments = ("probe", "--model", tiny_model, "--facts", lama, "--head", "lens")
+    arguments = ("probe", "--model", tiny_model, "--facts", lama, "--head", "logit_lens")
     run(*arguments, "--out", tmp_path / "compact", "--compact")
     with pytest.raises(StoreError, match="expected folders of runs that `probe` made in full"):
         run("counts", tmp_path / "compact", "--out", tmp_path / "compact")

@@ -48,7 +48,7 @@ def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, r
     assert "is there already" in tune(run, tiny_model, objective, data(objective)).output
 
     # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
-    run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "lens", "--compact")
+    run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     assert (row["model"], row["base"], row["objective"], row["top_k"]) == (name, "tiny-bert", record["objective"], 1)
     assert json.loads(row["config"])["compact"] is True
@@ -60,8 +60,8 @@ def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, r
 
 def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(run, cache, tiny_model, facts_file, data):
     tune(run, tiny_model, "ner-conll", data("ner-conll"), "--difference")
-    run("probe", "--model", "tiny-bert-ner-conll", "--base", tiny_model, "--facts", facts_file, "--head", "lens")
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", "tiny-bert-ner-conll", "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     pairs = json.loads(run("report", "transitions", "--k", 1, "--json").stdout)
     assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", "tiny-bert-ner-conll")]
 
@@ -70,7 +70,9 @@ def test_a_whole_checkpoint_is_written_unless_a_difference_is_wanted(run, cache,
     tune(run, tiny_model, "qa-squad-1", data("qa-squad-1"))
     folder = cache / "models" / "tiny-bert-qa-squad-1"
     assert (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file()
-    answer = run("ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "lens", "--json").stdout
+    answer = run(
+        "ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "logit_lens", "--json"
+    ).stdout
     assert len(json.loads(answer)["layers"]) == 3
 
 
@@ -96,7 +98,9 @@ def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bit
 def test_a_whole_sentence_model_is_read_through_its_bases_head(run, cache, tiny_model, data):
     tune(run, tiny_model, "sst-2", data("sst-2"))
     folder = cache / "models" / "tiny-bert-sst-2"
-    answer = run("ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "lens", "--json").stdout
+    answer = run(
+        "ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "logit_lens", "--json"
+    ).stdout
     assert len(json.loads(answer)["layers"]) == 3
 
 
@@ -122,7 +126,7 @@ def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cac
     assert rows[0]["cross_entropy"] == rows[1]["cross_entropy"] and len({row["cross_entropy"] for row in rows}) == 3
     files = ("difference.safetensors", "config.json")
     assert all((tmp_path / "plain" / name).read_bytes() == (tmp_path / "looked" / name).read_bytes() for name in files)
-    run("probe", "--model", tmp_path / "looked", "--base", tiny_model, "--facts", facts_file, "--head", "lens", "--compact")
+    run("probe", "--model", tmp_path / "looked", "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
     assert read_table(cache / "runs" / "epoch_perplexity-looked.parquet", "epoch_perplexity").to_pylist() == rows
     assert "ok  runs and database" in run("check").output
     text.write_text("Too short .\n")
@@ -214,12 +218,12 @@ def test_a_torn_note_of_a_fine_tuned_model_is_named(run, cache, tiny_model, fact
     shutil.copytree(tiny_model, cache / "models" / "torn")
     (cache / "models" / "torn" / "finetuning.json").write_text("{")
     with pytest.raises(ModelError, match=r"finetuning\.json is not what finetune writes"):
-        run("probe", "--model", "torn", "--facts", facts_file, "--head", "lens")
+        run("probe", "--model", "torn", "--facts", facts_file, "--head", "logit_lens")
 
 
 def test_a_seed_needs_heads_of_that_seed_and_the_lens_has_none(run, cache, tiny_model, facts_file):
     with pytest.raises(HeadError, match="leave --seed out"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--seed", 1)
+        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--seed", 1)
     with pytest.raises(HeadError, match="--head tied --seed 2"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied", "--seed", 2)
 

@@ -15,7 +15,7 @@ def card(recipe, *losses):
 
 
 def test_a_head_that_was_tried_behind_the_map_shows_all_four_losses():
-    tried = {"layer": 0, "start": 5.1, "best": 4.9, "best_step": 100, "steps": 100, "lens": 6.25, "map": 5.0, "positions": 1024}
+    tried = {"layer": 0, "start": 5.1, "best": 4.9, "best_step": 100, "steps": 100, "logit_lens": 6.25, "map": 5.0, "positions": 1024}
     last = {"layer": 1, "start": 4.5, "best": 4.4, "best_step": 50, "steps": 100}
     text = card({"start": "least-squares"}, tried, last)
     assert "| layer | by logit lens | by least-squares map | at the start | final | at step |" in text
@@ -25,7 +25,7 @@ def test_a_head_that_was_tried_behind_the_map_shows_all_four_losses():
 
 
 def test_a_map_that_was_compared_on_all_positions_says_nothing_of_a_part():
-    text = card({}, {"layer": 0, "start": 5.0, "best": 5.0, "best_step": 0, "steps": 0, "lens": 6.25, "map": 5.0})
+    text = card({}, {"layer": 0, "start": 5.0, "best": 5.0, "best_step": 0, "steps": 0, "logit_lens": 6.25, "map": 5.0})
     assert "| 0 | 6.250 | 5.000 | 5.000 | 5.000 | 0 |" in text and "the first" not in text
 
 

@@ -21,7 +21,7 @@ from tests.store.planted import token_rows
 
 @pytest.fixture(scope="module")
 def made(tiny_model, tmp_path_factory):
-    """A cache with heads and runs of the tiny model, made once: ``full`` for all layers, a replicate, and ``lens`` beside."""
+    """A cache with heads and runs of the tiny model, made once: ``full`` for all layers, a replicate, and ``logit_lens`` beside."""
     from typer.testing import CliRunner
 
     from probing.commands.main import app
@@ -41,7 +41,7 @@ def made(tiny_model, tmp_path_factory):
             ["train-heads", "--model", tiny_model, "--head", "full", *learning],
             ["train-heads", "--model", tiny_model, "--head", "full", "--seed", 3, *learning],
             ["probe", "--model", tiny_model, "--head", "full", "--facts", facts],
-            ["probe", "--model", tiny_model, "--head", "lens", "--facts", facts],
+            ["probe", "--model", tiny_model, "--head", "logit_lens", "--facts", facts],
         ):
             got = CliRunner().invoke(app, [str(word) for word in words])
             assert got.exit_code == 0, (got.output, got.exception)
@@ -92,10 +92,10 @@ def test_what_is_pulled_is_byte_for_byte_what_was_pushed_and_probe_has_nothing_l
         assert (other / "runs" / path.name).read_bytes() == path.read_bytes()
     for own in (shared / "own").glob("predictions-*"):
         assert own.read_bytes() == (other / "runs" / own.name).read_bytes()
-    for head in ("full", "lens"):
+    for head in ("full", "logit_lens"):
         assert "is there already" in run("probe", "--model", made.model, "--head", head, "--facts", made.facts).output
     assert "ok  runs and database" in run("check").output
-    assert {row["head"] for row in json.loads(run("runs", "--json").stdout)} == {"full", "lens"}
+    assert {row["head"] for row in json.loads(run("runs", "--json").stdout)} == {"full", "logit_lens"}
 
 
 def test_heads_of_a_map_make_the_round_trip_too(run, at, made, tmp_path):
@@ -219,7 +219,7 @@ def lent(run, at, made, tmp_path):
     (folder / "TREx" / "P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in pairs))
     (folder / "relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
     at(tmp_path / "here")
-    run("probe", "--model", made.model, "--head", "lens", "--facts", folder)
+    run("probe", "--model", made.model, "--head", "logit_lens", "--facts", folder)
     run("push", "predictions", "--model", "tiny-bert", "--to-folder", tmp_path / "lent", "--licence", "MIT")
     return tmp_path / "lent"
 
@@ -480,7 +480,7 @@ def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(ru
     own = made.cache / "runs" / path.name
     before = own.read_bytes()
     shutil.copyfile(path, own)
-    run("probe", "--model", made.model, "--facts", made.facts, "--head", "lens")
+    run("probe", "--model", made.model, "--facts", made.facts, "--head", "logit_lens")
     assert own.read_bytes() == before
 
 
@@ -533,7 +533,7 @@ def test_results_of_ones_own_are_never_replaced(run, at, made, shared):
     with pytest.raises(HubError, match="other heads"):
         run("pull", "--from-folder", shared / "heads")
     assert [path.name for path in target.parent.iterdir()] == ["layer-00.safetensors"] and target.read_bytes() == b"mine"
-    run("probe", "--model", made.model, "--head", "lens", "--facts", made.facts)
+    run("probe", "--model", made.model, "--head", "logit_lens", "--facts", made.facts)
     (row_file,) = (other / "runs").glob("runs-*.parquet")
     row_of_mine = row_file.read_bytes()
     run("pull", "--from-folder", shared / "predictions")

@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
-    words = ("ask", "Rocky was born in [MASK].", "--model", tiny_model, "--head", "lens", "--top", 4, "--watch", "Philadelphia", "--json")
-    answer = json.loads(run(*words).stdout)
+    words = ("ask", "Rocky was born in [MASK].", "--model", tiny_model, "--head", "logit_lens", "--top", 4, "--json")
+    answer = json.loads(run(*words, "--watch", "Philadelphia").stdout)
     assert set(answer) == {"model", "head", "layers"}
-    assert (answer["model"], answer["head"]) == ("tiny-bert", "lens")
+    assert (answer["model"], answer["head"]) == ("tiny-bert", "logit_lens")
     assert [layer["layer"] for layer in answer["layers"]] == [0, 1, 2]
     for layer in answer["layers"]:
         assert set(layer) == {"layer", "tokens", "watched"}
@@ -40,22 +40,22 @@ def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
 
 @pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
 def test_ask_takes_a_gap_in_any_spelling(run, cache, tiny_model, gap):
-    words = ("--model", tiny_model, "--head", "lens", "--json")
+    words = ("--model", tiny_model, "--head", "logit_lens", "--json")
     assert run("ask", f"Rocky was born in {gap}.", *words).stdout == run("ask", "Rocky was born in [MASK].", *words).stdout
     assert run("ask", f"Rocky was born in {gap}.", *words[:-1]).stdout.startswith("Rocky was born in [MASK].")
 
 
 def test_ask_says_what_is_wrong_with_a_prompt(run, cache, tiny_model):
     with pytest.raises(PromptError, match=r"no \[MASK\]"):
-        run("ask", "Paris is a city.", "--model", tiny_model, "--head", "lens")
+        run("ask", "Paris is a city.", "--model", tiny_model, "--head", "logit_lens")
     with pytest.raises(PromptError, match="2 masks"):
-        run("ask", "[MASK] is [MASK].", "--model", tiny_model, "--head", "lens")
+        run("ask", "[MASK] is [MASK].", "--model", tiny_model, "--head", "logit_lens")
     with pytest.raises(PromptError, match="word pieces"):
-        run("ask", "red " * 600 + "[MASK].", "--model", tiny_model, "--head", "lens")
+        run("ask", "red " * 600 + "[MASK].", "--model", tiny_model, "--head", "logit_lens")
 
 
 def test_an_error_that_a_user_can_mend_is_one_line_and_exit_code_one(tiny_model):
-    words = [sys.executable, "-m", "probing", "ask", "no mask here", "--model", str(tiny_model), "--head", "lens"]
+    words = [sys.executable, "-m", "probing", "ask", "no mask here", "--model", str(tiny_model), "--head", "logit_lens"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 1
     assert "error: the prompt has no [MASK]" in done.stderr
@@ -64,7 +64,7 @@ def test_an_error_that_a_user_can_mend_is_one_line_and_exit_code_one(tiny_model)
 
 def test_runs_and_check_of_an_empty_and_a_full_store(run, cache, tiny_model, facts_file):
     assert "no runs yet" in run("runs").output
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     assert "read 6 = probed 4 + left out" in run("runs").output
     (row,) = json.loads(run("runs", "--json").stdout)
     assert row["model"] == "tiny-bert"
@@ -75,7 +75,7 @@ def test_runs_and_check_of_an_empty_and_a_full_store(run, cache, tiny_model, fac
 
 
 def test_build_twice_gives_the_same_database(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     assert run("build").output == run("build").output
 
 
@@ -149,7 +149,7 @@ def test_a_cache_that_cannot_be_written_is_one_line_with_what_to_do(tmp_path, wo
 
 
 def test_runs_of_another_schema_version_are_left_out_of_the_list_and_named(run, cache, tiny_model, facts_file, monkeypatch):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
     plant_runs(cache / "runs" / "older")
     monkeypatch.undo()

@@ -47,7 +47,7 @@ def probed(run, cache, facts_file):
     """Probes with the lens and gives the rows of all runs."""
 
     def rows(folder, *more):
-        run("probe", "--model", folder, "--facts", facts_file, "--head", "lens", *more)
+        run("probe", "--model", folder, "--facts", facts_file, "--head", "logit_lens", *more)
         return [read_table(path, "runs").to_pylist()[0] for path in sorted((cache / "runs").glob("runs-*.parquet"))]
 
     return rows
@@ -72,7 +72,9 @@ def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_ca
         probed(other)
     assert sorted(cache.glob("runs/*")) == before
     assert {row["model"] for row in probed(other, "--name", "mine, second")} == {"mine", "mine, second"}
-    assert "is there already" in run("probe", "--model", other, "--facts", facts_file, "--head", "lens", "--name", "mine, second").output
+    assert (
+        "is there already" in run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "mine, second").output
+    )
     assert "ok  runs and database" in run("check").output
 
 
@@ -124,7 +126,7 @@ def test_an_unrelated_base_is_refused_before_anything_is_stored(probed, own, cac
 
 def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, facts_file, caplog):
     base, near, far = own("base"), own("near", 0.01), own("far", 3.0)
-    words = ("--facts", facts_file, "--head", "lens", "--base", base)
+    words = ("--facts", facts_file, "--head", "logit_lens", "--base", base)
     run("probe", "--model", near, *words)
     assert "warning" not in caplog.text
     run("probe", "--model", far, *words)
@@ -145,10 +147,10 @@ def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypa
 def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so(run, cache, own):
     folder = own("a folder/mine")
     result = run("ask", PROMPT, "--model", folder, "--json")
-    assert json.loads(result.stdout)["head"] == "lens" and "logit lens" in result.stderr
-    assert result.stdout == run("ask", PROMPT, "--model", folder, "--json", "--head", "lens").stdout
-    assert run("ask", PROMPT, "--model", folder, "--head", "lens").stderr == ""
-    with pytest.raises(HeadError, match="--head lens"):
+    assert json.loads(result.stdout)["head"] == "logit_lens" and "logit lens" in result.stderr
+    assert result.stdout == run("ask", PROMPT, "--model", folder, "--json", "--head", "logit_lens").stdout
+    assert run("ask", PROMPT, "--model", folder, "--head", "logit_lens").stderr == ""
+    with pytest.raises(HeadError, match="--head logit_lens"):
         run("ask", PROMPT, "--model", folder, "--head", "tied")
 
 
@@ -181,7 +183,7 @@ def test_weights_that_are_not_numbers_are_one_line(command, cache, own, facts_fi
 
 def test_half_a_character_to_follow_is_one_line(run, cache, own):
     with pytest.raises(Exception, match=r"the word to follow holds .* which is no character"):
-        run("ask", PROMPT, "--model", own("mine"), "--head", "lens", "--watch", "\udcc3")
+        run("ask", PROMPT, "--model", own("mine"), "--head", "logit_lens", "--watch", "\udcc3")
 
 
 def test_a_base_given_as_a_folder_is_found_again_by_its_path(run, probed, own, cache, data):

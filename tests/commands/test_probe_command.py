@@ -19,7 +19,7 @@ def predictions(folder):
 
 
 def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     left = json.loads(row["left_out"])
     assert row["n_read"] == 6
@@ -31,7 +31,7 @@ def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, fa
 
 
 def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--float64")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
@@ -50,7 +50,7 @@ def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model,
 def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(run, cache, tiny_model, facts_file, tmp_path, monkeypatch):
     import probing.models.knowledge.probe as probing_module
 
-    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--shard", 1)
+    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--shard", 1)
     run(*arguments, "--out", tmp_path / "undisturbed")
     path, _ = predictions(tmp_path / "undisturbed")
     assert "is there already" in run(*arguments, "--out", tmp_path / "undisturbed").output
@@ -81,7 +81,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     triples = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome"), ("Europe", "Paris")]
     folder.joinpath("P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in triples))
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
-    run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "lens", "--float64")
+    run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     lent = read_table(next((cache / "runs").glob("lenders-*.parquet")), "lenders").to_pandas().set_index("fact_id")["lender_id"]
@@ -101,12 +101,14 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     assert "ok  runs and database" in run("check").output
     next((cache / "runs").glob("lenders-*.parquet")).unlink()
     assert "no lender" in run("check", code=1).output
-    assert "is there already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "lens", "--float64").output
+    assert (
+        "is there already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
+    )
     assert "ok  runs and database" in run("check").output
 
 
 def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--compact")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
     _, frame = predictions(cache / "runs")
     assert frame["other_rank"].isna().all()
     assert not list((cache / "runs").glob("lenders-*"))
@@ -116,10 +118,10 @@ def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_mo
 
 def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, facts_file):
     with pytest.raises(ModelError, match="no folder"):
-        run("probe", "--model", "./nowhere", "--facts", facts_file, "--head", "lens")
+        run("probe", "--model", "./nowhere", "--facts", facts_file, "--head", "logit_lens")
     with pytest.raises(HeadError, match="train-heads"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied")
-    with pytest.raises(HeadError, match="expected one of tied, lens, full"):
+    with pytest.raises(HeadError, match="expected one of tied, logit_lens, full"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "sideways")
 
 
@@ -157,7 +159,7 @@ def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tin
 
 
 def test_torn_or_missing_side_files_are_made_again_and_new_counts_are_recorded(run, cache, tiny_model, facts_file):
-    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     run(*arguments)
     path, _ = predictions(cache / "runs")
     before = path.stat().st_mtime_ns
@@ -175,26 +177,26 @@ def test_two_files_of_own_facts_are_two_probe_sets(run, cache, tiny_model, facts
     second = tmp_path / "capitals.jsonl"
     second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
     for file in (facts_file, second):
-        run("probe", "--model", tiny_model, "--facts", file, "--head", "lens")
-    run("probe", "--model", tiny_model, "--facts", second, "--head", "lens", "--as", "mine")
+        run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--as", "mine")
     rows = json.loads(run("report", "total", "--k", "1", "--average", "micro", "--json").stdout)
     assert {row["probe_set"]: row["n"] for row in rows} == {"facts": 4, "capitals": 2, "mine": 2}
     with pytest.raises(FactsError, match="only a file of own facts"):
-        run("probe", "--model", tiny_model, "--facts", "questions", "--head", "lens", "--as", "mine")
+        run("probe", "--model", tiny_model, "--facts", "questions", "--head", "logit_lens", "--as", "mine")
 
 
 def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(run, cache, tiny_model, facts_file, tmp_path, caplog):
     second = tmp_path / "elsewhere" / facts_file.name
     second.parent.mkdir()
     second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     assert "note:" not in caplog.text
     for file, others in ((second, 4), (facts_file, 2)):
         caplog.clear()
-        run("probe", "--model", tiny_model, "--facts", file, "--head", "lens")
+        run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens")
         assert f"asks {others} other facts as facts; reports and pages show the newer run only" in caplog.text
     caplog.clear()
-    run("probe", "--model", tiny_model, "--facts", second, "--head", "lens", "--as", "second")
+    run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--as", "second")
     assert "note:" not in caplog.text
 
 
@@ -209,23 +211,23 @@ def _with_turned_tokens(folder, copy):
 
 
 def test_the_same_weights_with_another_tokenizer_are_another_model(run, cache, tiny_model, facts_file, tmp_path):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     with pytest.raises(ModelError, match="or another tokenizer; give this model another name"):
-        run("probe", "--model", other, "--facts", facts_file, "--head", "lens")
-    run("probe", "--model", other, "--facts", facts_file, "--head", "lens", "--name", "turned")
+        run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "turned")
     assert len(list((cache / "runs").glob("runs-*"))) == 2
 
 
 def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_own(run, cache, tiny_model, facts_file, tmp_path):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     (first,) = (cache / "runs").glob("vocabulary-*")
     before = first.read_bytes()
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     # The name is free again when the first model's run is deleted.
     for table in ("runs", "predictions", "lenders"):
         next((cache / "runs").glob(f"{table}-*")).unlink()
-    run("probe", "--model", other, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens")
     assert first.read_bytes() == before
     names = {path.name.removeprefix("vocabulary-").removesuffix(".parquet") for path in (cache / "runs").glob("vocabulary-*")}
     stored = {read_table(path, "runs").to_pylist()[0]["tokenizer"] for path in (cache / "runs").glob("runs-*")}
@@ -239,16 +241,16 @@ def test_labels_of_an_earlier_lama_folder_stay(run, cache, tiny_model, facts_fil
     folder.joinpath("P9999.jsonl").write_text(json.dumps({"sub_label": "France", "obj_label": "Paris"}) + "\n")
     row = {"relation": "P9999", "template": "The capital of [X] is [Y] .", "label": "made up", "type": "1-1"}
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps(row) + "\n")
-    run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "lens")
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     labels = {row["relation"]: row["label"] for row in read_table(cache / "runs" / "relations.parquet", "relations").to_pylist()}
     assert labels["P9999"] == "made up"
     assert labels["P19"]
 
 
 def test_a_small_probe_adds_to_the_database_and_does_not_build_it_again(run, cache, tiny_model, facts_file, monkeypatch):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     ways, fill = [], build._fill
     monkeypatch.setattr(build, "_fill", lambda *given, add=False: (fill(*given, add=add), ways.append(add)))
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--as", "again")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--as", "again")
     assert ways == [True]

@@ -106,7 +106,7 @@ def test_what_is_not_stored_is_named(folders, run):
 
 def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
     assert "only --model chooses" in run("report", "tasks", "--k", "10", code=2).output
-    assert "only --model chooses" in run("report", "tasks", "--head", "lens", code=2).output
+    assert "only --model chooses" in run("report", "tasks", "--head", "logit_lens", code=2).output
 
 
 def test_a_place_that_cannot_be_written_is_named(folders, run):
@@ -144,7 +144,7 @@ def test_runs_of_another_template_set_are_named_instead_of_no_rows(folders, run)
     with pytest.raises(StoreError, match="own-model asked with --templates default; it was asked with --templates lama"):
         run("report", "total", "--model", "own-model")
     assert len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
-    plant_runs(folders / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="lens", template_set="lama")], EXPOSURE)
-    plant_runs(folders / "snapshot" / "lens", [PlantedRun(model=BASE.model, head="lens", probe_set="questions")], EXPOSURE)
-    shown = run("report", "total", "--model", BASE.model, "--head", "lens", "--probe-set", "trex").output
+    plant_runs(folders / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE)
+    plant_runs(folders / "snapshot" / "logit_lens", [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")], EXPOSURE)
+    shown = run("report", "total", "--model", BASE.model, "--head", "logit_lens", "--probe-set", "trex").output
     assert "no run of this selection has --templates default; there are runs with --templates lama" in shown

@@ -78,7 +78,7 @@ def copies(tmp_path_factory) -> Path:
 
 def arguments(copies: Path, out: Path) -> list[str]:
     given = {
-        "--family": "tiny", "--heads": "tied,lens", "--facts": copies / "lama", "--from": copies, "--text": copies / "text.txt",
+        "--family": "tiny", "--heads": "tied,logit_lens", "--facts": copies / "lama", "--from": copies, "--text": copies / "text.txt",
         "--valid": copies / "text.txt", "--steps": 3, "--tokens": 300, "--pieces": 48, "--positions": 200, "--epochs": 1, "--device": "cpu",
         "--out": out,
     }  # fmt: skip
@@ -119,7 +119,7 @@ def test_one_command_makes_every_table_of_the_family(undisturbed):
         ("tiny-ner-conll", "tiny", "NER-CoNLL"),
         ("tiny-rank-msmarco", "tiny", "RANK-MSMARCO"),
     }
-    assert made == {(*model, head, "trex") for model in models for head in ("tied", "lens")}
+    assert made == {(*model, head, "trex") for model in models for head in ("tied", "logit_lens")}
     totals = json.loads((tables / "total.json").read_text())
     # 4 models x 2 heads x 3 ranks x 2 averages
     assert len(totals) == 4 * 2 * 3 * 2 and all(0 <= row["last_layer"] <= row["total"] <= 1 for row in totals)
@@ -186,7 +186,7 @@ def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_a
 
 
 def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
-    words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,lens"]
+    words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,logit_lens"]
     assert run(*words).output.count("by logit lens") > 0
     again = run(*words, "--epochs", 9).output
     assert again.count("heads are there already") == 4 and "trained on" not in again

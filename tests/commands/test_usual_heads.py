@@ -10,7 +10,7 @@ from probing.core.errors import HeadError
 from probing.models.heads import training
 from probing.models.heads.files import head_path, read_identity
 from probing.models.heads.recipe import LEAST_SQUARES, HeadRecipe
-from probing.workflows.head_training import _of_the_lens
+from probing.workflows.head_training import _of_the_logit_lens
 
 OLD = Path(__file__).parents[1] / "fixtures" / "v0_2" / "cache"
 SENTENCE = "The capital of France is Paris and the sun is red and the moon is blue in the city .\n"
@@ -143,8 +143,8 @@ def test_heads_of_version_0_2_are_gone_on_with(run, cache, kind, tmp_path, monke
 
 
 def test_the_loss_of_the_logit_lens_is_stored_only_where_it_was_measured_on_all_positions():
-    whole = {"start": 4.0, "lens": 5.0, "map": 4.0}
-    assert _of_the_lens(whole, False) == 5.0
-    assert _of_the_lens(whole | {"positions": 16}, False) is None, "the map was taken, so the lens was measured on some alone"
-    assert _of_the_lens({"start": 4.4, "lens": 4.0, "map": 5.0, "positions": 16}, False) == 4.4
-    assert _of_the_lens({"start": 4.4}, False) == 4.4 and _of_the_lens({"start": 4.4}, True) is None
+    whole = {"start": 4.0, "logit_lens": 5.0, "map": 4.0}
+    assert _of_the_logit_lens(whole, False) == 5.0
+    assert _of_the_logit_lens(whole | {"positions": 16}, False) is None, "the map was taken, so the lens was measured on some alone"
+    assert _of_the_logit_lens({"start": 4.4, "logit_lens": 4.0, "map": 5.0, "positions": 16}, False) == 4.4
+    assert _of_the_logit_lens({"start": 4.4}, False) == 4.4 and _of_the_logit_lens({"start": 4.4}, True) is None

@@ -63,7 +63,7 @@ def _train_heads(inputs: Path, place: Path) -> list[object]:
 
 
 def _probe(inputs: Path, place: Path) -> list[object]:
-    return ["probe", "--model", inputs / "tiny", "--head", "lens", "--facts", inputs / "facts.jsonl", "--shard", 8, "--device", "cpu"]
+    return ["probe", "--model", inputs / "tiny", "--head", "logit_lens", "--facts", inputs / "facts.jsonl", "--shard", 8, "--device", "cpu"]
 
 
 def _probe_heads(inputs: Path, place: Path) -> list[object]:
@@ -85,7 +85,7 @@ def _pull(inputs: Path, place: Path) -> list[object]:
 
 def _reproduce(inputs: Path, place: Path) -> list[object]:
     given = {
-        "--family": "tiny", "--heads": "tied,lens", "--facts": inputs / "lama", "--from": inputs, "--text": inputs / "text.txt",
+        "--family": "tiny", "--heads": "tied,logit_lens", "--facts": inputs / "lama", "--from": inputs, "--text": inputs / "text.txt",
         "--valid": inputs / "text.txt", "--steps": 30, "--tokens": 300, "--pieces": 48, "--positions": 200, "--epochs": 1,
         "--device": "cpu", "--out": place / "out",
     }  # fmt: skip

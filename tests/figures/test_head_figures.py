@@ -37,7 +37,7 @@ def test_no_losses_are_said_in_words():
     assert "No training" in head_losses(pd.DataFrame(columns=["head", "layer", "loss", "start_loss"])).layout.annotations[0].text
 
 
-@pytest.mark.parametrize("heads", [("tied",), ("tied", "lens"), HEADS])
+@pytest.mark.parametrize("heads", [("tied",), ("tied", "logit_lens"), HEADS])
 def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two_share_a_row(heads):
     figure = loss_points(lost(heads), k=1, colours=COLOURS, controls=MODELS[1:])
     points = {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.hovertext}

@@ -37,7 +37,7 @@ def stored(folder: Path) -> dict[str, bytes]:
 @pytest.fixture()
 def words(tiny_model, facts_file):  # noqa: F811
     """The command, one fact a shard."""
-    return ["probe", "--model", tiny_model, "--facts", facts_file, "--head", "lens", "--shard", 1, "--threads", 1]
+    return ["probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--shard", 1, "--threads", 1]
 
 
 @pytest.fixture()

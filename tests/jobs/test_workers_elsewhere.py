@@ -53,7 +53,7 @@ def text(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("options", ["lens --float64", "lens --compact", "lens --top 3", "tied", "tied --seed 1"])
+@pytest.mark.parametrize("options", ["logit_lens --float64", "logit_lens --compact", "logit_lens --top 3", "tied", "tied --seed 1"])
 def test_probe_tells_its_workers_everything(options, run, cache, tiny_model, facts_file, text, elsewhere, tmp_path):  # noqa: F811
     if options.startswith("tied"):
         small = ("--text", text, "--valid", text, "--positions", 300, "--epochs", 1)

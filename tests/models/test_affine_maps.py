@@ -17,14 +17,19 @@ from probing.models.heads import affine_maps, masked_states
 from probing.models.heads.affine_maps import least_squares, sums_of
 from probing.models.heads.files import head_path, load_head, read_identity, validation_losses
 from probing.models.heads.masked_states import LayerStates, MaskedStates, StatesCache, states_bytes
-from probing.models.heads.recipe import LEAST_SQUARES
+from probing.models.heads.recipe import FROM_LEAST_SQUARES
 from probing.models.heads.step import HeadStep
 from probing.models.heads.training import train_heads
 from tests.models.test_head_training import TRAIN, VALID, recipe
 
 CPU = torch.device("cpu")
 #: Kind and start of every head that needs the last layer's states.
-FOLLOWING = [("least_squares", "pre-trained"), ("tuned_lens", LEAST_SQUARES), ("tied", LEAST_SQUARES), ("full", LEAST_SQUARES)]
+FOLLOWING = [
+    ("least_squares", "pre-trained"),
+    ("tuned_lens", FROM_LEAST_SQUARES),
+    ("tied", FROM_LEAST_SQUARES),
+    ("full", FROM_LEAST_SQUARES),
+]
 
 
 def some_states(seed, positions=300, hidden=16, windows=3):
@@ -115,7 +120,7 @@ def test_a_layer_that_is_an_invertible_image_of_the_last_is_read_as_the_last(kin
     # A model of random weights reads its own last layer no better than any other: here the map always wins.
     losses = itertools.count(0, -1)
     monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: float(next(losses)))
-    start = {"start": LEAST_SQUARES, "learning_rate": 1e-9} if kind == "tuned_lens" else {}
+    start = {"start": FROM_LEAST_SQUARES, "learning_rate": 1e-9} if kind == "tuned_lens" else {}
     folder = trained(bert, recipe(kind, ridge=1e-12, **start), tmp_path)
     # Of the last layer's own, which fill no more than a plane of the space.
     z = real([[5 + (7 * n) % 60 for n in range(40)]], bert)[-1][0]
@@ -132,7 +137,7 @@ def test_heads_of_a_map_are_made_for_every_architecture_and_come_back(kind, star
     wanted = recipe(kind, start=start, positions=120, validation_positions=40, epochs=1, learning_rate=1e-3)
     folder = trained(encoder, wanted, tmp_path)
     for row in validation_losses(folder, range(encoder.layers)):
-        assert row["start"] == min(row["lens"], row["map"])
+        assert row["start"] == min(row["logit_lens"], row["map"])
         assert row["best"] <= row["start"]
     assert "map" not in validation_losses(folder, [encoder.layers])[0], "the last layer is mapped to itself"
     for layer in range(encoder.layers + 1):
@@ -154,7 +159,7 @@ def test_the_last_layer_of_a_base_is_read_by_the_pretrained_head(bert, tmp_path)
 def test_where_the_map_is_worse_than_the_logit_lens_it_is_left_out_and_the_file_says_so(kind, bert, tmp_path, monkeypatch):
     losses = itertools.count(1)
     monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: float(next(losses)))
-    folder = trained(bert, recipe(kind, start=LEAST_SQUARES), tmp_path)
+    folder = trained(bert, recipe(kind, start=FROM_LEAST_SQUARES), tmp_path)
     for layer in range(bert.layers):
         starts = json.loads(read_identity(head_path(folder, layer)).starts)
         assert starts["map"] == starts["lens"] + 1
@@ -205,7 +210,7 @@ def test_where_the_base_cuts_the_text_into_other_tokens_the_usual_start_is_the_p
     base = shutil.copytree(folder_of("bert"), tmp_path / "base")
     encoder = load_encoder(tuned_copy, base=BaseSource(base), device="cpu")
     wish, lines = Wish("tied", 0, "made up", {"positions": 200}), []
-    assert recipe_for(wish, encoder, TRAIN, [tmp_path / "none"], lines.append).start == LEAST_SQUARES and not lines
+    assert recipe_for(wish, encoder, TRAIN, [tmp_path / "none"], lines.append).start == FROM_LEAST_SQUARES and not lines
     tokenizer = json.loads((base / "tokenizer.json").read_text())
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary["paris"], vocabulary["rome"] = vocabulary["rome"], vocabulary["paris"]
@@ -213,8 +218,10 @@ def test_where_the_base_cuts_the_text_into_other_tokens_the_usual_start_is_the_p
     found = recipe_for(wish, encoder, TRAIN, [tmp_path / "none"], lines.append)
     assert (found.start, found.steps, found.epochs) == ("pre-trained", 0, 3)
     assert len(lines) == 1 and "cut the text into different tokens" in lines[0]
-    asked = Wish("tied", 0, "made up", {"positions": 200, "start": LEAST_SQUARES})
-    assert recipe_for(asked, encoder, TRAIN, [tmp_path / "none"], lines.append).start == LEAST_SQUARES, "what is asked for is not changed"
+    asked = Wish("tied", 0, "made up", {"positions": 200, "start": FROM_LEAST_SQUARES})
+    assert recipe_for(asked, encoder, TRAIN, [tmp_path / "none"], lines.append).start == FROM_LEAST_SQUARES, (
+        "what is asked for is not changed"
+    )
 
 
 def test_a_base_that_changed_since_its_head_was_borrowed_is_refused(tuned_copy, folder_of, tmp_path):
@@ -285,12 +292,12 @@ def test_recipes_of_shipped_and_of_earlier_heads_keep_their_bytes(repo_root):
 
 
 def test_the_start_is_chosen_on_the_first_positions_and_the_better_one_is_validated_on_all(bert, tmp_path):
-    every = trained(bert, recipe("tied", start=LEAST_SQUARES, epochs=1), tmp_path / "every")
-    some = trained(bert, recipe("tied", start=LEAST_SQUARES, epochs=1, start_positions=16), tmp_path / "some")
+    every = trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1), tmp_path / "every")
+    some = trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1, start_positions=16), tmp_path / "some")
     for whole, part in zip(validation_losses(every, range(bert.layers)), validation_losses(some, range(bert.layers)), strict=True):
         assert (whole["start"], whole["best"]) == pytest.approx((part["start"], part["best"]), abs=2e-5), "on all positions"
         assert part["positions"] == 16 and "positions" not in whole
-        assert (part["lens"], part["map"]) != (whole["lens"], whole["map"])
+        assert (part["logit_lens"], part["map"]) != (whole["logit_lens"], whole["map"])
     assert "positions" not in validation_losses(some, [bert.layers])[0], "the last layer has nothing to choose"
 
 
@@ -301,7 +308,7 @@ def test_fewer_positions_are_read_where_the_start_is_chosen_on_some(bert, tmp_pa
     counted = []
     for some in (0, 16):
         read.clear()
-        trained(bert, recipe("tied", start=LEAST_SQUARES, epochs=1, start_positions=some), tmp_path / str(some), layers=[1])
+        trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1, start_positions=some), tmp_path / str(some), layers=[1])
         counted.append(sum(read))
     assert counted[0] - counted[1] == 50 - 16
 
@@ -309,5 +316,5 @@ def test_fewer_positions_are_read_where_the_start_is_chosen_on_some(bert, tmp_pa
 def test_a_closed_form_is_compared_on_all_positions_and_no_other_head_keeps_how_many_chose():
     assert recipe("least_squares", start_positions=16).canonical() == recipe("least_squares").canonical()
     assert recipe("tied", start_positions=16).canonical() == recipe("tied").canonical()
-    assert recipe("tied", start=LEAST_SQUARES, start_positions=16).canonical() != recipe("tied", start=LEAST_SQUARES).canonical()
-    assert "start_positions" not in recipe("tied", start=LEAST_SQUARES).canonical()
+    assert recipe("tied", start=FROM_LEAST_SQUARES, start_positions=16).canonical() != recipe("tied", start=FROM_LEAST_SQUARES).canonical()
+    assert "start_positions" not in recipe("tied", start=FROM_LEAST_SQUARES).canonical()

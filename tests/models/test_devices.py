@@ -42,7 +42,7 @@ def elsewhere(folder_of, encoder_of, monkeypatch):
 
 
 def heads_of(encoder, kind):
-    return [encoder.head if kind == "lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
+    return [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
 
 
 def test_the_other_device_refuses_what_is_not_there():
@@ -67,7 +67,7 @@ def test_hidden_states_are_computed_where_the_model_is(architecture, elsewhere, 
     )
 
 
-@pytest.mark.parametrize("kind", ["lens", "tied", "full"])
+@pytest.mark.parametrize("kind", ["logit_lens", "tied", "full"])
 def test_a_run_is_probed_where_the_model_is(kind, architecture, elsewhere, encoder_of, tmp_path):
     found = []
     for name, encoder in (("elsewhere", elsewhere(architecture)), ("here", encoder_of(architecture))):
@@ -79,7 +79,7 @@ def test_a_run_is_probed_where_the_model_is(kind, architecture, elsewhere, encod
     np.testing.assert_allclose(found[0]["top_logp"], found[1]["top_logp"], atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["lens", "tied", "full"])
+@pytest.mark.parametrize("kind", ["logit_lens", "tied", "full"])
 def test_a_sentence_is_answered_where_the_model_is(kind, architecture, elsewhere, encoder_of):
     encoder = elsewhere(architecture)
     theirs = LiveModel(encoder, heads_of(encoder, kind), kind).ask(PROMPT, 5, ("philadelphia",))
@@ -111,7 +111,7 @@ def test_a_planted_slip_is_caught(slip, elsewhere, monkeypatch, tmp_path):
     else:
         encoder.head.vocabulary.bias = torch.nn.Parameter(encoder.head.vocabulary.bias.cpu(), requires_grad=False)
     with pytest.raises(RuntimeError, match="one device"):
-        probe(ProbeWork(encoder, heads_of(encoder, "lens"), FACTS, answers, config, tmp_path))
+        probe(ProbeWork(encoder, heads_of(encoder, "logit_lens"), FACTS, answers, config, tmp_path))
     if slip == "bias":
         inner = torch.zeros(2, encoder.hidden, device=ELSEWHERE)
         with pytest.raises(RuntimeError, match="one device"), torch.inference_mode():

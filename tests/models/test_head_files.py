@@ -91,8 +91,8 @@ def test_equal_heads_have_equal_bytes(bert, tmp_path):
 
 
 def test_lens_is_the_pretrained_head_at_every_layer(bert):
-    assert load_heads(None, bert, "lens") == [bert.head] * (bert.layers + 1)
-    assert heads_fingerprint(None, bert, "lens") == "pre-trained"
+    assert load_heads(None, bert, "logit_lens") == [bert.head] * (bert.layers + 1)
+    assert heads_fingerprint(None, bert, "logit_lens") == "pre-trained"
 
 
 def test_a_head_of_another_model_is_refused(saved, bert, bert_copy):
@@ -124,10 +124,10 @@ def test_a_missing_head_is_named_with_the_command_that_makes_it(saved, bert):
 
 
 def test_an_unknown_kind_is_refused(bert):
-    with pytest.raises(HeadError, match="expected one of tied, lens, full"):
+    with pytest.raises(HeadError, match="expected one of tied, logit_lens, full"):
         load_heads(None, bert, "tuned")
     with pytest.raises(HeadError, match="nothing to train"):
-        bert.head.trainable("lens")
+        bert.head.trainable("logit_lens")
 
 
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])

@@ -19,7 +19,7 @@ PROMPT = "Rocky Balboa was born in [MASK]."
 @pytest.fixture()
 def live(bert):
     """The tiny BERT, read by its own head at every layer."""
-    return load_live(bert, "lens", None)
+    return load_live(bert, "logit_lens", None)
 
 
 def logits_at(live, prompt, layer, position):
@@ -56,7 +56,7 @@ def test_every_layer_answers_as_a_slow_version_does(live):
 
 @pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
 def test_a_gap_in_another_spelling_is_the_same_question(architecture, encoder_of, gap):
-    model = load_live(encoder_of(architecture), "lens", None)
+    model = load_live(encoder_of(architecture), "logit_lens", None)
     wanted, got = model.ask("Paris is in [MASK]."), model.ask(f"Paris is in {gap}.")
     assert (got.prompt, got.pieces, got.layers) == ("Paris is in [MASK].", wanted.pieces, wanted.layers)
     assert model.gaps(f"{gap} is in {gap}.") == 2
@@ -80,7 +80,7 @@ def test_probabilities_of_the_whole_vocabulary_sum_to_one(live):
 
 def test_the_last_layer_is_transformers_fill_mask(architecture, folder_of, encoder_of):
     encoder = encoder_of(architecture)
-    answer = load_live(encoder, "lens", None).ask(PROMPT, top=5, watch=["Philadelphia"])
+    answer = load_live(encoder, "logit_lens", None).ask(PROMPT, top=5, watch=["Philadelphia"])
     model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture)).eval()
     row = encoder.tokenizer(PROMPT.replace("[MASK]", encoder.tokenizer.mask_token))["input_ids"]
     with torch.inference_mode():
@@ -92,7 +92,7 @@ def test_the_last_layer_is_transformers_fill_mask(architecture, folder_of, encod
 
 def test_float64_models_answer(encoder_of):
     encoder = encoder_of("bert", torch.float64)
-    assert load_live(encoder, "lens", None).ask(PROMPT).layers[-1].tokens
+    assert load_live(encoder, "logit_lens", None).ask(PROMPT).layers[-1].tokens
 
 
 def test_an_answer_says_what_was_read_where_and_how_long_it_took(live):
@@ -100,13 +100,13 @@ def test_an_answer_says_what_was_read_where_and_how_long_it_took(live):
     assert answer.pieces == ("[CLS]", "rocky", "balboa", "was", "born", "in", "[MASK]", ".", "[SEP]")
     assert list(answer.pieces) == live.pieces(PROMPT)
     assert answer.pieces[answer.mask_position] == "[MASK]"
-    assert (answer.model, answer.head, answer.device, answer.prompt) == ("tiny-bert", "lens", "cpu", PROMPT)
+    assert (answer.model, answer.head, answer.device, answer.prompt) == ("tiny-bert", "logit_lens", "cpu", PROMPT)
     assert 0 < answer.seconds < 10
     assert [len(layer.tokens) for layer in answer.layers] == [10] * 4
 
 
 def test_the_models_own_mask_is_understood_too(encoder_of):
-    live = load_live(encoder_of("roberta"), "lens", None)
+    live = load_live(encoder_of("roberta"), "logit_lens", None)
     ours, own = live.ask("It is [MASK]."), live.ask("It is <mask>.")
     assert ours.layers == own.layers
 
@@ -156,7 +156,7 @@ def test_a_watched_word_that_is_not_one_token_is_named(word, live):
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "albert", "modernbert"])
 def test_a_watched_word_is_taken_as_it_stands_in_a_sentence(name, encoder_of):
-    live = load_live(encoder_of(name), "lens", None)
+    live = load_live(encoder_of(name), "logit_lens", None)
     watched = live.ask("It is [MASK].", watch=(" Berlin ",)).layers[0].watched[0]
     assert shown(live.encoder.tokenizer, live.watched_id("Berlin", "It is [MASK].")).lower() == "berlin"
     assert watched.token == " Berlin " and watched.rank >= 1
@@ -174,7 +174,7 @@ def test_a_watched_word_is_taken_as_it_stands_in_a_sentence(name, encoder_of):
 )
 def test_a_watched_word_is_the_token_that_it_becomes_at_the_mask_that_is_asked(encoder_of, prompt, gap, word, token):
     encoder = encoder_of("roberta")
-    live = load_live(encoder, "lens", None)
+    live = load_live(encoder, "logit_lens", None)
     wanted = encoder.tokenizer.convert_tokens_to_ids(token)
     if encoder.tokenizer.convert_ids_to_tokens(wanted) != token:
         pytest.skip("the tiny vocabulary lacks the token")
@@ -186,7 +186,7 @@ def test_a_watched_word_is_the_token_that_it_becomes_at_the_mask_that_is_asked(e
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "albert", "modernbert"])
 def test_a_followed_answer_has_the_rank_that_probe_stores(name, encoder_of):
-    live = load_live(encoder_of(name), "lens", None)
+    live = load_live(encoder_of(name), "logit_lens", None)
     for prompt, word in (("[MASK] is the capital of it.", "one"), ("It was born in [MASK].", "Berlin"), ("([MASK]) is it.", "a")):
         token = answer_ids([Fact("own", "r", "s", word, prompt, prompt)], live.encoder)[0]
         if isinstance(token, int):
@@ -215,7 +215,7 @@ def test_a_senseless_number_of_tokens_is_refused(top, live):
     ],
 )
 def test_emoji_and_markup_are_asked_like_any_text(prompt, architecture, encoder_of):
-    answer = load_live(encoder_of(architecture), "lens", None).ask(prompt, top=3)
+    answer = load_live(encoder_of(architecture), "logit_lens", None).ask(prompt, top=3)
     assert all(len(layer.tokens) == 3 for layer in answer.layers)
     assert not any(math.isnan(layer.entropy) for layer in answer.layers)
 
@@ -250,7 +250,7 @@ def test_filling_ends_although_the_model_wants_another_mask(bert):
         head.vocabulary.bias.zero_()
         for place, token in enumerate(("[MASK]", "[SEP]", "##s", "paris")):
             head.vocabulary.bias[bert.tokenizer.convert_tokens_to_ids(token)] = 9.0 - place
-    live = load_live(bert, "lens", None)
+    live = load_live(bert, "logit_lens", None)
     live.heads = [head] * 4
     text, answers = live.fill_left_to_right("[MASK] is [MASK].")
     assert text == "##s is ##s."
@@ -276,7 +276,7 @@ def test_rows_of_the_vocabulary_matrix_without_a_token_are_shown_by_number(tmp_p
     encoder = load_encoder(tiny_models.save("bert", tmp_path / "padded", padded=8), device="cpu")
     size = len(encoder.tokenizer)
     assert encoder.head.vocabulary.out_features == size + 8
-    answer = load_live(encoder, "lens", None).ask(PROMPT, top=size)
+    answer = load_live(encoder, "logit_lens", None).ask(PROMPT, top=size)
     assert any(token.token == f"unused {size}" for layer in answer.layers for token in layer.tokens)
 
 

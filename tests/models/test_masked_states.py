@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from probing.core.errors import HeadError
-from probing.core.files.locks import used_together
+from probing.core.files.locks import shared_lock
 from probing.models.heads import masked_states as module
 from probing.models.heads import masked_text as text_module
 from probing.models.heads.files import head_path
@@ -205,7 +205,7 @@ def test_states_that_another_kind_trains_from_stay_until_it_is_done(bert, tmp_pa
     in_use = {path.parent for path in cache.rglob("*.states")}
     assert len(in_use) == 2, "layer 1 is of the same pass and still to be trained"
     with contextlib.ExitStack() as other:
-        done = [other.enter_context(used_together(folder)) for folder in in_use]
+        done = [other.enter_context(shared_lock(folder)) for folder in in_use]
         train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(cache, budget))
         assert {path.parent for path in cache.rglob("*.states")} == in_use
         for remove in done:

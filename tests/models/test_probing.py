@@ -48,7 +48,7 @@ def config_for(encoder, facts, answers, **more):
         "model_revision": "local",
         "base": "",
         "objective": "mlm",
-        "head": "lens",
+        "head": "logit_lens",
         "head_recipe": "pre-trained",
         "seed": 0,
         "probe_set": "trex",
@@ -71,7 +71,7 @@ def asked(tmp_path):
         answers = answer_ids(facts, encoder)
         assert all(isinstance(answer, int) for answer in answers)
         config = config_for(encoder, facts, answers, **settings)
-        heads = load_heads(None, encoder, "lens")
+        heads = load_heads(None, encoder, "logit_lens")
         return probe(ProbeWork(encoder, heads, facts, answers, config, tmp_path / work, states and tmp_path / states))
 
     return ask
@@ -261,7 +261,7 @@ def test_states_of_other_precision_version_or_thread_count_are_kept_apart(encode
 
 def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp_path):
     whole = asked(bert, "whole")
-    answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "lens")
+    answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "logit_lens")
     config = config_for(bert, FACTS, answers)
     apart = ProbeWork(bert, heads, FACTS, answers, config, tmp_path / "apart")
     assert list(shard_numbers(len(FACTS), config.shard)) == [0, 1, 2] and len(shard_numbers(8, 4)) == 2
@@ -281,7 +281,7 @@ def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp
 
 
 def test_a_shard_of_other_layers_is_not_taken_for_this_one(bert, tmp_path):
-    answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "lens")
+    answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "logit_lens")
     config = config_for(bert, FACTS, answers)
     probe_shards(ProbeWork(bert, heads[-1:], FACTS, answers, config, tmp_path, layers=[bert.layers]))
     with pytest.raises(ModelError, match="missing or torn"):
@@ -311,7 +311,7 @@ def test_an_error_of_writing_surfaces_and_leaves_no_half_shard(bert, asked, tmp_
 
 def test_no_facts_or_too_few_heads_are_an_error(bert, tmp_path):
     config = config_for(bert, [], [])
-    heads = load_heads(None, bert, "lens")
+    heads = load_heads(None, bert, "logit_lens")
     with pytest.raises(ModelError, match="got 0 facts"):
         probe(ProbeWork(bert, heads, [], [], config, tmp_path))
     with pytest.raises(ModelError, match="2 heads, expected at least one fact and 4 heads"):

@@ -137,7 +137,7 @@ def test_an_error_gives_the_device_free():
 
 @pytest.mark.parametrize("stop_at", [1, 2, 5, 9])
 def test_a_superseded_model_stops_between_layers_and_answers_the_next_as_before(stop_at, architecture, encoder_of):
-    live, calls, layers = load_live(encoder_of(architecture), "lens", None), [], []
+    live, calls, layers = load_live(encoder_of(architecture), "logit_lens", None), [], []
     wanted = live.ask("It is [MASK].").layers
 
     def check():

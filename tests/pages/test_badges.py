@@ -21,7 +21,7 @@ TUNED = "nesia-mini-qa-squad-2"
 #: Page -> links on which fine-tuned models are named.
 LINKS: dict[str, list[dict]] = {
     "home": [{}],
-    "layer_curves": [{}, {"models": ["nesia-mini", TUNED], "heads": ["tied", "lens"]}],
+    "layer_curves": [{}, {"models": ["nesia-mini", TUNED], "heads": ["tied", "logit_lens"]}],
     "relations": [{}, {"model": TUNED}],
     "compare": [{}, {"model": TUNED}, {"model": "nesia-mini-control"}],
     "facts": [{}, {"model": TUNED, "versus": "nesia-mini", "part": "lost"}, {"model": "nesia-mini-rank-msmarco"}],

@@ -30,11 +30,11 @@ def test_one_kind_of_head_says_which_command_adds_another(visit, store):
     assert not app.exception
     commands = [one.value for one in app.code]
     if store == "one model":
-        assert "python -m probing probe --model nesia-mini --head lens --facts trex" in commands
+        assert "python -m probing probe --model nesia-mini --head logit_lens --facts trex" in commands
         assert "with tied heads only on T-REx" in said(app)
     else:
-        assert not any("--head least_squares" in one or "nesia-mini --head lens" in one for one in commands), "two kinds are stored"
-        assert set(lines(charts(app)[0])) == {"tied", "lens"}
+        assert not any("--head least_squares" in one or "nesia-mini --head logit_lens" in one for one in commands), "two kinds are stored"
+        assert set(lines(charts(app)[0])) == {"tied", "logit_lens"}
 
 
 def test_an_empty_store_says_what_fills_it(visit):
@@ -47,7 +47,7 @@ def test_all_kinds_stand_side_by_side_each_beside_its_swapped_subject_and_the_ma
     assert not app.exception
     curves, losses, lost = charts(app)
     known = lines(curves)
-    assert list(known) == ["tied", "lens", "least_squares"]
+    assert list(known) == ["tied", "logit_lens", "least_squares"]
     assert len({trace["line"]["color"] for trace in known.values()}) == len({trace["marker"]["symbol"] for trace in known.values()}) == 3
     for head, trace in known.items():
         assert numbers(trace["y"])[-1] == pytest.approx(KNOWN[BASE, head] / 120 * 100)
@@ -55,7 +55,7 @@ def test_all_kinds_stand_side_by_side_each_beside_its_swapped_subject_and_the_ma
         assert dotted["line"]["dash"] == "dot" and dotted["line"]["color"] == trace["line"]["color"]
     assert len([trace for trace in curves["data"] if trace.get("name") == "majority answer"]) == 1
     assert {name: tuple(numbers(trace["y"])) for name, trace in lines(losses).items()} == {
-        "lens": LENS_LOSS, **{head: values for head, (values, _, _) in TRAINED.items()}
+        "logit_lens": LENS_LOSS, **{head: values for head, (values, _, _) in TRAINED.items()}
     }  # fmt: skip
     assert {name: trace["line"]["color"] for name, trace in lines(losses).items()} == {
         name: trace["line"]["color"] for name, trace in known.items()
@@ -106,11 +106,11 @@ def test_the_link_keeps_model_rank_and_mode(look, heads, mode):
 
 
 def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
-    runs = [PlantedRun(), PlantedRun(head="lens", probe_set="questions")]
+    runs = [PlantedRun(), PlantedRun(head="logit_lens", probe_set="questions")]
     app = look("heads", plant_runs(tmp_path / "sets", runs), model=BASE, probe_set="questions")
     assert not app.exception and not [one for one in app.info if "left aside" in one.value]
     assert app.selectbox(key="heads.probe_set").value == "questions"
-    assert "with lens heads only on questions" in said(app)
+    assert "with logit_lens heads only on questions" in said(app)
 
 
 def test_home_and_compare_show_the_loss_minus_the_swapped_subject_beside_the_loss(look, heads):

@@ -188,7 +188,7 @@ print(sorted({"torch", "transformers"} & set(sys.modules)))
 def tiny(tmp_path):
     """A tiny model under a name of its own, with planted results."""
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    return PlantedRun(model="tiny", head="lens")
+    return PlantedRun(model="tiny", head="logit_lens")
 
 
 def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
@@ -202,7 +202,9 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     cells = next(trace for trace in figures(app)[0]["data"] if trace.get("mode") == "text")
     assert len(cells["text"]) == 3 * (LAYERS + 1)
     query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
-    assert query["prompt"] == ["Paris is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["lens"]
+    assert (
+        query["prompt"] == ["Paris is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["logit_lens"]
+    )
     app.pills(key="home.examples").set_value(2).run()
     assert "sentence" not in app.query_params and "The right word" in said(app)
 

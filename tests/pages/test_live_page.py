@@ -18,7 +18,7 @@ def ask(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
 
     def asked(prompt: str, **query: str):
-        return visit("live", "empty", {"live_model": "tiny", "live_head": "lens", "prompt": prompt, **query})
+        return visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens", "prompt": prompt, **query})
 
     return asked
 
@@ -89,7 +89,7 @@ def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask, prompt):
 
 def test_emptied_tokens_stay_untracked(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    app = visit("live", "empty", {"live_model": "tiny", "live_head": "lens"})
+    app = visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens"})
     assert app.text_input(key="live.watch").value == "paris, lyon"
     app.text_input(key="live.watch").set_value("").run()
     assert app.text_input(key="live.watch").value == "" and "framed" not in words(app)
@@ -99,7 +99,7 @@ def test_emptied_tokens_stay_untracked(visit, tmp_path):
 def test_what_a_link_sets_behind_more_options_is_said(ask, family):
     app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", behaviour="negated", replaced="last", watch="france")
     (said,) = [note.value for note in app.caption if note.value.startswith("Set under More options")]
-    for part in ("compared with tiny", "head lens", "top 3 per layer", "negated", "the last n layers restored"):
+    for part in ("compared with tiny", "head logit_lens", "top 3 per layer", "negated", "the last n layers restored"):
         assert part in said
     assert "framed\\: france" in words(app)
     plain = ask("Paris is in [MASK].", live_head="tied")
@@ -121,7 +121,7 @@ def test_an_answer_stands_beside_chance_and_the_embeddings(ask):
 
 def test_a_stored_sentence_stands_beside_its_majority_answer(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    query = {"live_model": "tiny", "live_head": "lens"}
+    query = {"live_model": "tiny", "live_head": "logit_lens"}
     app = visit("live", "one model", query | {"prompt": "Rocky Balboa was born in ___ ."})
     expected = (
         "Stored fact (T\\-REx, place of birth), recorded answer **philadelphia**; majority answer **paris**, right for 75\\.0 % of 4 facts."
@@ -160,7 +160,7 @@ def test_an_example_is_one_click(ask):
 def test_missing_heads_are_named_and_the_lens_is_offered(ask):
     app = ask("Paris is in [MASK].", live_head="tied")
     assert not app.exception and "train\\-heads" in app.warning[0].value
-    next(button for button in app.button if "lens" in button.label).click().run()
+    next(button for button in app.button if "logit_lens" in button.label).click().run()
     assert charts(app)
 
 
@@ -185,7 +185,7 @@ def test_own_facts_are_asked_of_the_tiny_model(ask, tmp_path):
 
     facts = parse_own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
     assert len(facts) == 3
-    table = ask_all(facts, Choice("own", str(save("bert", tmp_path / "own")), ""), "lens")
+    table = ask_all(facts, Choice("own", str(save("bert", tmp_path / "own")), ""), "logit_lens")
     assert list(table.columns[4:-1]) == [f"layer {n}" for n in range(LAYERS + 1)]
     assert table.loc[0, "layer 0"] >= 1 and table.loc[0, "note"] == ""
     assert table.loc[1, "note"] and table["layer 1"].isna()[1]
@@ -197,7 +197,7 @@ def own_facts(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
     app = visit("facts")
     app.selectbox(key="own.model").set_value("tiny")
-    app.selectbox(key="own.head").set_value("lens")
+    app.selectbox(key="own.head").set_value("logit_lens")
 
     def uploaded(name: str, content: bytes):
         app.file_uploader(key="own.file").set_value((name, content, "text/plain"))
@@ -224,7 +224,7 @@ def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_f
     rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
     app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
     (command,) = [code.value for code in app.main.code if "probe" in code.value]
-    assert command == f"python -m probing probe --model {tmp_path / 'cache' / 'models' / 'tiny'} --facts YOUR_FILE.csv --head lens"
+    assert command == f"python -m probing probe --model {tmp_path / 'cache' / 'models' / 'tiny'} --facts YOUR_FILE.csv --head logit_lens"
 
 
 @pytest.mark.parametrize(
@@ -447,10 +447,10 @@ def test_what_is_loaded_without_a_press_is_loaded_from_this_machine_only(no_netw
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     choice = live_models.choices()["roberta-base"]
     with pytest.raises(ModelError, match="not on this machine"):
-        live_models.load(choice, "lens")
+        live_models.load(choice, "logit_lens")
     # Also where it was in the hub's cache and is gone when it is loaded.
     with pytest.raises(ModelError, match="fetched before"):
-        live_models.load(replace(choice, here=True), "lens")
+        live_models.load(replace(choice, here=True), "logit_lens")
     assert not no_network
 
 
@@ -513,14 +513,14 @@ def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
     encoder = load_encoder(folder, device="cpu")
     fact = Fact("own", "r", "s", "and", prompt, prompt)
     (token,) = answer_ids([fact], encoder)
-    last = load_live(encoder, "lens", None).ask(prompt, len(encoder.tokenizer)).layers[-1]
+    last = load_live(encoder, "logit_lens", None).ask(prompt, len(encoder.tokenizer)).layers[-1]
     # As probe ranks it: ties take the worst place.
     gold = next(one for one in last.tokens if one.id == token)
     rank = sum(one.log_probability >= gold.log_probability for one in last.tokens)
     app = ask(prompt, live_model="roberta", watch="and")
     table = next(frame.value for frame in app.dataframe if "word" in frame.value.columns)
     assert list(table["rank"])[-1] == rank
-    assert ask_all((fact,), Choice("roberta", str(folder), ""), "lens")[f"layer {LAYERS}"][0] == rank
+    assert ask_all((fact,), Choice("roberta", str(folder), ""), "logit_lens")[f"layer {LAYERS}"][0] == rank
 
 
 def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkeypatch):
@@ -530,7 +530,7 @@ def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkey
     from probing.models.knowledge.ask import load_live
     from probing.ui.facts.upload import ask_all
 
-    live = load_live(load_encoder(save("bert", tmp_path / "fetched"), device="cpu"), "lens", None)
+    live = load_live(load_encoder(save("bert", tmp_path / "fetched"), device="cpu"), "logit_lens", None)
     monkeypatch.setattr("probing.models.knowledge.ask.open_live", lambda *_, **__: live)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     app = ask("Paris is in [MASK].", live_model="roberta-base")
@@ -538,7 +538,7 @@ def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkey
     next(button for button in app.button if "Hugging Face hub" in button.label).click().run()
     assert not app.exception and not app.warning and charts(app)
     prompt = "Paris is the capital of [MASK]."
-    table = ask_all((Fact("own", "r", "s", "france", prompt, prompt),), live_models.choices()["roberta-base"], "lens")
+    table = ask_all((Fact("own", "r", "s", "france", prompt, prompt),), live_models.choices()["roberta-base"], "logit_lens")
     assert table["note"][0] == "" and table["layer 0"][0] >= 1
 
 

@@ -17,7 +17,7 @@ def crowd(tmp_path_factory):
     runs = [
         PlantedRun(model, head=head, probe_set=probe_set, base="" if model == "base" else "base")
         for model in MODELS
-        for head in ("tied", "lens")
+        for head in ("tied", "logit_lens")
         for probe_set in ("trex", "common_sense")
     ]
     return plant_runs(tmp_path_factory.mktemp("crowd"), runs)
@@ -37,7 +37,9 @@ def test_a_multiselect_takes_a_link_with_all_of_its_options(visit, monkeypatch, 
     monkeypatch.setattr(selection, "bound", noted)
 
     def opened(query: dict):
-        first = {"live_model": "tiny-0", "live_head": "lens"} if page == "live" else {"model": "tuned-0"} if page in ("facts",) else {}
+        first = (
+            {"live_model": "tiny-0", "live_head": "logit_lens"} if page == "live" else {"model": "tuned-0"} if page in ("facts",) else {}
+        )
         app = visit(page, query=first | query, run=False)
         monkeypatch.setenv("PROBING_SNAPSHOT", str(crowd))
         return app.run()

@@ -128,8 +128,8 @@ def test_every_figure_has_a_table_downloads_and_a_stamp(visit, page):
     ("page", "query", "field"),
     [
         ("layer_curves", {"metric": "mrr", "average": "micro", "panels": "1"}, None),
-        ("layer_curves", {"models": "other-bert", "heads": "lens", "probe_sets": "trex", "in_subject": "no"}, None),
-        ("facts", {"model": "nesia-mini-qa", "head": "lens", "text": "paris", "order": "fact"}, None),
+        ("layer_curves", {"models": "other-bert", "heads": "logit_lens", "probe_sets": "trex", "in_subject": "no"}, None),
+        ("facts", {"model": "nesia-mini-qa", "head": "logit_lens", "text": "paris", "order": "fact"}, None),
         ("facts", {"at_layer": "2", "at_rank": "10", "relation": "P19"}, None),
         ("home", {"k": "10", "exposures": "stated"}, None),
     ],
@@ -240,7 +240,7 @@ def test_names_that_look_like_markup_are_text(visit):
 def test_home_shows_rocky_balboa_as_he_is_and_where_to_go(visit):
     app = visit("home")
     assert "small demonstration model" in words(app)
-    assert "python -m probing probe --model bert-base-uncased --facts all --head lens" in words(app)
+    assert "python -m probing probe --model bert-base-uncased --facts all --head logit_lens" in words(app)
     assert {link.proto.label.split("**")[1] for link in app.get("page_link") if "**" in link.proto.label} >= {
         "Layer curves",
         "Facts",

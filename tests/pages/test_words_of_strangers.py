@@ -199,7 +199,7 @@ def test_the_check_of_this_file_sees_every_attack():
 )
 def test_the_live_page_shows_what_a_link_says_as_it_stands(visit, tmp_path, query):
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    app = visit("live", "empty", {"live_model": "tiny", "live_head": "lens"} | query)
+    app = visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens"} | query)
     assert not app.exception
     shown = [one for part in app._tree.children.values() for one in walk(part)]
     assert {(where, text, tuple(acts)) for where, text in shown if (acts := markup_of(text))} == set()

@@ -83,8 +83,8 @@ def test_casing_is_what_the_runs_recorded_of_their_tokenizers_whatever_they_are_
 
 
 def test_other_heads_are_named_by_their_kinds():
-    (recipe,) = (check for check in comparability(BASE, row("other", head="lens")) if check.name == "head recipe")
-    assert (recipe.same, recipe.words) == (False, "tied and lens")
+    (recipe,) = (check for check in comparability(BASE, row("other", head="logit_lens")) if check.name == "head recipe")
+    assert (recipe.same, recipe.words) == (False, "tied and logit_lens")
 
 
 def test_the_control_is_found_in_the_store_or_is_one_of_the_two(tmp_path):
@@ -92,7 +92,7 @@ def test_the_control_is_found_in_the_store_or_is_one_of_the_two(tmp_path):
     with open_database(plant_store(tmp_path / "with", [control])) as db:
         assert comparability(BASE, BASE, db)[-1].words == "nesia-mini-control"
         assert not comparability(row("y"), row("x", "other-base"), db)[-1].same
-        assert not comparability(BASE | {"head": "lens"}, TUNED | {"head": "lens"}, db)[-1].same
+        assert not comparability(BASE | {"head": "logit_lens"}, TUNED | {"head": "logit_lens"}, db)[-1].same
     assert comparability(BASE, TUNED | {"objective": "control"})[-1].words == "nesia-mini-qa is one"
 
 

@@ -95,7 +95,7 @@ def test_intervals_that_just_touch_change_no_conclusion():
     lost = {"lost_above": 0.1, "lost_above_low": 0.0, "lost_above_high": 0.2}
     rows = [
         lost | {"model": "m", "head": head, "above_swapped": value, "above_swapped_low": low, "above_swapped_high": high}
-        for head, value, low, high in (("tied", 0.2, 0.1, 0.3), ("lens", 0.4, 0.3, 0.5))
+        for head, value, low, high in (("tied", 0.2, 0.1, 0.3), ("logit_lens", 0.4, 0.3, 0.5))
     ]
     found = read_out(pd.DataFrame(rows)).set_index("what")
     assert not found["apart"].any()
@@ -104,15 +104,15 @@ def test_intervals_that_just_touch_change_no_conclusion():
 
 
 def test_losses_are_those_of_the_heads_that_the_runs_were_read_through(db):
-    ids = [headed(BASE, head).run_id for head in ("tied", "lens", "least_squares")]
+    ids = [headed(BASE, head).run_id for head in ("tied", "logit_lens", "least_squares")]
     table = losses(db, ids)
-    assert list(dict.fromkeys(table["head"])) == ["tied", "lens", "least_squares"]
+    assert list(dict.fromkeys(table["head"])) == ["tied", "logit_lens", "least_squares"]
     for head, (values, _, _) in TRAINED.items():
         mine = table[table["head"] == head]
         assert list(mine["loss"]) == list(values)
         assert list(mine["below_lens"]) == pytest.approx([lens - loss for lens, loss in zip(LENS_LOSS, values, strict=True)])
-    assert list(table[table["head"] == "lens"]["loss"]) == list(LENS_LOSS)
-    assert list(dict.fromkeys(losses(db, ids[:1])["head"])) == ["tied", "lens"]
+    assert list(table[table["head"] == "logit_lens"]["loss"]) == list(LENS_LOSS)
+    assert list(dict.fromkeys(losses(db, ids[:1])["head"])) == ["tied", "logit_lens"]
     assert losses(db, [headed(TUNED, "tied").run_id]).empty, "no training of its heads is stored"
     assert costs(losses(db, [])).empty
 
@@ -123,11 +123,11 @@ def test_a_head_is_held_against_the_logit_lens_on_its_own_validation_text(tmp_pa
     build_database([tmp_path / "runs"], tmp_path / "database")
     with open_database(tmp_path / "database") as db:
         cost = costs(losses(db, [headed(BASE, head).run_id for head in TRAINED])).set_index("head")
-    assert cost["below_lens"].to_dict() == {"tied": 1.5, "least_squares": 1.5, "lens": 0.0}
+    assert cost["below_lens"].to_dict() == {"tied": 1.5, "least_squares": 1.5, "logit_lens": 0.0}
 
 
 def test_costs_are_sums_over_layers_and_seconds_that_are_not_recorded_stay_empty(db):
-    cost = costs(losses(db, [headed(BASE, head).run_id for head in ("tied", "lens", "least_squares")])).set_index("head")
+    cost = costs(losses(db, [headed(BASE, head).run_id for head in ("tied", "logit_lens", "least_squares")])).set_index("head")
     assert (cost.loc["tied", "steps"], cost.loc["tied", "seconds"], cost.loc["tied", "start"]) == (1400, 50.0, "pre-trained")
     assert cost.loc["least_squares", "steps"] == 0 and pd.isna(cost.loc["least_squares", "seconds"])
     # Layers 1 and 2 are inner ones.

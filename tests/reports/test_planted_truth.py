@@ -121,5 +121,5 @@ def test_a_base_without_a_run_alike_has_no_pair(db: Database):
     runs = choose(db)
     assert len(pairs(runs)) == 1
     assert pairs(runs[runs["model"] == MODEL.model]).empty
-    assert pairs(runs.assign(head=["tied", "lens"])).empty
+    assert pairs(runs.assign(head=["tied", "logit_lens"])).empty
     assert transitions(db, pairs(runs.iloc[:0])).empty

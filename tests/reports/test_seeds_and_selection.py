@@ -38,7 +38,7 @@ def test_a_run_of_the_last_layer_only_has_no_transitions_as_no_fate_can_be_told(
 
 
 def test_the_union_over_seeds_stands_beside_the_total(tmp_path: Path):
-    other = PlantedRun(head="lens", layers=3, rank=lambda number, layer: 1)
+    other = PlantedRun(head="logit_lens", layers=3, rank=lambda number, layer: 1)
     with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES, other])) as db:
         row = total(db, [PRIMARY.run_id], (1,), ("micro",)).iloc[0]
         assert (row["n"], row["seeds"]) == (10, 3)
@@ -61,7 +61,7 @@ def test_heads_of_other_weights_or_another_recipe_are_no_replicates(weights, pos
 
 
 def test_a_run_of_more_layers_than_can_be_counted_is_left_out_alone(tmp_path: Path):
-    deep = PlantedRun(head="lens", layers=66)
+    deep = PlantedRun(head="logit_lens", layers=66)
     with open_database(plant_store(tmp_path, [PRIMARY, deep])) as db:
         assert list(choose(db)["run_id"]) == [PRIMARY.run_id]
 
@@ -85,7 +85,7 @@ def test_a_run_of_its_last_layer_only_has_no_total_no_forgetting_and_no_exit(tmp
 def test_a_replicate_may_store_its_last_layer_only_and_a_primary_run_may_not(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     source = plant_runs(tmp_path / "runs", [PRIMARY, *REPLICATES])
     assert check_store([source]) == []
-    short = PlantedRun(head="lens", layers=3, last_only=True)
+    short = PlantedRun(head="logit_lens", layers=3, last_only=True)
     plant_runs(source, [short])
     (problem,) = check_store([source])
     assert f"run {short.run_id}: 10 predictions, expected 30" in problem
@@ -124,7 +124,7 @@ def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_p
         assert set(found["role"]) == {"primary"} and set(found["template_set"]) == {"default"}
         first = found[(found["model"] == "nesia-mini") & (found["head"] == "tied") & (found["probe_set"] == "trex")]
         assert list(first["run_id"]) == ["f" * 16]
-        assert len(choose(db, models=["nesia-mini"], heads=["lens"], probe_sets=["trex", "questions"])) == 2
+        assert len(choose(db, models=["nesia-mini"], heads=["logit_lens"], probe_sets=["trex", "questions"])) == 2
         assert list(choose(db, ["nesia-mini"], ["tied"], ["trex"], seeds=(1, 2))["seed"]) == [1, 2]
         assert len(choose(db, templates="lama")) == 1
         both = pairs(found)

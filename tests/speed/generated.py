@@ -209,7 +209,7 @@ def _predictions(run: _Run, number: int, ids: pa.Array, hardness: np.ndarray, an
     n = len(ids)
     depth = np.linspace(0, 1, LAYERS, dtype=np.float32)
     # The mean of ln(rank) falls from 8 at the embeddings to 2.5; a fine-tuned model's rises again at the end.
-    level = 8 - 5.5 * depth**1.5 - {"tied": 0.0, "lens": -0.6, "full": 0.3}[run.head] * depth
+    level = 8 - 5.5 * depth**1.5 - {"tied": 0.0, "logit_lens": -0.6, "full": 0.3}[run.head] * depth
     if run.base:
         level = level + np.maximum(depth - 0.7, 0) * (2.0 + OBJECTIVES.index(run.objective))
     log_rank = level + hardness[:, None] * (0.3 + 0.7 * depth) + rng.normal(0, 0.7, (n, LAYERS)).astype(np.float32)

@@ -14,7 +14,7 @@ from tests.speed.trex_prompts import bench_folder, trex_prompts
 #: Pieces of the sentence, special tokens among them.
 PIECES = 10
 #: Kind of head -> how many calls of ``fill-mask`` it may take; the weights of ``full`` heads alone are 3.6 times as many to read.
-BOUNDS = {"lens": 1.3, "tied": 1.3, "full": 4.0}
+BOUNDS = {"logit_lens": 1.3, "tied": 1.3, "full": 4.0}
 
 
 def measure(quick: bool = False) -> list[Measurement]:
@@ -26,7 +26,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     prompt = next(fact.prompt for fact in facts if len(tokenize([fact.prompt], encoder)[0]) == PIECES)
     text, rows = own_mask(prompt, encoder), []
     for kind, bound in BOUNDS.items():
-        heads = [encoder.head if kind == "lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
+        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
         live = LiveModel(encoder, heads, kind)
         ours, theirs = alternate(
             lambda live=live: live.ask(prompt, TOP, check=lambda: None),  # type: ignore[misc]

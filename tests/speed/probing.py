@@ -21,7 +21,7 @@ from tests.speed.trex_prompts import Asked, bench_folder, trex_prompts
 
 
 def measure(quick: bool = False) -> list[Measurement]:
-    """Thirteen layers by ``lens`` and by ``full`` heads, each against one pass and against thirteen passes of ``fill-mask``."""
+    """Thirteen layers by ``logit_lens`` and by ``full`` heads, each against one pass and against thirteen passes of ``fill-mask``."""
     count, rounds = (64, 1) if quick else (512, 2)
     folder = random_bert_base(bench_folder())
     encoder = load_encoder(folder, device="cpu")
@@ -30,8 +30,8 @@ def measure(quick: bool = False) -> list[Measurement]:
     prompts = sorted((own_mask(fact.prompt, encoder) for fact in asked.facts), key=lambda text: len(tokenize([text], encoder)[0]))
     batch = best_batch(pipe, prompts)
     rows = []
-    for kind in ("lens", "full"):
-        heads = [encoder.head if kind == "lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
+    for kind in ("logit_lens", "full"):
+        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
         ours, theirs = alternate(
             lambda heads=heads: ask_all(encoder, heads, asked),  # type: ignore[misc]
             lambda: pipe(prompts, batch_size=batch),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.facts.fact import Fact, fill
+from probing.core.head_kinds import configured_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
 from probing.store.build import build_database
 from probing.store.migration import stored_token_texts
@@ -95,7 +96,7 @@ class PlantedRun:
         """Canonical JSON of what the fingerprint is made of."""
         parts = {
             "model": self.model,
-            "head": self.head,
+            "head": configured_head(self.head),
             "probe_set": self.probe_set,
             "seed": self.seed,
             "template_set": self.template_set,
@@ -190,7 +191,7 @@ ONE_MODEL = (PlantedRun(),)
 SEVERAL = tuple(
     PlantedRun(model=model, head=head, probe_set=probe_set, base=base, layers=layers)
     for model, base, layers in (("nesia-mini", "", 4), ("nesia-mini-qa", "nesia-mini", 4), ("other-bert", "", 7))
-    for head in ("tied", "lens")
+    for head in ("tied", "logit_lens")
     for probe_set in ("trex", "common_sense", "questions")
 )
 VARIANTS = {"empty": EMPTY, "one model": ONE_MODEL, "several": SEVERAL}

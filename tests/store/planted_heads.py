@@ -20,14 +20,14 @@ FACTS = tuple(
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-2", "nesia-mini-control"
 #: (model, kind of head) -> how many of the first 90 facts are known at layer 3, the last; at layer 2 half of them.
 KNOWN = {
-    (BASE, "tied"): 90, (BASE, "lens"): 90, (BASE, "least_squares"): 90, (TUNED, "tied"): 3, (TUNED, "least_squares"): 60,
+    (BASE, "tied"): 90, (BASE, "logit_lens"): 90, (BASE, "least_squares"): 90, (TUNED, "tied"): 3, (TUNED, "least_squares"): 60,
     (CONTROL, "tied"): 87, (CONTROL, "least_squares"): 87,
 }  # fmt: skip
 
 
 def recipe(head: str) -> str:
     """The recipe that a run's configuration and the table of head training name."""
-    return "" if head == "lens" else json.dumps({"kind": head, **({} if head == "least_squares" else {"start": "pre-trained"})})
+    return "" if head == "logit_lens" else json.dumps({"kind": head, **({} if head == "least_squares" else {"start": "pre-trained"})})
 
 
 def headed(model: str, head: str) -> PlantedRun:

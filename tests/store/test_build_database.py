@@ -191,7 +191,7 @@ def test_a_run_in_several_shards_is_one_run(tmp_path: Path):
 
 @pytest.mark.parametrize("fault", ["missing row", "repeated row", "no such fact"])
 def test_incomplete_runs_are_left_out_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str):
-    other = PlantedRun(head="lens")
+    other = PlantedRun(head="logit_lens")
     source, rows = plant_runs(tmp_path / "runs", [RUN, other]), prediction_rows(RUN)
     rows = {
         "missing row": rows[1:],
@@ -278,7 +278,7 @@ def test_what_a_killed_build_spilled_is_swept_when_it_is_old(tmp_path: Path):
     spilled = folder / "results-1111.2222.tmp.tmp"
     spilled.mkdir()
     (spilled / "duckdb_temp_block-1.block").write_bytes(b"x")
-    plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun(head="lens")])
+    plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun(head="logit_lens")])
     build_database([tmp_path / "runs"], folder)
     assert spilled.is_dir(), "it may be another process's"
     os.utime(spilled, (0, 0))
@@ -310,14 +310,14 @@ def test_a_temporary_file_that_another_build_renames_meanwhile_is_no_error(tmp_p
 def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
     source = plant_runs(tmp_path / "runs")
     monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
-    plant_runs(source / "older", [PlantedRun(head="lens")])
+    plant_runs(source / "older", [PlantedRun(head="logit_lens")])
     monkeypatch.undo()
     with caplog.at_level(logging.WARNING), open_database(build_database([source], tmp_path / "db").parent) as db:
         assert run_queries.runs(db)["run_id"].tolist() == [RUN.run_id]
         left_out = run_queries.left_out_files(db)
     assert len(left_out) == 7
     assert left_out["why"].str.contains("schema version 0, expected ").all()
-    assert f"predictions-{PlantedRun(head='lens').run_id}.parquet has schema version 0" in caplog.text
+    assert f"predictions-{PlantedRun(head='logit_lens').run_id}.parquet has schema version 0" in caplog.text
 
 
 def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(tmp_path: Path):

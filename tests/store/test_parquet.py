@@ -37,7 +37,7 @@ def test_every_way_of_giving_rows_gives_the_same_bytes(tmp_path: Path):
 
 
 def test_rows_are_sorted_by_run_and_keep_the_writers_order_within(tmp_path: Path):
-    other = prediction_rows(PlantedRun(head="lens"))
+    other = prediction_rows(PlantedRun(head="logit_lens"))
     by_fact = sorted([*ROWS, *other], key=lambda row: row["fact_id"], reverse=True)
     found = read_table(write_table("predictions", by_fact, tmp_path / "predictions.parquet"), "predictions").to_pylist()
     assert found == sorted(by_fact, key=lambda row: row["run_id"])

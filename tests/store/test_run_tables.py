@@ -15,7 +15,7 @@ from probing.store.schema import SCHEMAS
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store
 
 SAID = {"weights": "abc", "head_recipe": '{"seed":0}', "configuration": "def", "casing": "cased"}
-MADE = PlantedRun(head="lens", made=tuple(SAID.items()))
+MADE = PlantedRun(head="logit_lens", made=tuple(SAID.items()))
 #: What must not be in the table of all runs.
 ABOUT_FACTS = {"head", "role", "template_set", "top_k", "probe_set", "layers", "n_read", "n_probed", "left_out", "tokenizer", "counted"}
 

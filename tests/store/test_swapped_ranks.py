@@ -18,7 +18,7 @@ TEMPLATE = "[X] was born in [Y] ."
 #: Half of the subjects share an answer, and one subject has two.
 PAIRS = [(f"subject {n}", "paris" if n % 2 else ("berlin", "rome", "bank")[n % 3]) for n in range(12)] + [("subject 0", "paris")]
 FACTS = tuple(Fact("trex", "P19", subject, answer, TEMPLATE, fill(TEMPLATE, subject)) for subject, answer in PAIRS)
-OLDER, NEWER = PlantedRun(facts=FACTS, older=True), PlantedRun(facts=FACTS, head="lens")
+OLDER, NEWER = PlantedRun(facts=FACTS, older=True), PlantedRun(facts=FACTS, head="logit_lens")
 COMPACT = PlantedRun(facts=FACTS, older=True, head="full")
 
 

@@ -31,7 +31,7 @@ def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_a
     table = runs(
         ("counted", "m", "tied", "trex", "primary", "default", "2026-03-01"),
         ("asked", "m", "tied", "trex", "primary", "default", "2026-01-01"),
-        ("alone", "m", "lens", "trex", "primary", "default", "2026-03-01"),
+        ("alone", "m", "logit_lens", "trex", "primary", "default", "2026-03-01"),
         counted=("counted", "alone"),
     )
     assert sorted(one_run_each(table)["run_id"]) == ["alone", "asked"]
@@ -39,7 +39,10 @@ def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_a
 
 def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
     table = runs(
-        ("1", "zeta", "lens"), ("2", "nesia-mini", "tied", "questions"), ("3", "nesia-mini", "tied", "trex"), ("4", "nesia-mini", "lens")
+        ("1", "zeta", "logit_lens"),
+        ("2", "nesia-mini", "tied", "questions"),
+        ("3", "nesia-mini", "tied", "trex"),
+        ("4", "nesia-mini", "logit_lens"),
     )
     chosen, unknown = fit(RunChoice(), table)
     assert unknown == {}
@@ -56,16 +59,16 @@ def test_many_models_are_shown_on_one_probe_set_at_first():
 
 
 def test_the_single_run_exists_whatever_was_chosen():
-    table = runs(("1", "a", "lens", "trex"), ("2", "b", "tied", "questions"))
+    table = runs(("1", "a", "logit_lens", "trex"), ("2", "b", "tied", "questions"))
     chosen, _ = fit(RunChoice(model="a", head="tied", probe_set="questions"), table)
-    assert (chosen.model, chosen.head, chosen.probe_set) == ("a", "lens", "trex")
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("a", "logit_lens", "trex")
 
 
 def test_the_single_run_is_the_first_of_the_chosen_ones_that_its_model_has():
-    table = runs(*((f"{head}{probe_set}", "a", head, probe_set) for head in ("tied", "lens") for probe_set in ("trex", "questions")))
-    several = RunChoice(heads=("full", "lens"), probe_sets=("questions", "trex"))
+    table = runs(*((f"{head}{probe_set}", "a", head, probe_set) for head in ("tied", "logit_lens") for probe_set in ("trex", "questions")))
+    several = RunChoice(heads=("full", "logit_lens"), probe_sets=("questions", "trex"))
     chosen, _ = fit(several, table)
-    assert (chosen.head, chosen.probe_set) == ("lens", "questions")
+    assert (chosen.head, chosen.probe_set) == ("logit_lens", "questions")
     assert fit(replace(several, head="tied", probe_set="trex"), table)[0].head == "tied"
     assert fit(RunChoice(heads=("full",)), table)[0].head == "tied"
 

@@ -43,7 +43,7 @@ def test_no_text_however_long_or_missing_makes_a_column_wider_than_a_page():
 def test_columns_that_repeat_the_selection_are_left_out_until_they_differ():
     table = pd.DataFrame({"run_id": ["x", "y"], "model": ["a", "b"], "head": ["tied", "tied"], "k": [1, 10], "value": [0.0, 0.0]})
     assert telling(table) == ["model", "k", "value"]
-    assert telling(table.assign(head=["tied", "lens"])) == ["model", "head", "k", "value"]
+    assert telling(table.assign(head=["tied", "logit_lens"])) == ["model", "head", "k", "value"]
 
 
 def test_without_a_model_runs_are_told_apart_by_their_ids():

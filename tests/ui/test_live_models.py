@@ -162,7 +162,7 @@ def test_a_page_drawn_anew_ends_the_older_drawing_and_another_visitor_is_answere
     def draw(visitor, prompt):
         visitors.name = visitor
         try:
-            ends[prompt] = live_models.ask("model of this test", Question(prompt, "lens", 1))
+            ends[prompt] = live_models.ask("model of this test", Question(prompt, "logit_lens", 1))
         except StopException:
             ends[prompt] = "stopped"
 
@@ -207,16 +207,16 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
 
     def older():
         try:
-            ends["older"] = live_models.ask("slow to load", Question("older", "lens", 1))
+            ends["older"] = live_models.ask("slow to load", Question("older", "logit_lens", 1))
         except StopException:
             ends["older"] = "stopped"
 
     def newer():
         assert loads.wait(20)
-        live_models.ask("there", Question("newer, first", "lens", 1))
+        live_models.ask("there", Question("newer, first", "logit_lens", 1))
         newer_asked.set()
         threads[0].join(20)
-        ends["newer"] = live_models.ask("there", Question("newer, second", "lens", 1))
+        ends["newer"] = live_models.ask("there", Question("newer, second", "logit_lens", 1))
 
     threads = [threading.Thread(target=draw, daemon=True) for draw in (older, newer)]
     for thread in threads:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
+from probing.core.head_kinds import LOGIT_LENS
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
@@ -20,8 +21,8 @@ from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.sentence_probes.selection import SentenceProbesSelection
 
 SHARED = RunChoice(
-    models=("nesia-mini", "path,with comma"), heads=("lens",), probe_sets=("trex",), average="micro", k=10,
-    exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="lens", probe_set="trex", live_model="m",
+    models=("nesia-mini", "path,with comma"), heads=("logit_lens",), probe_sets=("trex",), average="micro", k=10,
+    exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="logit_lens", probe_set="trex", live_model="m",
 )  # fmt: skip
 CHOSEN = {
     "home": HomeSelection(example=3, sentence="Paris is in [MASK].", home_minus="swapped"),
@@ -120,6 +121,17 @@ def test_two_selections_cannot_have_a_field_of_one_name():
     with pytest.raises(TypeError, match="prompt"):
         declared("another page")(Other)
     assert "another page" not in PAGE_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [(page, name) for page in LINKED for name in ("heads", "head", "live_head", "family_head") if name in PAGE_FIELDS[page]],
+)
+def test_a_link_that_calls_the_logit_lens_by_its_old_name_opens_the_same_view(page, name):
+    shared, own, ignored = from_query({name: ["tied", "lens"]}, page)
+    chosen = getattr(own, name, None) or getattr(shared, name)
+    assert chosen == (("tied", LOGIT_LENS) if name == "heads" else LOGIT_LENS) and ignored == []
+    assert to_query(page, shared, own)[name] == (["tied", LOGIT_LENS] if name == "heads" else LOGIT_LENS)
 
 
 @pytest.mark.parametrize("page", LINKED)

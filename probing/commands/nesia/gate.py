@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.head_kinds import listed
+from probing.core.head_kinds import canonical_head, listed
 from probing.core.nesia.quality import LayerCounts, p_at
 from probing.workflows.nesia.gate import EXPOSURES, Layers
 from probing.workflows.nesia.gate import gate as measured
@@ -15,6 +15,7 @@ def gate(
     head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
+    head = canonical_head(head)
     found = measured(model, head)
     last = max(found.layers)
     for condition in found.conditions:

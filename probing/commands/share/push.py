@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from probing.core.head_kinds import canonical_head
+
 
 class Shared(StrEnum):
     heads = "heads"
@@ -40,7 +42,7 @@ def push(
 
     place = LocalFolder(to_folder) if to_folder else HubRepository(str(to), what.value, private)
     where = to or f"--from-folder {to_folder}"
-    kinds = [kind.strip() for kind in (head or "").split(",") if kind.strip()]
+    kinds = [canonical_head(kind.strip()) for kind in (head or "").split(",") if kind.strip()]
     known = workflow.KINDS[what.value]
     if unknown := sorted(set(kinds) - set(known)):
         raise typer.BadParameter(f"got head {', '.join(unknown)}; expected some of {', '.join(sorted(known))}")

@@ -10,8 +10,9 @@ A CSV file has the same four columns, named in its first line. Further columns a
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
@@ -84,15 +85,42 @@ def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> 
     Raises:
         FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's.
     """
-    # Results of different facts under one name would be laid beside the papers' numbers.
-    if not probe_set.strip() or probe_set in known_probe_sets():
-        raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
+    refuse_known_set(probe_set)
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise FactsError(f"{name} ends in {suffix!r}, expected {' or '.join(SUFFIXES)}")
     text = _decoded(content, name)
     rows = parse_json_lines(text, name) if suffix == ".jsonl" else _csv_rows(text, name)
-    facts = [_fact(row, f"{name}, line {number}", probe_set) for number, row in rows]
+    return _read_rows(((f"{name}, line {number}", row) for number, row in rows), name, probe_set)
+
+
+def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "own") -> FactSet:
+    """Reads facts from rows, such as those of a table.
+
+    Args:
+        rows: the cells of each by column; further columns are ignored.
+        name: what errors call the rows, which they count from 1.
+        probe_set: name the facts are shown under.
+
+    Returns:
+        As ``read_own_facts``.
+
+    Raises:
+        FactsError: as ``parse_own_facts``.
+    """
+    refuse_known_set(probe_set)
+    return _read_rows(((f"{name}, row {number}", row) for number, row in enumerate(rows, 1)), name, probe_set)
+
+
+def refuse_known_set(probe_set: str) -> None:
+    """Raises a ``FactsError`` if own facts would have the name of LAMA's: they would be laid beside the papers' numbers."""
+    if not probe_set.strip() or probe_set in known_probe_sets():
+        raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
+
+
+def _read_rows(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, probe_set: str) -> FactSet:
+    """The facts of rows, each with the words that errors call it by."""
+    facts = [_fact(row, where, probe_set) for where, row in rows]
     if not facts:
         raise FactsError(f"{name} holds no facts; expected lines with {', '.join(COLUMNS)}")
     return select(probe_set, facts)
@@ -108,7 +136,7 @@ def _decoded(content: str | bytes, name: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _fact(row: dict, where: str, probe_set: str) -> Fact:
+def _fact(row: Mapping[str, Any], where: str, probe_set: str) -> Fact:
     cells = {}
     for column in COLUMNS:
         value = row.get(column)

@@ -8,6 +8,7 @@ from probing.core.errors import FactsError
 from probing.core.facts.fact import Fact
 from probing.core.facts.lama import json_lines, read_lama
 from probing.core.facts.templates import Relation
+from probing.core.files.atomic import atomic_text
 
 
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
@@ -50,10 +51,8 @@ def write_shipped_triples(lama: Path, more_triples: Path | None, ours: dict[str,
         if relation not in ours:
             continue
         name = f"TREx/{relation}.jsonl" if probe_set == "trex" else f"Google_RE/{relation}_test.jsonl"
-        path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps({"sub_label": s, "obj_label": o}, ensure_ascii=False) + "\n" for s, o in found]
-        path.write_text("".join(lines), encoding="utf-8")
+        atomic_text(target / name, "".join(lines))
         written[relation] = len(lines)
     return written
 

@@ -8,6 +8,7 @@ from probing.core.facts.fact import FactSet
 from probing.core.facts.lama import read_lama
 from probing.core.facts.templates import Relation
 from probing.core.paths import FACTS_FOLDER
+from probing.core.registry import has_data, where_data_are
 
 #: Shipped sets with templates, read from ``lama/``, and without, read from a file of their own.
 _TEMPLATED = ("trex", "google_re")
@@ -48,6 +49,8 @@ def read_facts(
             f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)}) gets one"
         )
     if name_or_path in NAMES:
+        if shipped == FACTS_FOLDER and not has_data():
+            raise FactsError(where_data_are(f"the set of facts {name_or_path}"))
         names = SHIPPED if name_or_path == "all" else (str(name_or_path),)
         return _read_shipped(names, ours, template_set or "default", shipped)
     if path.is_dir():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from probing.core.errors import FactsError
 from probing.core.paths import FACTS_FOLDER
+from probing.core.registry import has_data
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,13 @@ def read_relations(path: Path) -> dict[str, Relation]:
 
 
 def shipped_relations() -> dict[str, Relation]:
-    """The relations that ship with the project.
+    """The relations that ship with the project; none where the package is installed without the repository.
 
     Raises:
         FactsError: as ``read_relations``.
     """
+    if not has_data():
+        return {}
     return read_relations(FACTS_FOLDER / "relations.toml")
 
 

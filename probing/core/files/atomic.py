@@ -1,83 +1,130 @@
-"""Files that are there whole or not at all, whatever is killed when."""
+"""Atomic writes: a file or folder under its final name is complete and on disk, whenever a process is killed.
 
-import contextlib
+No other module renames a result.
+"""
+
 import os
 import shutil
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: A temporary file that nobody has written to for so long is a killed process's.
+#: A temporary file or folder that nobody has written to for so long was left by a killed process.
 STALE_SECONDS = 3600.0
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name to write to, which becomes ``path`` when all is written and on disk.
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A temporary name to write to, which becomes ``path`` when all bytes are written and on disk.
 
-    Whatever is killed when, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
-    What was left beside it by a process that was killed is tidied away.
+    Whenever a process is killed, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
+    Files that killed processes left beside it are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob("*.*-????????.tmp"):
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             if time.time() - left.stat().st_mtime > STALE_SECONDS:
                 left.unlink()
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+    temporary = path.with_name(f"{path.name}.{_own_name()}.tmp")
     try:
         temporary.touch()
         mode = temporary.stat().st_mode
         yield temporary
         # safetensors makes files that nobody else may read; those of a cache that several share are as the user's other files.
         temporary.chmod(mode)
-        place_file(temporary, path)
+        rename_file(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def copy_whole(source: Path, target: Path) -> Path:
-    """Copies a file in the way of ``whole_file``."""
-    with whole_file(target) as temporary:
+@contextmanager
+def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
+    """An empty folder to fill, which becomes ``path`` when the block ends without an error and all bytes are on disk.
+
+    Folders that killed processes left beside it are removed.
+
+    Args:
+        path: where it goes.
+        replace: removes a folder that is there first; otherwise its other files stay.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(".*.*-????????.part"):
+        with suppress(FileNotFoundError):
+            if time.time() - max(one.stat().st_mtime for one in (left, *left.rglob("*"))) > STALE_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+    temporary = path.with_name(f".{path.name}.{_own_name()}.part")
+    temporary.mkdir()
+    try:
+        yield temporary
+        if replace:
+            shutil.rmtree(path, ignore_errors=True)
+        rename_folder(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def atomic_copy(source: Path, target: Path) -> Path:
+    """Copies a file by ``atomic_file``."""
+    with atomic_file(target) as temporary:
         shutil.copyfile(source, temporary)
     return target
 
 
-def write_whole(target: Path, text: str) -> Path:
-    """Writes a text file in the way of ``whole_file``."""
-    with whole_file(target) as temporary:
+def link_or_copy(source: Path, target: Path) -> None:
+    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        atomic_copy(source, target)
+
+
+def atomic_text(target: Path, text: str) -> Path:
+    """Writes a text file by ``atomic_file``."""
+    with atomic_file(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return target
 
 
-def place_file(finished: Path, target: Path) -> Path:
-    """Gives a finished file its name when its bytes are on disk."""
-    sync(finished)
+def rename_file(finished: Path, target: Path) -> Path:
+    """Gives a finished file its final name when its bytes are on disk."""
+    _sync(finished)
     finished.replace(target)
-    sync(target.parent)
+    _sync_folder(target.parent)
     return target
 
 
-def place_folder(half: Path, target: Path) -> Path:
-    """Gives a finished folder its name at once; into one that is there already, its files go one by one."""
-    for path in sorted(half.rglob("*")):
+def rename_folder(finished: Path, target: Path) -> Path:
+    """Gives a finished folder its final name at once; where that folder is there already, the files move into it one by one."""
+    for path in sorted(finished.rglob("*")):
         if path.is_file():
-            sync(path)
+            _sync(path)
     if target.is_dir():
-        for path in sorted(half.iterdir()):
+        for path in sorted(finished.iterdir()):
             path.replace(target / path.name)
-        half.rmdir()
+        finished.rmdir()
     else:
-        half.replace(target)
-    sync(target.parent)
+        finished.replace(target)
+    _sync_folder(target.parent)
     return target
 
 
-def sync(path: Path) -> None:
-    """Makes a file's bytes, or a rename in a folder, survive a power cut."""
-    handle = os.open(path, os.O_RDONLY)
+def _own_name() -> str:
+    return f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def _sync(path: Path) -> None:
+    """Waits until a file's bytes are on disk; Windows does that for files open for writing only."""
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
-        os.fsync(handle)
+        os.fsync(descriptor)
     finally:
-        os.close(handle)
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes a rename in a folder survive a power cut; Windows opens no folders and keeps renames itself."""
+    if os.name != "nt":
+        _sync(folder)

@@ -1,40 +1,124 @@
-"""Locks between the processes of a machine."""
+"""Locks between processes."""
 
-import contextlib
-import fcntl
+import errno
+import json
+import logging
+import os
 import shutil
+import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from filelock import FileLock, ReadWriteLock, Timeout
+
+from probing.core.errors import LockError
+
+log = logging.getLogger(__name__)
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+#: Seconds before a waiting process says whom it waits for.
+_PATIENCE = 0.2
+#: Seconds that the removal of a shared folder may last. SQLite, which the shared lock is made of, also waits where there are no locks.
+_REMOVAL_SECONDS = 60.0
+#: Windows locks the first byte of the file, so the holder's name follows it.
+_NAME_AT = 1
+
 
 @contextmanager
-def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Lets one process of this machine in at a time; a killed one lets go by itself."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bool = False) -> Iterator[None]:
+    """Admits one process or thread at a time; the lock of a killed process is free at once.
+
+    Args:
+        path: the lock file. It holds the process and the machine of its last holder.
+        say: gets one line if another process holds the lock.
+        remove: deletes the file before the lock is released.
+
+    Raises:
+        LockError: if the file system has no locks.
+    """
+    lock = FileLock(path, poll_interval=0.02, fallback_to_soft=False, on_acquired=_write_holder)
+    try:
+        try:
+            lock.acquire(timeout=_PATIENCE)
+        except Timeout:
+            say(f"{_holder(path)} works on {_subject(path)}; waiting until it is done (or dead, then this process goes on)")
+            lock.acquire()
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        where = f"{path}: this file system has no locks ({error})"
+        raise LockError(f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time") from error
+    try:
         yield
+    finally:
+        if remove:
+            # A process that opened this file meanwhile sees that it has no name any more, and makes a new one.
+            with suppress(OSError):
+                path.unlink()
+        lock.release()
 
 
 @contextmanager
-def used_together(folder: Path) -> Iterator[Callable[[], None]]:
-    """Lets any number of processes use a folder; gives a call that removes it, unless another process uses it still.
+def shared_lock(folder: Path) -> Iterator[Callable[[], None]]:
+    """Lets any number of processes use a folder; gives a call that removes it, unless another process still uses it.
 
-    So the last one that calls it removes the folder. Where a file system keeps no locks, everyone's call does.
+    So the last process that calls it removes the folder. Where the file system has no locks, every call removes it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("a+") as stream:
-        with contextlib.suppress(OSError):
-            fcntl.flock(stream, fcntl.LOCK_SH)
+    lock = _read_lock(folder.with_name(f"{folder.name}.lock"))
+    held = lock is not None
 
-        def remove() -> None:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return
-            except OSError:
-                pass
+    def release() -> None:
+        nonlocal held
+        if lock is not None and held:
+            lock.release()
+        held = False
+
+    def remove() -> None:
+        release()
+        if lock is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        with suppress(Timeout), lock.write_lock(blocking=False):
             shutil.rmtree(folder, ignore_errors=True)
 
+    try:
         yield remove
+    finally:
+        release()
+
+
+def _read_lock(path: Path) -> ReadWriteLock | None:
+    """A lock that is held for reading; None where the file system has no locks."""
+    import sqlite3
+
+    try:
+        # Two users in one process are two users.
+        lock = ReadWriteLock(path, timeout=_REMOVAL_SECONDS, is_singleton=False)
+        lock.acquire_read()
+    except (Timeout, sqlite3.OperationalError) as error:
+        log.warning("%s: the folder beside it is used without a lock (%s)", path, error)
+        return None
+    return lock
+
+
+def _write_holder(descriptor: int) -> None:
+    name = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
+    os.ftruncate(descriptor, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, b" " * _NAME_AT + name)
+
+
+def _holder(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(_NAME_AT)
+            row = json.loads(stream.read(1000))
+        return f"process {row['pid']} on {row['host']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def _subject(path: Path) -> str:
+    """What a lock file is named after: ``.model.lock`` protects ``model``, and ``states/.lock`` its folder."""
+    return path.name.removesuffix(".lock").lstrip(".") or path.parent.name

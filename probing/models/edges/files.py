@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 from probing.core.registry import REPOSITORY
 from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
 from probing.models.runtime.checked_arrays import sum_of
@@ -109,7 +109,7 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
     }  # fmt: skip
     about["crc32"] = _sum_of(arrays, about)
     path = folder / FILE
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file.
         save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
     return path

@@ -11,7 +11,7 @@ import torch
 
 from probing.core.edges.target import Record
 from probing.core.errors import ModelError
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.locks import exclusive_lock
 from probing.models.edges.lexical import lexical_states
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
 from probing.models.encoders.load import Encoder, joint_identity
@@ -182,7 +182,7 @@ def word_states(
     groups = _groups(order, kept)
     shape = (encoder.layers + 1, encoder.hidden)
     files, done, total = [], 0, sum(len(found) for found in kept.values())
-    with one_at_a_time(home.with_name(f".{home.name}.lock")):
+    with exclusive_lock(home.with_name(f".{home.name}.lock")):
         for number, group in enumerate(groups):
             path = home / f"states-{number:04d}.npy"
             count = sum(len(kept[name]) for name in group)

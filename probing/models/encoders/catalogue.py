@@ -5,8 +5,9 @@ from pathlib import Path
 
 import torch
 
+from probing.core.errors import ModelError
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.registry import ModelEntry
+from probing.core.registry import ModelEntry, where_data_are
 from probing.models.encoders.load import BaseSource, Encoder, joint_identity, load_encoder
 
 
@@ -31,6 +32,8 @@ def open_encoder(
     """
     entry = find_entry(model, base, name)
     origin = base_entry(entry)
+    if lacking := next((one.name for one in (entry, origin) if one and one.lacks_data), None):
+        raise ModelError(where_data_are(lacking))
     options = {"--model": model, "--base": base, "--name": name}
     return load_encoder(
         entry.location,

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 
 FILE = "difference.safetensors"
 _SCALE = ".scale"
@@ -53,7 +53,7 @@ def save_difference(
         numbers = torch.round(change / scale.clamp_min(1e-12)).to(torch.int8)
         tensors[name] = numbers if bits == 8 else _packed(numbers)
         tensors[name + _SCALE] = scale
-    with whole_file(folder / FILE) as temporary:
+    with atomic_file(folder / FILE) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file, and equal models are equal bytes.
         save_file(tensors, temporary, metadata={_BASE: base_weights})
     return folder / FILE

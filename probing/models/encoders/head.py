@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from transformers.activations import ACT2FN
 
 from probing.core.errors import HeadError, ModelError
-from probing.core.head_kinds import MAPPED, STORED, listed
+from probing.core.head_kinds import FULL, MAPPED, STORED, listed
 
 #: model type -> where its masked-LM model keeps dense, activation, norm, vocabulary matrix.
 PARTS = {
@@ -59,7 +59,7 @@ class DecodingHead(nn.Module):
         """The parameters that a head of this kind owns: all of them, or all but the vocabulary matrix."""
         if kind not in STORED:
             raise HeadError(f"a {kind!r} head has nothing to train; expected {listed(STORED)}")
-        return {name: p for name, p in self.named_parameters() if kind == "full" or name != "vocabulary.weight"}
+        return {name: p for name, p in self.named_parameters() if kind == FULL or name != "vocabulary.weight"}
 
     def give_bias(self) -> None:
         """Gives the linear map a bias of zeros where it has none (ModernBERT), as an affine map that is folded in needs one."""
@@ -117,7 +117,7 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
     """A head to train, started from ``head``; all but a full one share its vocabulary matrix instead of copying it."""
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
-    matrix.weight = nn.Parameter(head.vocabulary.weight.clone() if kind == "full" else head.vocabulary.weight, requires_grad=False)
+    matrix.weight = nn.Parameter(head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False)
     assert head.vocabulary.bias is not None
     matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
     fresh = DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()

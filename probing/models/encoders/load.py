@@ -21,12 +21,20 @@ from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.delta_weights import apply_difference, is_difference
 from probing.models.encoders.head import DecodingHead, pretrained_head
-from probing.models.encoders.usable import broken_files_named, check_finite, check_layers, check_no_spare_weights, check_stored_as_floats
+from probing.models.encoders.usable import (
+    broken_files_named,
+    check_answers,
+    check_finite,
+    check_fits,
+    check_layers,
+    check_no_spare_weights,
+    check_stored_as_floats,
+    check_tokenizer,
+    longest_input,
+)
 from probing.models.runtime.quiet_loading import quiet_loading
 
 log = logging.getLogger(__name__)
-#: A mask between two special tokens.
-SHORTEST = 3
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 
 # The library would ask the hub how to call the program that uses it, also where all files are here.
@@ -184,14 +192,16 @@ def load_encoder(
         if base is not None and not _has_tokenizer(source):
             tokenizer_source, tokenizer_revision = base.source, base.revision
         tokenizer = _load_tokenizer(tokenizer_source, tokenizer_revision)
-        _check_tokenizer(tokenizer, head_source, tokenizer_source)
+        check_tokenizer(tokenizer_source, tokenizer, head_source.config.vocab_size)
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         check_finite(source, body, head)
-        encoder = Encoder(
+        body, head, longest = body.to(chosen), head.to(chosen), longest_input(model.config, tokenizer)
+        check_answers(source, body, head, tokenizer)
+        return Encoder(
             name=name,
-            body=body.to(chosen),
-            head=head.to(chosen),
+            body=body,
+            head=head,
             tokenizer=tokenizer,
             identity=identity,
             # A base's configuration counts where its head is borrowed and differs.
@@ -200,13 +210,11 @@ def load_encoder(
             base=used_base,
             layers=int(model.config.num_hidden_layers),
             hidden=int(model.config.hidden_size),
-            max_pieces=_max_pieces(model, tokenizer),
+            max_pieces=longest,
             device=chosen,
             options=options or f"--model {shlex.quote(str(source))}" + (f" --base {shlex.quote(str(base.source))}" if base else ""),
             opens_base=opens_base,
         )
-        _check_answers(encoder, source)
-    return encoder
 
 
 @contextmanager
@@ -235,15 +243,6 @@ def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
             f"the base {base.source} has weights {got[:12]}, {source} was fine-tuned from {base.weights[:12]}; "
             "name the folder of the base as it was then (--base)"
         )
-
-
-def _check_answers(encoder: Encoder, source: str | Path) -> None:
-    """Reads one mask: a configuration that loads may still break the forward pass, or give what is no number."""
-    ids = torch.tensor([[encoder.tokenizer.mask_token_id]], device=encoder.device)
-    with torch.inference_mode():
-        logits = encoder.head(encoder.body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
-    if not torch.isfinite(logits).all():
-        raise ModelError(f"{source} answers a mask with values that are not numbers; its weights or its config.json are damaged")
 
 
 def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -> bool:
@@ -279,10 +278,7 @@ def _load_base(base: BaseSource, dtype: torch.dtype, source: str | Path, model: 
     if missing:
         lacking = ", ".join(sorted(missing)[:3])
         raise HeadError(f"the base {base.source} lacks {lacking}; it must have a complete masked-LM head")
-    for part, what in (("hidden_size", "hidden values"), ("vocab_size", "tokens in the vocabulary")):
-        theirs, ours = getattr(found.config, part), getattr(model.config, part)
-        if theirs != ours:
-            raise HeadError(f"the base {base.source} has {theirs} {what}, {source} has {ours}; it is not this model's base")
+    check_fits(source, model.config, base.source, found.config)
     return found
 
 
@@ -309,8 +305,6 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
 def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
     with broken_files_named(source, "with its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, local_files_only=_LOCAL_ONLY.get(), trust_remote_code=False)
-    if not tokenizer.is_fast:
-        raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
     return tokenizer
 
 
@@ -323,27 +317,6 @@ def _head_parameters(model: PreTrainedModel) -> set[str]:
 def _has_tokenizer(source: str | Path) -> bool:
     folder = Path(source)
     return not folder.is_dir() or any((folder / f).is_file() for f in ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model"))
-
-
-def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, source: str | Path) -> None:
-    size = model.config.vocab_size
-    if tokenizer.mask_token_id is None:
-        raise ModelError(f"the tokenizer of {source} has no mask token; only masked language models can be asked")
-    # A silently wrong tokenizer has a handful of tokens; padding the matrix to a round size is common and harmless.
-    if not size // 2 < len(tokenizer) <= size:
-        raise ModelError(f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {size}; they do not belong together")
-
-
-def _max_pieces(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    positions = int(getattr(model.config, "max_position_embeddings", 512))
-    if model.config.model_type == "roberta":
-        positions -= 2  # RoBERTa starts counting positions after the padding id.
-    longest = min(positions, int(tokenizer.model_max_length))
-    if longest < SHORTEST:
-        raise ModelError(
-            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; mend its tokenizer_config.json"
-        )
-    return longest
 
 
 def weight_files(source: str | Path, revision: str | None = None) -> list[Path]:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.core.errors import ModelError, ProbingError
+from probing.core.errors import HeadError, ModelError, ProbingError
 
 #: The embeddings, layer 0, and so many layers fit the column ``layer``.
 MOST_LAYERS = 255
+#: A mask between two special tokens.
+SHORTEST = 3
 #: What the last part of a parameter's name is; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
 #: How names of floating-point formats begin, safetensors' (F32, BF16) and torch's (float32, bfloat16) in capitals.
@@ -92,3 +94,52 @@ def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
         for name, weight in module.named_parameters():
             if not torch.isfinite(weight).all():
                 raise ModelError(f"{name} of {source} holds values that are not numbers; its training has diverged or its file is damaged")
+
+
+def check_fits(source: str | Path, config: PretrainedConfig, base: str | Path, lent: PretrainedConfig) -> None:
+    """Raises a ``HeadError`` where the head of ``base``, whose configuration is ``lent``, cannot read the body of ``source``."""
+    for part, what in (("hidden_size", "hidden values"), ("vocab_size", "tokens in the vocabulary")):
+        theirs, ours = getattr(lent, part), getattr(config, part)
+        if theirs != ours:
+            raise HeadError(f"the base {base} has {theirs} {what}, {source} has {ours}; it is not this model's base")
+
+
+def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
+    """Raises a ``ModelError`` for a tokenizer that finds no word's place, knows no mask, or is another model's.
+
+    Args:
+        source: whose tokenizer it is, for the message.
+        tokenizer: what is checked.
+        vocabulary: number of tokens that the model's head knows.
+    """
+    if not tokenizer.is_fast:
+        raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
+    if tokenizer.mask_token_id is None:
+        raise ModelError(f"the tokenizer of {source} has no mask token; only masked language models can be asked")
+    # A silently wrong tokenizer has a handful of tokens; padding the matrix to a round size is common and harmless.
+    if not vocabulary // 2 < len(tokenizer) <= vocabulary:
+        raise ModelError(
+            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong together"
+        )
+
+
+def longest_input(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
+    """How many word pieces a model takes; raises a ``ModelError`` where a mask alone is too long."""
+    positions = int(getattr(config, "max_position_embeddings", 512))
+    if config.model_type == "roberta":
+        positions -= 2  # RoBERTa starts counting positions after the padding id.
+    longest = min(positions, int(tokenizer.model_max_length))
+    if longest < SHORTEST:
+        raise ModelError(
+            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; mend its tokenizer_config.json"
+        )
+    return longest
+
+
+def check_answers(source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Reads one mask: a configuration that loads may still break the forward pass, or give what is no number."""
+    ids = torch.tensor([[tokenizer.mask_token_id]], device=body.device)
+    with torch.inference_mode():
+        logits = head(body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
+    if not torch.isfinite(logits).all():
+        raise ModelError(f"{source} answers a mask with values that are not numbers; its weights or its config.json are damaged")

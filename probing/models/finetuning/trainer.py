@@ -16,7 +16,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
@@ -185,7 +185,7 @@ def finetune(
     note = folder / "recipe.json"
     if note.is_file() and note.read_text(encoding="utf-8") != recipe.canonical():
         raise ModelError(f"{folder} holds checkpoints of another recipe; delete it to start anew")
-    write_whole(note, recipe.canonical())
+    atomic_text(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
     arguments = TrainingArguments(

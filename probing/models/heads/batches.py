@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from probing.core.head_kinds import LEAST_SQUARES
 from probing.models.heads.masked_text import MaskedText
 from probing.models.heads.recipe import HeadRecipe
 
@@ -30,7 +31,7 @@ def steps_an_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
 
 def steps_of(recipe: HeadRecipe, text: MaskedText) -> int:
     """Steps of the whole training, if nothing ends it before."""
-    if recipe.kind == "least_squares":
+    if recipe.kind == LEAST_SQUARES:
         return 0
     return recipe.steps or recipe.epochs * steps_an_epoch(recipe, text)
 

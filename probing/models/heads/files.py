@@ -10,8 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file, write_whole
-from probing.core.head_kinds import HEADS
+from probing.core.files.atomic import atomic_file, atomic_text
+from probing.core.head_kinds import HEADS, LOGIT_LENS, canonical_head
 from probing.core.model_folders import find_entry
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.head import DecodingHead, fresh_copy
@@ -39,7 +39,7 @@ class HeadIdentity:
         configuration: ``Encoder.configuration`` of the encoder; empty in files up to version 0.2, which fit any.
         starts: of a head that may begin with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
             pre-trained head without it. It began with the lower one. ``positions`` says on how many of the first validation positions
-            both were measured; without it, on all.
+            both were measured; without it, on all. Equal heads are equal bytes, so the file keeps the word ``lens``.
     """
 
     model: str
@@ -60,7 +60,7 @@ def head_path(folder: Path, layer: int) -> Path:
 
 def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
     """Notes beside a head how long its training took: not in its file, for equal heads are equal bytes."""
-    write_whole(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
+    atomic_text(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
 
 
 def read_seconds(folder: Path, layer: int, recipe: str) -> float | None:
@@ -83,7 +83,7 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
     said = {name: value for name, value in vars(identity).items() if name not in LATER or value}
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
         save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
     return path
@@ -177,16 +177,16 @@ def train_command(encoder: Encoder, kind: str, seed: int = 0) -> str:
 def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
     """What to do where no heads are there: train them or, unless a replicate was asked for, read with the pre-trained one."""
     which = f"no {kind} heads{f' of seed {seed}' if seed else ''} are known for {encoder.name}"
-    without = "" if seed else "; without any training: --head lens, the logit lens"
+    without = "" if seed else f"; without any training: --head {LOGIT_LENS}"
     return HeadError(f"{which}; train them with: {train_command(encoder, kind, seed)}{without}")
 
 
 def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
-    """A head for each layer, 0..L unless named: trained ones from ``folder``, or the pre-trained head everywhere for ``lens``."""
+    """A head for each layer, 0..L unless named: trained ones from ``folder``, or the pre-trained head everywhere for ``logit_lens``."""
     layers = range(encoder.layers + 1) if layers is None else layers
     if kind not in HEADS:
         raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(HEADS)}")
-    if kind == "lens":
+    if kind == LOGIT_LENS:
         return [encoder.head] * len(layers)
     if folder is None:
         raise no_heads(encoder, kind)
@@ -198,15 +198,15 @@ def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequenc
 
 def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: int = 0) -> str:
     """Recipe of the heads as a run records it, read from one layer's: equal for equal training."""
-    if kind == "lens" or folder is None:
+    if kind == LOGIT_LENS or folder is None:
         return "pre-trained"
     return read_identity(head_path(folder, layer)).recipe
 
 
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
-    """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``lens`` and ``map`` where both were tried.
+    """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``logit_lens`` and ``map`` where both were tried.
 
-    Beside it ``steps``, all that were taken, and ``positions`` where ``lens`` and ``map`` are of so many validation positions alone.
+    Beside it ``steps``, all that were taken, and ``positions`` where ``logit_lens`` and ``map`` are of so many validation positions alone.
     """
     rows = []
     for layer in layers:
@@ -215,7 +215,7 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
         best = min(curve, key=lambda point: point[1])
         starts = json.loads(identity.starts or "{}")
         found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
-        found |= {way: float(starts[way]) for way in ("lens", "map") if way in starts}
+        found |= {canonical_head(way): float(starts[way]) for way in ("lens", "map") if way in starts}
         rows.append(found | ({"positions": int(starts["positions"])} if "positions" in starts else {}))
     return rows
 
@@ -231,14 +231,18 @@ def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) ->
     return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
 
 
-def heads_folder(model: str, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None) -> Path | None:
+def heads_folder(
+    model: str | None, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None
+) -> Path | None:
     """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none.
+
+    ``model`` is the registry name, hub id or folder that the encoder was opened from; None for one that was in memory.
 
     Heads of the same weights in another configuration are found last, and refused when they are loaded.
     """
     usual, apart = heads_of(encoder, cache)
     candidates = [root / f"{kind}-seed{seed}" for root in (apart, usual)]
-    if seed == 0:
+    if seed == 0 and model is not None:
         candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
     for folder in candidates:
         # Heads may still be in training: only a whole set counts.

@@ -19,7 +19,7 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
 from probing.models.encoders.load import Encoder
 from probing.models.heads.masked_text import MaskedText, masked_text
@@ -186,7 +186,7 @@ class MaskedStates:
             row_of, at = row_of.to(encoder.device), at.to(encoder.device)
             for slot, layer in enumerate(self.layers):
                 states[slot, target - positions.start] = hidden[layer][row_of, at].to("cpu", self.dtype)
-        with whole_file(self._path(number)) as temporary, temporary.open("wb") as stream:
+        with atomic_file(self._path(number)) as temporary, temporary.open("wb") as stream:
             arrays = [layer.numpy() for layer in states]
             for array in arrays:
                 stream.write(array.data)

@@ -9,7 +9,7 @@ import torch
 from pydantic import BaseModel, ConfigDict
 
 from probing.core.errors import HeadError
-from probing.core.head_kinds import MAPPED, STORED
+from probing.core.head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
 
 #: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay what they were.
@@ -22,10 +22,10 @@ OF_STEPS = (
     "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_a_step", "precision", "steps", "validate_every",
     "patience", "tolerance", "start_positions",
 )  # fmt: skip
-LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
+FROM_LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
 CHOICES = {
     "kind": STORED,
-    "start": (PRETRAINED, LEAST_SQUARES, "random"),
+    "start": (PRETRAINED, FROM_LEAST_SQUARES, "random"),
     "precision": ("float32", "bfloat16"),
     "states_dtype": ("float32", "float16"),
 }
@@ -90,18 +90,18 @@ class HeadRecipe(BaseModel):
     @property
     def mapped(self) -> bool:
         """Whether the closed-form map is made: as the head, or as its start."""
-        return self.kind == "least_squares" or self.start == LEAST_SQUARES
+        return self.kind == LEAST_SQUARES or self.start == FROM_LEAST_SQUARES
 
     @property
     def follows(self) -> bool:
         """Whether the head is made with the last layer's states: for the map, or as what it learns from."""
-        return self.mapped or self.kind == "tuned_lens"
+        return self.mapped or self.kind == TUNED_LENS
 
     def canonical(self) -> str:
         """Canonical JSON, the form that is compared and stored: without what does not decide the weights."""
         defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
         left_out = {name for name, default in defaults.items() if getattr(self, name) == default and not (name == "ridge" and self.mapped)}
-        left_out |= set(OF_STEPS) if self.kind == "least_squares" else set()
+        left_out |= set(OF_STEPS) if self.kind == LEAST_SQUARES else set()
         left_out |= set() if self.mapped else {"start_positions"}
         kept = {name: value for name, value in self.model_dump().items() if name not in left_out}
         return json.dumps(kept, sort_keys=True, separators=(",", ":"))
@@ -115,7 +115,7 @@ class HeadRecipe(BaseModel):
             raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 (--rate)")
         if self.kind in MAPPED and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave --start out")
-        if self.kind == "least_squares" and self.seed:
+        if self.kind == LEAST_SQUARES and self.seed:
             raise HeadError(f"got seed {self.seed} for least_squares: nothing of it is drawn, so it has no other seed; leave --seed out")
 
     def rate(self, step: int, steps: int) -> float:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from probing.core.head_kinds import FULL
 from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import AffineMap
@@ -104,6 +105,6 @@ def start_of(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
         torch.manual_seed(recipe.seed)
         head.dense.reset_parameters()
         head.norm.reset_parameters()
-        if recipe.kind == "full":
+        if recipe.kind == FULL:
             head.vocabulary.reset_parameters()
     return head

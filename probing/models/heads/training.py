@@ -19,7 +19,8 @@ import torch
 from tqdm import tqdm
 
 from probing.core.errors import HeadError
-from probing.core.files.locks import used_together
+from probing.core.files.locks import shared_lock
+from probing.core.head_kinds import LEAST_SQUARES, TUNED_LENS
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target, least_squares, sums_of
 from probing.models.heads.batches import most_positions, steps_an_epoch, steps_from, steps_of
@@ -91,7 +92,7 @@ def train_head(
     if finished(path, recipe, encoder, dtype):
         return path
     began = time.monotonic()
-    tuned = recipe.kind == "tuned_lens"
+    tuned = recipe.kind == TUNED_LENS
     each = recipe.validate_every or steps_an_epoch(recipe, train.text)
     total = 0 if tuned and target is None else steps_of(recipe, train.text)
     step = (TunedLensStep if tuned else HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
@@ -139,7 +140,7 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
     if not step.recipe.mapped or target is None:
         return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
     every = len(validating)
-    some = every if step.recipe.kind == "least_squares" else min(step.recipe.start_positions or every, every)
+    some = every if step.recipe.kind == LEAST_SQUARES else min(step.recipe.start_positions or every, every)
     lens, without = step.validation_loss(validating, some), step.weights()
     step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
     mapped = step.validation_loss(validating, some)
@@ -269,7 +270,7 @@ def train_heads(
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
         # Another kind or seed may be training from the same states.
         with ExitStack() as stack:
-            removes = {place: stack.enter_context(used_together(place)) for place in used}
+            removes = {place: stack.enter_context(shared_lock(place)) for place in used}
             for part in used.values():
                 part.compute()
             for layer in group:

@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
+from probing.core.answers import Answer, LayerAnswer, TokenProbability, WatchedToken
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord, with_masks
 from probing.core.token_text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
@@ -22,63 +23,6 @@ from probing.models.encoders.load import Encoder
 from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import best_tokens, layer_logits
 from probing.models.heads.files import heads_folder, load_heads
-
-
-@dataclass(frozen=True)
-class TokenProbability:
-    """One of a layer's best tokens."""
-
-    token: str
-    probability: float
-    log_probability: float
-    id: int
-
-
-@dataclass(frozen=True)
-class WatchedToken:
-    """A token that the user follows; rank from 1."""
-
-    token: str
-    rank: int
-    probability: float
-    id: int
-
-
-@dataclass(frozen=True)
-class LayerAnswer:
-    """What one layer says at the mask; entropy in nats."""
-
-    layer: int
-    tokens: tuple[TokenProbability, ...]
-    watched: tuple[WatchedToken, ...]
-    entropy: float
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Every layer's answer to one prompt.
-
-    Attributes:
-        model, head, device: who answered, and where.
-        seconds: from typed text to answer.
-        prompt: the sentence, its gaps written ``[MASK]``.
-        pieces: its word pieces.
-        mask_position: of the gap among them.
-        layers: 0 is the embeddings.
-        of_best: (layers,) probabilities of the last layer's best token.
-        vocabulary: how many tokens share each layer's probabilities.
-    """
-
-    model: str
-    head: str
-    device: str
-    seconds: float
-    prompt: str
-    pieces: tuple[str, ...]
-    mask_position: int
-    layers: tuple[LayerAnswer, ...]
-    of_best: tuple[float, ...]
-    vocabulary: int
 
 
 class LiveModel:
@@ -305,7 +249,7 @@ def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
 
 
 def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:
-    """A live model from an encoder and the folder of its heads (None for ``lens``)."""
+    """A live model from an encoder and the folder of its heads (None for ``logit_lens``)."""
     return LiveModel(encoder, load_heads(heads, encoder, kind), kind)
 
 
@@ -316,5 +260,5 @@ def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: st
         ModelError, HeadError: if model or heads are not there or do not fit.
     """
     encoder = open_encoder(model, base, device)
-    folder = None if kind == "lens" else heads_folder(model, encoder, kind, cache)
+    folder = None if kind == LOGIT_LENS else heads_folder(model, encoder, kind, cache)
     return load_live(encoder, kind, folder)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import torch
 
+from probing.core.answers import Answer
 from probing.models.encoders.layer_swap import Where, replaced_states
 from probing.models.encoders.load import Encoder
 from probing.models.heads.decode import layer_logits
-from probing.models.knowledge.ask import Answer, LiveModel
+from probing.models.knowledge.ask import LiveModel
 
 
 @dataclass(frozen=True)

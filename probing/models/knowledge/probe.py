@@ -7,12 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, PlainSerializer
 from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
+from probing.core.head_kinds import canonical_head, configured_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders_by
 from probing.core.provenance import Provenance
 from probing.models.encoders.head import DecodingHead
@@ -30,9 +33,12 @@ COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "to
 
 
 class RunConfig(Provenance):
-    """What the result of a run on facts depends on; its fingerprint is the run's id."""
+    """What the result of a run on facts depends on; its fingerprint is the run's id.
 
-    head: str
+    ``head`` is one of ``HEADS``; in JSON, of which the id is made, it has the name of version 0.2 (``configured_head``).
+    """
+
+    head: Annotated[str, BeforeValidator(canonical_head), PlainSerializer(configured_head)]
     probe_set: str
     template_set: str
     facts_sha256: str
@@ -79,6 +85,7 @@ class ProbeWork:
         folder: of finished shards of all runs; a killed run goes on from there.
         states_cache: folder of hidden states, or None to keep none.
         layers: the layers that the heads are for; None means 0..L.
+        progress: whether a bar shows how far the shards are.
     """
 
     encoder: Encoder
@@ -89,6 +96,7 @@ class ProbeWork:
     folder: Path
     states_cache: Path | None = None
     layers: Sequence[int] | None = None
+    progress: bool = True
 
     @property
     def wanted(self) -> list[int]:
@@ -143,7 +151,8 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
             finished(number, path)
 
     sizes = [min((number + 1) * config.shard, len(facts)) - number * config.shard for number in chosen]
-    bar = tqdm(total=sum(sizes), unit="fact", desc=f"probe {config.model} {config.head} {config.probe_set}")
+    what = f"probe {config.model} {config.head} {config.probe_set}"
+    bar = tqdm(total=sum(sizes), unit="fact", desc=what, disable=not work.progress)
     with bar, WritingBehind() as writing:
         for number, size, found in zip(chosen, sizes, read_ahead(chosen, block), strict=True):
             part, done = None, _Done(bar, size)

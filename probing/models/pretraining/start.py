@@ -7,7 +7,7 @@ import torch
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import place_folder
+from probing.core.files.atomic import atomic_folder
 from probing.models.pretraining.train import PretrainRecipe, new_model
 from probing.models.pretraining.vocabulary import train_vocabulary
 
@@ -25,9 +25,8 @@ def fresh_start(
         must_hold: words that are tokens of their own.
     """
     if not kept.is_dir():
-        half_written = kept.with_suffix(".tmp")
-        train_vocabulary(texts, size, must_hold).save_pretrained(half_written)
-        place_folder(half_written, kept)
+        with atomic_folder(kept) as folder:
+            train_vocabulary(texts, size, must_hold).save_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(kept)
     return new_model(recipe, len(tokenizer)), tokenizer
 

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import place_file
+from probing.core.files.atomic import atomic_file
 from probing.core.nesia.corpus import Sentence
 from probing.models.encoders.head import masked_logits
 from probing.models.runtime.planned_batches import IGNORED, plan_batches
@@ -234,10 +234,8 @@ def _save(folder: Path, recipe: PretrainRecipe, model, optimiser, step: int, his
         "step": step,
         "history": json.dumps(history),
     }
-    temporary = folder / "checkpoint.pt.tmp"
-    with temporary.open("wb") as stream:
+    with atomic_file(folder / "checkpoint.pt") as temporary, temporary.open("wb") as stream:
         torch.save(state, stream)
-    place_file(temporary, folder / "checkpoint.pt")
 
 
 def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int, list[dict]]:

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from probing.core.errors import CacheError
-from probing.core.files.atomic import whole_file, write_whole
+from probing.core.files.atomic import atomic_file, atomic_text
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
 
 def write_sealed(arrays: Mapping[str, np.ndarray], path: Path) -> None:
     """Writes arrays with their sum as safetensors, so that they are there whole or not at all, whoever else writes the same."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
 
 
@@ -72,9 +72,9 @@ def write_mapped(array: np.ndarray, path: Path) -> None:
         CacheError: if the disk does not take it.
     """
     try:
-        with whole_file(path) as temporary, temporary.open("wb") as stream:
+        with atomic_file(path) as temporary, temporary.open("wb") as stream:
             np.save(stream, array)
-        write_whole(path.with_suffix(".crc"), _sum_of_rows(array))
+        atomic_text(path.with_suffix(".crc"), _sum_of_rows(array))
     except OSError as error:
         raise CacheError(f"cannot write hidden states to {path}: {error}; free some space or set PROBING_CACHE to another disk") from error
 

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from probing.core.errors import HeadError
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 from probing.core.registry import REPOSITORY
 from probing.models.runtime.checked_arrays import sum_of
 from probing.models.sentences.probes import Probes
@@ -111,7 +111,7 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
     }  # fmt: skip
     about["crc32"] = _sum_of(arrays, about)
     path = folder / FILE
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         # One entry: safetensors writes several in an order that changes from file to file.
         save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
     return path

@@ -7,6 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from probing.core.errors import StoreError
+from probing.core.head_kinds import canonical_heads
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
 from probing.core.metrics import RANKS
@@ -49,6 +50,9 @@ class ReportChoice:
     averages: Sequence[str] = AVERAGES
     definitions: Sequence[str] = DEFINITIONS
     templates: str = "default"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", canonical_heads(self.heads))
 
     @property
     def sets(self) -> Sequence[str] | None:

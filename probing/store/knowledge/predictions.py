@@ -1,16 +1,26 @@
-"""How a run's numbers are written down: one row a layer and fact, in full or compact."""
+"""How a run's numbers are written down, one row per layer and fact, in full or compact; and how they are read for a notebook."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from probing.core.facts.fact import Fact
+from probing.core.token_text import NO_TEXT
+from probing.store.parquet import read_table
 
 #: A compact run keeps log-probabilities to this many significant bits (within 6.3 per cent of their value) ...
 COMPACT_BITS = 4
 #: ... and ranks exactly up to here, above to two significant digits: no P@k, fate or first answer depends on more.
 EXACT_RANKS = 100
+#: What ``answers_of_run`` gives.
+ANSWER_COLUMNS = (
+    *("fact_id", "probe_set", "relation", "subject", "object", "prompt", "layer", "rank", "answer_rank", "swapped_rank"),
+    *("probability", "top_token", "top_probability"),
+)
 
 
 def stored_logp(values: np.ndarray, compact: bool) -> np.ndarray:
@@ -67,3 +77,42 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
         "top_ids": lists(rows(columns["top_ids"])),
         "top_logp": lists(stored_logp(rows(columns["top_logp"]), compact)),
     }
+
+
+def answers_of_run(predictions: Path, facts: Path, vocabulary: Path) -> pd.DataFrame:
+    """What a run answered, read from its files.
+
+    Args:
+        predictions: file of the run's predictions.
+        facts: file of its facts.
+        vocabulary: file of the tokens of its model.
+
+    Returns:
+        One row per fact and layer, in the order of the facts' file: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank``
+        (of the right answer in the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with
+        the swapped subject; empty where there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
+        ``top_probability``.
+
+    Raises:
+        StoreError: if a file is missing or damaged.
+    """
+    asked = read_table(facts, "facts", ["fact_id", "probe_set", "relation", "subject", "object", "prompt"]).to_pandas()
+    words = read_table(vocabulary, "vocabulary", ["id", "token", "text"]).to_pylist()
+    shown = {word["id"]: word["token"] if NO_TEXT in word["text"] else word["text"] for word in words}
+    found = read_table(predictions, "predictions")
+    numbers = {name: found.column(name).to_numpy() for name in ("layer", "gold_rank", "answer_rank", "gold_logp")}
+    top_ids, top_logp = (pc.list_element(found.column(name), 0).to_numpy() for name in ("top_ids", "top_logp"))
+    answered = pd.DataFrame(
+        {
+            "fact_id": found.column("fact_id").to_pylist(),
+            "layer": numbers["layer"].astype("int64"),
+            "rank": numbers["gold_rank"].astype("int64"),
+            "answer_rank": numbers["answer_rank"].astype("int64"),
+            "swapped_rank": pd.array(found.column("other_rank").to_pylist(), dtype="Int64"),
+            "probability": np.exp(numbers["gold_logp"].astype("float64")),
+            "top_token": [shown.get(one, f"unused {one}") for one in top_ids],
+            "top_probability": np.exp(top_logp.astype("float64")),
+        }
+    )
+    joined = asked.assign(_place=np.arange(len(asked))).merge(answered, on="fact_id", validate="one_to_many")
+    return joined.sort_values(["_place", "layer"], kind="stable").reset_index(drop=True)[list(ANSWER_COLUMNS)]

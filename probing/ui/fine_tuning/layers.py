@@ -13,7 +13,7 @@ from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 #: What can be missing -> the beginnings of its panels, and the command that makes it.
 _KINDS = {
-    "facts": ((panels.FACTS,), "python -m probing probe --facts all --head lens --model"),
+    "facts": ((panels.FACTS,), "python -m probing probe --facts all --head logit_lens --model"),
     "edge probes": ((panels.EDGES,), "python -m probing edges train --tasks all --model"),
     "sentence probes": ((panels.PROBE,), TRAIN_COMMAND),
     "attention, perplexity, likeness of states": ((panels.ENTROPY, panels.PERPLEXITY, panels.LIKENESS), MEASURE_COMMAND),

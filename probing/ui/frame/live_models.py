@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from probing.core.answers import Answer
 from probing.core.errors import ModelError
 from probing.core.head_kinds import HEADS as HEADS
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
 from probing.core.questions import Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 
 if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer, LiveModel
+    from probing.models.knowledge.ask import LiveModel
     from probing.models.knowledge.ask_swapped import ReplacedAnswer
     from probing.models.runtime.request_queue import Turns
 
@@ -272,7 +274,7 @@ def _newest_only() -> "Iterator[None]":
         raise  # Outside of a page there is nothing to stop.
 
 
-def ask(choice: Choice, question: Question) -> "Answer":
+def ask(choice: Choice, question: Question) -> Answer:
     """Every layer's answer at one gap.
 
     Raises:
@@ -283,7 +285,7 @@ def ask(choice: Choice, question: Question) -> "Answer":
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _ask(choice: Choice, question: Question) -> "Answer":
+def _ask(choice: Choice, question: Question) -> Answer:
     live = load(choice, question.head)
     with _turn(live) as check:
         return live.ask(question.prompt, question.top, question.watch, question.mask, check=check)
@@ -317,7 +319,7 @@ def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "R
 def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
     from probing.models.knowledge.ask_swapped import ask_replaced
 
-    live, donor = load(choice, question.head), load(base, "lens").encoder
+    live, donor = load(choice, question.head), load(base, LOGIT_LENS).encoder
     side: Literal["last", "first"] = "first" if where == "first" else "last"
     with _turn(live) as check:
         return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, check)
@@ -335,7 +337,7 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
         ModelError: if a model is not there.
     """
     with _newest_only():
-        live = [load(one, "lens") for one in (choice, *beside)]
+        live = [load(one, LOGIT_LENS) for one in (choice, *beside)]
         with _turn(live[0]):
             return ask(*live)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from probing.core.head_kinds import ALIASES
 from probing.core.metrics import RANKS as RANKS
 from probing.core.nesia import corpus
 from probing.core.stats.intervals import AVERAGES as AVERAGES
@@ -40,7 +41,8 @@ def noted(default: Any, **notes: Any) -> Any:
     Args:
         default: its default.
         notes: ``of`` names the shared fields whose change in the sidebar gives it its default again; ``each`` lists what a tuple may
-            hold; ``kept`` is true where a link that opens the page without filters leaves the field as it was.
+            hold; ``aliases`` maps values of earlier versions' links to those of today; ``kept`` is true where a link that
+            opens the page without filters leaves the field as it was.
     """
     return field(default=default, metadata=notes)
 
@@ -60,14 +62,14 @@ class RunChoice:
     """
 
     models: tuple[str, ...] = ()
-    heads: tuple[str, ...] = ()
+    heads: tuple[str, ...] = noted((), aliases=ALIASES)
     probe_sets: tuple[str, ...] = ()
     average: str = one_of(AVERAGES)
     k: int = one_of(RANKS)
     exposures: tuple[str, ...] = noted((), each=EXPOSURES)
     in_subject: str = one_of(IN_SUBJECT)
     model: str = ""
-    head: str = ""
+    head: str = noted("", aliases=ALIASES)
     probe_set: str = ""
     live_model: str = ""
 
@@ -115,7 +117,8 @@ def _parse(one: Field, values: Sequence[str]) -> Any:
     Raises:
         ValueError: if the texts are not a value of this field.
     """
-    default = one.default
+    default, aliases = one.default, one.metadata.get("aliases", {})
+    values = [aliases.get(value, value) for value in values]
     if isinstance(default, tuple):
         if "each" in one.metadata and set(values) - set(one.metadata["each"]):
             raise ValueError

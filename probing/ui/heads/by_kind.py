@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS
 from probing.figures.knowledge.head_losses import head_losses
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.yardsticks import MODES, above
@@ -142,19 +142,19 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
     runs = runs_of(view)
     table = view.read(losses, tuple(runs["run_id"]))
     if table.empty:
-        trained = runs[runs["head"] != "lens"]
+        trained = runs[runs["head"] != LOGIT_LENS]
         blocks.missing(
             "No validation losses are stored for these heads: they are kept when a model is probed on the machine that has its heads.",
             probe_command((trained if len(trained) else runs).iloc[0])
             if len(trained)
-            else heads_command({**runs.iloc[0], "head": "least_squares"}),
+            else heads_command({**runs.iloc[0], "head": LEAST_SQUARES}),
         )
         return
     cost = costs(table)
     st.markdown(_bought(cost))
     blocks.figure(
         drawing(head_losses, table), table=table, stamp=_stamp(view, "validation loss", runs), name="heads-losses",
-        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “lens” is the "
+        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “logit_lens” is the "
         "pre-trained head at every layer, untrained. A low loss says that a head reads the layer's words well, not that it knows facts.",
         alt="Validation loss by layer, a line a kind of head",
     )  # fmt: skip
@@ -174,7 +174,7 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
 
 def _bought(cost: pd.DataFrame) -> Markdown:
     """How far each kind lies below the logit lens, and what it took."""
-    trained = cost[(cost["head"] != "lens") & cost["below_lens"].notna()].sort_values("below_lens", ascending=False)
+    trained = cost[(cost["head"] != LOGIT_LENS) & cost["below_lens"].notna()].sort_values("below_lens", ascending=False)
     if trained.empty:
         return Markdown("What the logit lens reaches is not stored, so these losses have no yardstick here.")
     parts = [

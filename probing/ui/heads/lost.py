@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS
 from probing.figures.knowledge.loss_points import loss_points
 from probing.reports.knowledge.heads.lost import points_lost, read_out
 from probing.reports.runs import pairs
@@ -37,7 +37,7 @@ def headline(view: View) -> None:
     if len(found):
         st.markdown(_sentence(view, found))
     if len(kinds) < 2:
-        added = "lens" if kinds[0] != "lens" else "least_squares"
+        added = LOGIT_LENS if kinds[0] != LOGIT_LENS else LEAST_SQUARES
         blocks.missing(
             filled(
                 "{model} was probed with {head} heads only on {facts}, so that no other read-out stands beside them.",

@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import Question
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts import guesses
@@ -21,9 +23,6 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, escape, filled
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
 
 #: Tokens a layer: as many as stored runs keep, so that a stored and a live grid look alike.
 _TOP = 3
@@ -125,7 +124,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
         return
     _draw_answer(view, answer, gaps)
     if answer.head != question.head:
-        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (lens)."
+        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (logit_lens)."
         st.caption(filled(words, model=view.called(choice.name), head=question.head))
     navigation.link(
         "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
@@ -133,7 +132,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
     )  # fmt: skip
 
 
-def _answer(choice: live_models.Choice, question: Question) -> "Answer":
+def _answer(choice: live_models.Choice, question: Question) -> Answer:
     """The answer at the first gap, through the pre-trained head where the model has no trained ones of the wanted kind.
 
     Raises:
@@ -142,10 +141,10 @@ def _answer(choice: live_models.Choice, question: Question) -> "Answer":
     try:
         return live_models.ask(choice, question)
     except HeadError:
-        return live_models.ask(choice, replace(question, head="lens"))
+        return live_models.ask(choice, replace(question, head=LOGIT_LENS))
 
 
-def _draw_answer(view: View, answer: "Answer", gaps: int) -> None:
+def _draw_answer(view: View, answer: Answer, gaps: int) -> None:
     tokens = pd.DataFrame(
         [(one.layer, place, token.token, token.probability) for one in answer.layers for place, token in enumerate(one.tokens, 1)],
         columns=["layer", "place", "token", "probability"],

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
+from probing.core.answers import Answer
 from probing.figures import theme
 from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
+from probing.reports.live_answer import entropy_of, tokens_of, watched_of
 from probing.ui.frame import selection
 from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
@@ -20,31 +21,10 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import escape, filled, joined, listing
 
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
-
 #: More lines than this in one figure cannot be told apart.
 MOST_LINES = 12
 DASHES = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
 RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this word."
-
-
-def tokens_of(got: "Answer") -> pd.DataFrame:
-    """Long form: ``model, layer, place, token, probability, framed``; framed are the tokens that are tracked."""
-    rows = [
-        (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
-        for one in got.layers
-        for place, token in enumerate(one.tokens, 1)
-    ]
-    return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "probability", "framed"])
-
-
-def watched_of(got: "Answer") -> pd.DataFrame:
-    """Long form: ``model, word, layer, rank, probability``."""
-    return pd.DataFrame(
-        [(got.model, token.token, one.layer, token.rank, token.probability) for one in got.layers for token in one.watched],
-        columns=["model", "word", "layer", "rank", "probability"],
-    )
 
 
 def colours_of(view: View, models: list[str]) -> dict[str, str]:
@@ -57,12 +37,12 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
     return colours
 
 
-def best_word(got: "Answer") -> str:
+def best_word(got: Answer) -> str:
     """The last layer's first answer."""
     return got.layers[-1].tokens[0].token
 
 
-def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
+def draw(view: View, answers: Mapping[str, Answer], suffix: str = "") -> None:
     """Everything about the answers of one or several models to one sentence.
 
     Args:
@@ -95,7 +75,7 @@ def draw(view: View, answers: Mapping[str, "Answer"], suffix: str = "") -> None:
         st.caption(filled("{n} word pieces.", n=len(pieces)) + (filled(" {names}", names=listing(models)) if len(read) > 1 else ""))
 
 
-def _grids(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
+def _grids(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     """A grid a model, two beside each other; on a narrow screen they stand below each other."""
     top = selection.of(LiveSelection).top
     tracked = list(dict.fromkeys(word.token for one in got for word in one.layers[-1].watched))
@@ -121,12 +101,12 @@ def _grids(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
     st.caption(filled("{caption} {work}", caption=caption, work="" if len(got) > 1 else _work(got[0])))
 
 
-def _work(one: "Answer") -> str:
+def _work(one: Answer) -> str:
     """Where the answer was computed, and how long it took."""
     return f"{one.device} · {one.seconds * 1000:,.0f} ms · {len(one.layers)} layers at once"
 
 
-def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
+def _followed(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     table = pd.concat([watched_of(one) for one in got], ignore_index=True)
     if table.empty:
         st.caption("No tokens are tracked (More options). Track one of these, perhaps:")
@@ -177,10 +157,8 @@ def named(view: View, table: pd.DataFrame, models: list[str]) -> tuple[pd.DataFr
     return lines, colours, dashes
 
 
-def _entropy(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> None:
-    entropies = pd.DataFrame(
-        [(one.model, layer.layer, layer.entropy) for one in got for layer in one.layers], columns=["model", "layer", "entropy"]
-    )
+def _entropy(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
+    entropies = pd.concat([entropy_of(one) for one in got], ignore_index=True)
     models = [one.model for one in got]
     if len(models) > 1:
         lines = entropies.assign(name=entropies["model"].map(view.label))

@@ -7,6 +7,7 @@ from typing import TypeVar
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import SPELLINGS, Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Asked
@@ -90,10 +91,10 @@ def ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> 
             live_models.load(choice, head, fetch)
     except ProbingError as error:
         blocks.problem(error)
-        if head != "lens":
+        if head != LOGIT_LENS:
             st.button(
-                "Use the lens head, which needs no training", key=f"live.lens.{choice.name}", on_click=selection.update,
-                kwargs={"live_head": "lens"},
+                "Use the logit lens, which needs no training", key=f"live.lens.{choice.name}", on_click=selection.update,
+                kwargs={"live_head": LOGIT_LENS},
             )  # fmt: skip
         return None
     return replace(choice, here=True)

@@ -73,7 +73,7 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
     with st.container(horizontal=True):
         selection.bound(
             st.selectbox, "Head", "live_head", page, value=head, options=list(live_models.HEADS), width=140,
-            help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
+            help="tied: a trained transform per layer, the vocabulary shared. logit_lens: the pre-trained head on every layer, untrained. "
             "full: everything trained per layer. least_squares: the pre-trained head behind the affine map from the layer to the last that "
             "fits best. tuned_lens: such a map trained to the last layer's distribution.",
         )  # fmt: skip

@@ -1,14 +1,10 @@
 """What the last layer says, each number beside its yardstick."""
 
-from typing import TYPE_CHECKING
-
+from probing.core.answers import Answer
 from probing.core.facts.fact import PROBE_SETS
 from probing.reports.knowledge.asked import asked
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
 
 HELP = (
     "Chance: every token of the vocabulary has the same probability. Layer 0 is the embeddings, before any transformer layer. The majority "
@@ -16,7 +12,7 @@ HELP = (
 )
 
 
-def says(view: View, one: "Answer", *, several: bool) -> Markdown:
+def says(view: View, one: Answer, *, several: bool) -> Markdown:
     """The last layer's first answer, beside layer 0's and chance's probability of it."""
     best = one.layers[-1].tokens[0]
     who = filled("**{model}** says", model=view.called(one.model)) if several else filled("The last layer says")

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.recovery import returns_at
 from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
+from probing.reports.live_answer import tokens_of, watched_of
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view
@@ -21,7 +24,6 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import count, filled, joined
 
 if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
     from probing.models.knowledge.ask_swapped import ReplacedAnswer
 
 
@@ -78,15 +80,15 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
     return base if base in options else ""
 
 
-def _answer_of(base: live_models.Choice, question: Question) -> "Answer":
+def _answer_of(base: live_models.Choice, question: Question) -> Answer:
     """The base's own answer, through its own head of that kind, or its pre-trained one where it has none."""
     try:
         return live_models.ask(base, question)
     except HeadError:
-        return live_models.ask(base, replace(question, head="lens"))
+        return live_models.ask(base, replace(question, head=LOGIT_LENS))
 
 
-def _returns(view: View, got: "ReplacedAnswer", right: str, own: "Answer") -> None:
+def _returns(view: View, got: "ReplacedAnswer", right: str, own: Answer) -> None:
     """In words, for the base's answer and every followed word: at which n it returns."""
     steps, total = got.answer.layers, len(got.answer.layers) - 1
     ranks = {word.token: [step.watched[number].rank for step in steps] for number, word in enumerate(steps[0].watched)}
@@ -126,13 +128,13 @@ def _returns(view: View, got: "ReplacedAnswer", right: str, own: "Answer") -> No
 
 def _show(view: View, got: "ReplacedAnswer", where: str) -> None:
     answer = got.answer
-    tokens = answer_view.tokens_of(answer).rename(columns={"layer": "n"}).assign(base=got.base, where=where)
-    followed = answer_view.watched_of(answer).assign(base=got.base, where=where)
+    tokens = tokens_of(answer).rename(columns={"layer": "n"}).assign(base=got.base, where=where)
+    followed = watched_of(answer).assign(base=got.base, where=where)
     stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
     reader = "its own masked-LM head" if got.reader == got.model else f"the head that {view.label(got.reader)} lends it"
-    read_by = f"the trained head of its last layer, started from {reader}" if answer.head != "lens" else reader
+    read_by = f"the trained head of its last layer, started from {reader}" if answer.head != LOGIT_LENS else reader
     blocks.figure(
         token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=blocks.dark()),
         table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
+from probing.core.answers import Answer
 from probing.core.errors import ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.perturb import rules
@@ -15,6 +15,7 @@ from probing.core.perturb.rules import Changed
 from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
+from probing.reports.live_answer import tokens_of, watched_of
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live import answer_view
@@ -23,9 +24,6 @@ from probing.ui.live.selection import LiveSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import escape, filled
-
-if TYPE_CHECKING:
-    from probing.models.knowledge.ask import Answer
 
 #: Words of one model whose ranks are drawn twice, before and after the change.
 MOST_WORDS = 3
@@ -51,7 +49,7 @@ def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, 
     _show(view, asked, answers, changed)
 
 
-def _change(view: View, behaviour: str, first: "Answer") -> Changed:
+def _change(view: View, behaviour: str, first: Answer) -> Changed:
     """Draws what the behaviour needs to know and changes the sentence."""
     page, chosen, prompt = view.page, selection.of(LiveSelection), first.prompt
     if MASK not in prompt:
@@ -106,9 +104,9 @@ def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str,
             continue
         both = []
         for row, (version, got) in enumerate(zip((TYPED, behaviour), pair, strict=True)):
-            last = answer_view.tokens_of(got)
+            last = tokens_of(got)
             both.append(last[last["layer"] == last["layer"].max()].assign(layer=row, sentence=got.prompt, version=version))
-            lines.append(answer_view.watched_of(got).assign(version=version))
+            lines.append(watched_of(got).assign(version=version))
         tokens[one.choice.name] = pd.concat(both, ignore_index=True)
     if not tokens:
         return

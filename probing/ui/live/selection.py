@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from probing.core.head_kinds import ALIASES
 from probing.core.perturb import rules
-from probing.ui.frame.selection import declared, one_of
+from probing.ui.frame.selection import declared, noted, one_of
 
 SCALES = ("rank", "probability")
 TOPS = (3, 5, 10)
@@ -62,7 +63,7 @@ class LiveSelection:
         minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the visitor's.
     """
 
-    live_head: str = ""
+    live_head: str = noted("", aliases=ALIASES)
     prompt: str = EXAMPLES[0][0]
     watch: str = OF_EXAMPLE
     scale: str = one_of(SCALES)

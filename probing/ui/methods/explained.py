@@ -26,7 +26,7 @@ place of the object in that order is the fact's **rank** at that layer.
 |---|---|---|
 | `full` | everything, as in the paper | trained from the pre-trained head |
 | `tied` | transform, LayerNorm and bias; the vocabulary matrix is shared and frozen | trained from the pre-trained head, or from the map |
-| `lens` | nothing: the pre-trained head reads every layer (logit lens) | not trained |
+| `logit_lens` | nothing: the pre-trained head reads every layer (nostalgebraist 2020) | not trained |
 | `least_squares` | as `tied` | the pre-trained head behind an affine map from the layer to the last, in closed form |
 | `tuned_lens` | as `tied` | such a map, trained to the last layer's distribution by KL divergence (Belrose et al. 2023) |
 
@@ -194,7 +194,7 @@ def bert() -> None:
     st.markdown("## Another model on these pages")
     st.markdown(
         "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then stand beside "
-        "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `lens` needs no training."
+        "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `logit_lens` needs no training."
     )
     st.code(blocks.BERT_COMMAND, language="shell")
     st.markdown("A file of your own facts, or any folder in LAMA's layout, takes the place of `all`.")

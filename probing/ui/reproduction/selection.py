@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from probing.ui.frame.selection import declared, one_of
+from probing.core.head_kinds import ALIASES
+from probing.ui.frame.selection import declared, noted, one_of
 
 #: The papers, as a link names them -> what the control says.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing"}
@@ -36,7 +37,7 @@ class ReproductionSelection:
 
     paper: str = one_of(tuple(PAPERS))
     family: str = ""
-    family_head: str = ""
+    family_head: str = noted("", aliases=ALIASES)
     paper_tab: str = one_of(tuple(TABS))
     figure: int = one_of(FIGURES)
     probed_encoder: str = ""

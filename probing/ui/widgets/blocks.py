@@ -11,7 +11,7 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import Drawing, for_file, stamped
 from probing.ui.widgets.markdown import escape, filled
 
-BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head lens"
+BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head logit_lens"
 BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"

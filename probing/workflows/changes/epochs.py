@@ -8,7 +8,7 @@ from typing import Any
 
 from probing.core.changes.text import raw_text, text_lines, text_sha256
 from probing.core.errors import ModelError, TextError
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder
 from probing.models.changes.perplexity import BLOCK_PIECES, cross_entropy, masked_blocks
 from probing.models.encoders.head import pretrained_head
@@ -51,7 +51,7 @@ class EpochPerplexity:
         sums = cross_entropy(body, self.head.to(body.device), self.blocks)
         row = {"epoch": epoch, "step": step, "blocks": len(self.blocks), "masked": int(self.blocks.masked.sum())}
         self.seen[str(step)] = row | {"cross_entropy": float(sums.sum())}
-        write_whole(self.kept, json.dumps({"text": self.text_sha256, "seen": self.seen}))
+        atomic_text(self.kept, json.dumps({"text": self.text_sha256, "seen": self.seen}))
 
     def rows(self, model: str, base: str) -> list[Mapping[str, Any]]:
         """Rows of the table ``epoch_perplexity``, by step."""

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from probing import __version__
 from probing.core.changes.text import chosen_sentences, text_lines
 from probing.core.errors import JobError
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.model_folders import find_entry
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
@@ -99,7 +99,7 @@ class ChangeWork:
             found = measure(self.sentences, self.encoder, self.base, self.asked.seed, bar.update)
         rows = [asdict(one) | {"run_id": self.run_id, "head": ALL_HEADS if one.head is None else one.head} for one in found.values]
         noted = self.part_file(STATES)
-        write_whole(noted, json.dumps({"sentences": found.sentences, "left_out": dict(found.left_out)}, sort_keys=True))
+        atomic_text(noted, json.dumps({"sentences": found.sentences, "left_out": dict(found.left_out)}, sort_keys=True))
         return [write_table("change_values", rows, self.target / f"change_values-{self.run_id}.parquet"), noted]
 
     def _perplexity(self, part: str) -> Path:

@@ -20,7 +20,7 @@ from probing.core.edges.run import EdgeRunConfig, data_sha256
 from probing.core.edges.target import TaskData
 from probing.core.edges.tasks import EdgeTask, read_task
 from probing.core.errors import EdgeDataError, JobError, ProbingError
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder
 from probing.models.edges.arrays import PartArrays, part_arrays
 from probing.models.edges.codes import online_codes
@@ -248,7 +248,7 @@ def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
     """The folder of a training, which names the runs that are trained side by side."""
     told = json.dumps(sorted(runs))
     work = folder / f"{task}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
-    write_whole(work / _RUNS, told)
+    atomic_text(work / _RUNS, told)
     return work
 
 

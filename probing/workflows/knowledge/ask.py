@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from probing.core.answers import Answer
+from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_folder, train_command
-from probing.models.knowledge.ask import Answer, LiveModel, load_live
+from probing.models.knowledge.ask import LiveModel, load_live
 from probing.workflows.say import Say
 
 
@@ -16,7 +18,7 @@ class AskRequest:
     Attributes:
         prompt: a sentence with one mask.
         model: registry name, hub id or folder.
-        head: one of ``HEADS``; None is tied or, where none are trained, lens.
+        head: one of ``HEADS``; None is tied or, where none are trained, ``logit_lens``.
         top: tokens a layer.
         watch: words to follow through the layers.
         mask: which of several masks to read, from 0.
@@ -32,6 +34,10 @@ class AskRequest:
     mask: int | None = None
     base: str | None = None
     device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.head is not None:
+            object.__setattr__(self, "head", canonical_head(self.head))
 
 
 def ask(request: AskRequest, say: Say = print) -> Answer:
@@ -51,12 +57,12 @@ def ask(request: AskRequest, say: Say = print) -> Answer:
 def _opened(request: AskRequest, say: Say) -> LiveModel:
     """The model with the heads asked for; without a wish the tied ones or, said to the user, the logit lens, which every model has."""
     encoder = open_encoder(request.model, request.base, request.device)
-    kind = request.head or "tied"
-    folder = None if kind == "lens" else heads_folder(request.model, encoder, kind, cache_folder())
+    kind = request.head or TIED
+    folder = None if kind == LOGIT_LENS else heads_folder(request.model, encoder, kind, cache_folder())
     if folder is None and request.head is None:
-        kind = "lens"
+        kind = LOGIT_LENS
         say(
             f"no tied heads are known for {encoder.name}, so every layer is read through its pre-trained head, the logit lens "
-            f"(--head lens); train heads with: {train_command(encoder, 'tied')}"
+            f"(--head {LOGIT_LENS}); train heads with: {train_command(encoder, TIED)}"
         )
     return load_live(encoder, kind, folder)

@@ -12,6 +12,7 @@ from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
+from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
@@ -24,7 +25,7 @@ from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import heads_fingerprint, heads_folder, load_heads, no_heads
 from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, gather_shards
-from probing.models.runtime.torch_settings import number_format, set_threads
+from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.build import build_database
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
@@ -50,7 +51,7 @@ class ProbeRequest:
     """What is asked of which model, and how.
 
     Attributes:
-        model: registry name, hub id or folder.
+        model: registry name, hub id or folder; None for one that is in memory.
         facts: what ``read_facts`` takes: trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.
         head: one of ``HEADS``.
         called: name of the probe set of one's own facts; None takes the file's.
@@ -68,11 +69,12 @@ class ProbeRequest:
         threads: processors of a shard; None leaves them as they are.
         executor: who computes.
         rebuild: whether the database is built when the runs are in the usual folder.
+        progress: whether a bar shows how far the run is.
     """
 
-    model: str
+    model: str | None
     facts: str = "all"
-    head: str = "tied"
+    head: str = TIED
     called: str | None = None
     out: Path | None = None
     templates: str | None = None
@@ -88,6 +90,10 @@ class ProbeRequest:
     threads: int | None = None
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
     rebuild: bool = True
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "head", canonical_head(self.head))
 
     @property
     def target(self) -> Path:
@@ -108,7 +114,7 @@ class _Asked:
         entry: where the model lies and what it was made from.
         family: how results call its base; empty for none.
         layers: the layers asked, which the heads are for.
-        heads_folder: None for the lens, which is in no file.
+        heads_folder: None for the logit lens, which is in no file.
         threads: that this process computes with.
     """
 
@@ -121,6 +127,19 @@ class _Asked:
     heads_folder: Path | None
     threads: int
     workers: Executor
+
+
+@dataclass(frozen=True)
+class ProbedSet:
+    """What became of one set of facts.
+
+    Attributes:
+        facts: those that were asked, and how many were left out by reason.
+        run_id: of the stored run; None where no fact was left to ask.
+    """
+
+    facts: FactSet
+    run_id: str | None
 
 
 def probe(request: ProbeRequest, say: Say = print) -> list[str]:
@@ -139,21 +158,40 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         OptionError: for an option of another executor.
         ProbingError: if facts, model, heads or base are not there or not usable, or the name is another model's.
     """
-    if request.head == "lens" and request.seed:
-        raise HeadError(f"got seed {request.seed} for the lens: it is not trained, so it has no other seed; leave --seed out")
-    relations = shipped_relations()
-    sets = read_facts(request.facts, relations, request.templates, own_name=request.called)
-    target, threads = request.target, set_threads(request.threads)
+    assert request.model is not None, "a model in memory is given to probe_sets"
+    if request.head == LOGIT_LENS and request.seed:
+        raise HeadError(f"got seed {request.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave --seed out")
+    sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
+    set_threads(request.threads)
     encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name)
+    done = probe_sets(request, sets, encoder, find_entry(request.model, request.base, request.name), say)
+    return [one.run_id for one in done if one.run_id]
+
+
+def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder, entry: ModelEntry, say: Say = print) -> list[ProbedSet]:
+    """As ``probe``, of facts that are read already and a model that is open.
+
+    Args:
+        request: what is asked; its ``facts`` only say where further relations are described.
+        sets: the facts.
+        encoder: the open model.
+        entry: where it lies and what it was made from.
+        say: called with each line for the user.
+
+    Raises:
+        ProbingError: as ``probe``.
+    """
+    relations, target = shipped_relations(), request.target
     refuse_taken_name(encoder, [target] if request.out else result_folders())
-    asked, drift = _opened(request, encoder, threads, say)
-    run_ids = []
+    asked, drift = _opened(request, encoder, entry, say)
+    done = []
     for found in sets:
         kept, answers = askable(found, encoder)
         left = ", ".join(f"{count:,} {reason}" for reason, count in sorted(kept.left_out.items())) or "none"
         say(f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out ({left})")
         if not kept.facts:
             say("  nothing is left to probe, so no run is stored")
+            done.append(ProbedSet(kept, None))
             continue
         work = _work(asked, kept, answers)
         if is_own(found.probe_set) and (note := hidden_by_name(work.config, [target] if request.out else result_folders())):
@@ -161,24 +199,24 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         # One process a run: the second waits, and then finds it done.
         with claimed(work.folder / work.config.run_id, say):
             _store(asked, kept, work, say)
-        run_ids.append(work.config.run_id)
+        done.append(ProbedSet(kept, work.config.run_id))
         write_relations(relations, request.facts, target, say)
-        copy_beside(request.model, asked.entry, target)
-    if run_ids and asked.heads_folder:
+        if request.model is not None:
+            copy_beside(request.model, asked.entry, target)
+    if any(one.run_id for one in done) and asked.heads_folder:
         write_training(encoder.name, request.seed, asked.heads_folder, asked.layers, target, say)
     if drift and request.seed == 0:
         write_table("weight_drift", drift, target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
     if request.rebuild and request.out is None:
         build_database(result_folders(), database_folder())
-    return run_ids
+    return done
 
 
-def _opened(request: ProbeRequest, encoder: Encoder, threads: int, say: Say) -> tuple[_Asked, list[dict]]:
+def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say) -> tuple[_Asked, list[dict]]:
     """Heads, base and executor of a request, and the rows of the model's drift from its base."""
-    head, seed = request.head, request.seed
-    entry = find_entry(request.model, request.base, request.name)
+    head, seed, threads = request.head, request.seed, thread_count()
     layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
-    folder = None if head == "lens" else heads_folder(request.model, encoder, head, cache_folder(), seed, layers)
+    folder = None if head == LOGIT_LENS else heads_folder(request.model, encoder, head, cache_folder(), seed, layers)
     if folder is None and seed:
         raise no_heads(encoder, head, seed)
     heads = load_heads(folder, encoder, head, layers)
@@ -196,7 +234,7 @@ def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
     order = in_order(kept.facts)
     return ProbeWork(
         asked.encoder, asked.heads, [kept.facts[n] for n in order], [answers[n] for n in order], config,
-        cache_folder() / "shards", cache_folder() / "states", asked.layers,
+        cache_folder() / "shards", cache_folder() / "states", asked.layers, asked.request.progress,
     )  # fmt: skip
 
 
@@ -246,7 +284,8 @@ def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
 def _ask(asked: _Asked, work: ProbeWork, say: Say) -> None:
     """Has every shard of the run done by its executor."""
     request = asked.request
-    job = probe_job(work, same_path(request.model), request.base and same_path(request.base), asked.heads_folder, passed_on())
+    model, base = same_path(request.model or asked.encoder.name), request.base and same_path(request.base)
+    job = probe_job(work, model, base, asked.heads_folder, passed_on())
     elsewhere = asked.workers.name != Who.local
     if elsewhere:
         write_asked(job, work)

@@ -10,7 +10,7 @@ from typing import Any
 from probing import __version__
 from probing.core.errors import JobError
 from probing.core.facts.fact import Fact
-from probing.core.files.atomic import whole_file
+from probing.core.files.atomic import atomic_file
 from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_fingerprint, load_heads
@@ -54,7 +54,7 @@ def probe_job(work: ProbeWork, model: str, base: str | None, heads: Path | None,
 
 def write_asked(job: Job, work: ProbeWork) -> None:
     """Puts the run's facts where workers of other processes read them."""
-    with whole_file(job.folder / ASKED) as temporary:
+    with atomic_file(job.folder / ASKED) as temporary:
         temporary.write_bytes(_asked(work.facts, work.answers))
 
 

@@ -1,17 +1,19 @@
 """What is stored of a run: its facts, vocabulary and lenders, its predictions, the relations, and its row, which comes last."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from probing.core.errors import FactsError, ProbingError
+from probing.core.errors import ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.atomic import link_or_copy
+from probing.core.files.locks import exclusive_lock
 from probing.core.knowledge.swapped import lenders_by
 from probing.core.paths import cache_folder
+from probing.core.provenance import stored_configuration
 from probing.core.registry import name_in_files
 from probing.core.tokenizer_ids import tokenizer_id
 from probing.workflows.say import Say
@@ -19,6 +21,7 @@ from probing.workflows.say import Say
 if TYPE_CHECKING:
     from probing.models.encoders.load import Encoder
     from probing.models.knowledge.probe import RunConfig
+    from probing.store.database import Database
 
 
 def in_order(facts: Sequence[Fact]) -> list[int]:
@@ -34,6 +37,16 @@ def predictions_path(target: Path, run_id: str) -> Path:
 def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
     """Whether all predictions of a run are stored."""
     return _rows("predictions", predictions_path(target, run_id), say) == rows
+
+
+def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
+    """The files beside a run's row that the run needs: predictions, facts, vocabulary, relations and, where it names them, lenders."""
+    from probing.store.knowledge.swapped_ranks import names_lenders
+
+    facts = stored_configuration(row["config"])["facts_sha256"]
+    names = [f"facts-{facts[:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
+    lenders = [f"lenders-{row['run_id']}"] if names_lenders(row["config"]) else []
+    return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
 
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
@@ -64,6 +77,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
     unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
     row = config.model_dump(exclude=unlisted) | {
         "run_id": config.run_id,
+        "head": config.head,
         "role": "primary" if config.seed == 0 else "replicate",
         "layers": encoder.layers + 1,
         "n_read": kept.n_read,
@@ -72,7 +86,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
         "tokenizer": tokenizer,
         "config": config.canonical(),
     }
-    path = target / f"runs-{config.run_id}.parquet"
+    path = _row_path(target, config.run_id)
     # Written last: a run exists once its row does. What was read and left out may change while the kept facts stay.
     if not (done and _same_row(path, row, say)):
         now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -142,12 +156,42 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
     theirs = Path(source) / "relations.jsonl"
     if theirs.is_file():
         rows = {**read_lama_relations(theirs), **rows}
-    if not rows:
-        raise FactsError("no relations are known; expected data/facts/relations.toml")
     table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
     path = target / "relations.parquet"
     # Two that read it at once would each write what the other does not know.
-    with one_at_a_time(cache_folder() / "locks" / "relations.lock"):
+    with exclusive_lock(cache_folder() / "locks" / "relations.lock"):
         found = _readable("relations", path, say)
         stored = [] if found is None else found.to_pylist()
         _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()), say)
+
+
+def run_row(folder: Path, run_id: str) -> dict[str, Any]:
+    """The row of a stored run.
+
+    Raises:
+        StoreError: if it is not there, or damaged.
+    """
+    from probing.store.parquet import read_table
+
+    (row,) = read_table(_row_path(folder, run_id), "runs").to_pylist()
+    return row
+
+
+def database_of_runs(folder: Path, run_ids: Sequence[str], target: Path) -> "Database":
+    """A database in ``target`` of some runs of a folder alone, made in the time that these runs take.
+
+    Raises:
+        StoreError: if a file of a run is missing or damaged.
+    """
+    from probing.store.build import built_database
+
+    sources = target / "runs"
+    for run_id in run_ids:
+        for file in [*run_files(folder, run_row(folder, run_id)), _row_path(folder, run_id)]:
+            if not (sources / file.name).is_file():
+                link_or_copy(file, sources / file.name)
+    return built_database([sources], target / "database")
+
+
+def _row_path(folder: Path, run_id: str) -> Path:
+    return folder / f"runs-{run_id}.parquet"

@@ -1,6 +1,5 @@
 """The shipped results of sentence-level probing and of what fine-tuning changed, on nesia-mini and its fine-tuned relatives."""
 
-import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from probing.core.files.atomic import atomic_copy
 from probing.core.paths import cache_folder, snapshot_folder
 from probing.core.registry import REPOSITORY
 from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, RESCALED
@@ -140,7 +140,7 @@ def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
 
 
 def _copied(path: Path, target: Path) -> Path:
-    return Path(shutil.copyfile(path, target / path.name))
+    return atomic_copy(path, target / path.name)
 
 
 def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:

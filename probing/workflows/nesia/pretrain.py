@@ -1,7 +1,6 @@
 """Makes nesia-mini, the small model that ships."""
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.files.atomic import place_folder
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.atomic import atomic_folder
+from probing.core.files.locks import exclusive_lock
 from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
 from probing.core.nesia.training_text import HELD_OUT_BY, RECORD, TrainingText, dropped_own_evidence, training_text, words_to_hold
 from probing.models.pretraining.start import continued_start, fresh_start
@@ -61,7 +60,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
     """
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
-    with one_at_a_time(request.work / f"{out.name}.lock"):
+    with exclusive_lock(request.work / f"{out.name}.lock"):
         facts, text = _read(request, own_evidence=True)
         if request.start is None:
             held = words_to_hold(facts, text.text)
@@ -121,15 +120,12 @@ def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> No
 def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mapping[str, str], stage: Mapping[str, Any]) -> None:
     """Writes model, exposures and the record of its stages; all get their final names when all are written."""
     out = request.out
-    # A folder that looks like a model is one.
-    half = out.with_name(f".{out.name}.part")
-    shutil.rmtree(half, ignore_errors=True)
-    half.mkdir(parents=True)
-    model.half().save_pretrained(half)
-    tokenizer.save_pretrained(half)
-    _write_exposure(out.name, exposure, half)
     earlier = request.start / "training.json" if request.start else None
     stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
     record = {"relations_with_evidence": relations_with_evidence(request.lama), HELD_OUT_BY: "evidence", "stages": [*stages, stage]}
-    (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    place_folder(half, out)
+    # A folder that looks like a model is one.
+    with atomic_folder(out) as half:
+        model.half().save_pretrained(half)
+        tokenizer.save_pretrained(half)
+        _write_exposure(out.name, exposure, half)
+        (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from probing.core.errors import OptionError
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import HEADS, LOGIT_LENS, TIED, canonical_heads
 from probing.core.paths import cache_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
 from probing.core.tasks.objectives import task_called
@@ -23,11 +23,14 @@ class HeadTraining:
         epochs: passes over them.
     """
 
-    kinds: tuple[str, ...] = ("tied", "lens")
+    kinds: tuple[str, ...] = (TIED, LOGIT_LENS)
     text: Path | None = None
     valid: Path | None = None
     positions: int = 30_000
     epochs: int = 3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", canonical_heads(self.kinds))
 
 
 @dataclass(frozen=True)

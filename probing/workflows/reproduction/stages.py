@@ -7,8 +7,8 @@ from pathlib import Path
 from probing.core.errors import StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.files.atomic import write_whole
-from probing.core.head_kinds import MAPPED
+from probing.core.files.atomic import atomic_text
+from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, MAPPED
 from probing.core.paths import cache_folder, database_folder, result_folders, snapshot_folder
 from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
@@ -58,7 +58,7 @@ def _data_sets(plan: Plan) -> list[str]:
     """The data sets that fine-tuning and heads need, each once."""
     needed = [task_called(member.objective).data_set for member in plan.members if member.how == "finetune"]
     heads = plan.request.heads
-    if heads.text is None and set(heads.kinds) - {"lens"} and any(not plan.ships(name) for name in plan.models):
+    if heads.text is None and set(heads.kinds) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models):
         needed.append("wikitext-2")
     return list(dict.fromkeys(name for name in needed if name))
 
@@ -80,7 +80,7 @@ def _heads(plan: Plan, say: Say) -> None:
     request, heads = plan.request, plan.request.heads
     for model in plan.models:
         for kind in heads.kinds:
-            if kind == "lens":
+            if kind == LOGIT_LENS:
                 continue
             if _ships_with_runs(plan, model, kind):
                 say(f"  {model}, {kind}: ships with its results")
@@ -109,7 +109,7 @@ def _otherwise(heads: Path, plan: Plan) -> str:
     length = f"{recipe.steps:,} steps" if recipe.steps else f"{recipe.epochs:,} epochs"
     begun = f" from {recipe.start}" if recipe.kind not in MAPPED and recipe.start != PRETRAINED else ""
     other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
-    if recipe.kind != "least_squares" and (begun or length != f"{asked.epochs:,} epochs"):
+    if recipe.kind != LEAST_SQUARES and (begun or length != f"{asked.epochs:,} epochs"):
         other.append(length + begun)
     words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
     return f", trained on {' and '.join(other)} ({words}; delete the folder to train them so)" if other else ""
@@ -156,8 +156,8 @@ def _tables(plan: Plan, say: Say) -> None:
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
         for what in What:
             table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
-            write_whole(plan.out / f"{what}.csv", written(table, what, "csv"))
-            write_whole(plan.out / f"{what}.json", written(table, what, "json"))
+            atomic_text(plan.out / f"{what}.csv", written(table, what, "csv"))
+            atomic_text(plan.out / f"{what}.json", written(table, what, "json"))
             say(f"  {what}: {len(table):,} rows")
     say(f"  tables in {plan.out}; beside the paper's: the dashboard's page Reproduction")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.workflows.say import Say
 
 
@@ -19,8 +19,8 @@ def write_tables(out: Path, tables: Mapping[str, pd.DataFrame], say: Say) -> Non
     """
     out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
-        write_whole(out / f"{name}.csv", table.to_csv(index=False))
+        atomic_text(out / f"{name}.csv", table.to_csv(index=False))
         objects = table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15)
-        write_whole(out / f"{name}.json", objects + "\n")
+        atomic_text(out / f"{name}.json", objects + "\n")
         say(f"  {name}: {len(table):,} rows")
     say(f"  tables in {out}; beside the paper's: the dashboard's page Reproduction")

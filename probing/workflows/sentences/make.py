@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from probing.core.errors import StoreError
-from probing.core.files.atomic import write_whole
+from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder
 from probing.core.sentences.odd_man_out import make_odd_man_out
 from probing.core.sentences.tasks import EWT
@@ -25,7 +25,7 @@ def write_odd_man_out(source: Path | None, out: Path, say: Say = print) -> Path:
     """
     examples = make_odd_man_out(source or cache_folder() / "downloads" / EWT)
     try:
-        write_whole(out, "sentence\tlabel\n" + "".join(f"{one.text}\t{one.label}\n" for one in examples))
+        atomic_text(out, "sentence\tlabel\n" + "".join(f"{one.text}\t{one.label}\n" for one in examples))
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
     counts = ", ".join(f"{number:,} {label}" for label, number in sorted(Counter(one.label for one in examples).items()))

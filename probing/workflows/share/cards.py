@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from probing import __version__
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.registry import ModelEntry
 from probing.store.schema import SCHEMAS
 from probing.workflows.share.heads import HeadSet
@@ -74,7 +75,7 @@ def _losses(heads: HeadSet) -> list[str]:
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for row in heads.losses:
         # A head that was not tried behind the map started as the pre-trained one, unless at random.
-        lens = row.get("lens", None if random else row["start"])
+        lens = row.get(LOGIT_LENS, None if random else row["start"])
         values = [*(lens, row.get("map"))[: len(ways)], row["start"], row["best"]]
         shown = ["" if value is None else f"{value:.3f}" for value in values]
         lines.append(f"| {' | '.join([str(row['layer']), *shown, str(row['best_step'])])} |")

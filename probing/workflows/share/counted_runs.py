@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from probing.core.files.atomic import copy_whole
+from probing.core.files.atomic import atomic_copy
 from probing.core.registry import name_in_files
 from probing.store.database import Database
 from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
@@ -30,7 +30,7 @@ def keep_alone(database: Database, row: dict, full: Sequence[Path], target: Path
     folder = next(path.parent for path in paths if run_id in read_table(path, "runs", ["run_id"]).column("run_id").to_pylist())
     for name in _beside(row):
         if (folder / name).is_file() and not (target / name).is_file():
-            copy_whole(folder / name, target / name)
+            atomic_copy(folder / name, target / name)
     training = f"head_training-{name_in_files(row['model'])}-{row['head']}.parquet"
     if (folder / training).is_file():
         add_rows("head_training", read_table(folder / training, "head_training").to_pylist(), target / training, say)

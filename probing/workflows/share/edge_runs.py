@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.errors import HubError, StoreError
+from probing.core.files.atomic import link_or_copy
 from probing.core.files.share_manifest import SharedManifest
 from probing.store.check import fingerprint_problem
 from probing.store.edges.problems import edge_problems
 from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.parquet import read_table
 from probing.store.sources import files_of, table_of
-from probing.workflows.share.heads import link_or_copy
 from probing.workflows.share.runs import DATA
 from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
 

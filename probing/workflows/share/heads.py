@@ -1,18 +1,16 @@
 """Heads as they are shared: gathered for a push, checked and placed by a pull."""
 
 import json
-import os
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError, HeadError, HubError
-from probing.core.files.atomic import copy_whole, place_folder
+from probing.core.files.atomic import atomic_copy, atomic_folder, link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
-from probing.core.head_kinds import STORED
+from probing.core.head_kinds import STORED, TIED
 from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.load import Encoder
@@ -81,7 +79,7 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
                 link_or_copy(head_path(folder, layer), head_path(shared, layer))
             recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
-    if missing := [kind for kind in kinds or ("tied",) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
+    if missing := [kind for kind in kinds or (TIED,) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
         command = train_command(encoder, missing[0])
         raise HeadError(f"no {missing[0]} heads of {encoder.name} are there for every layer; train them with: {command}")
     return found
@@ -150,24 +148,12 @@ def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Pat
         if target.is_dir():
             for path in sorted(source.iterdir()):
                 if not (target / path.name).is_file():
-                    copy_whole(path, target / path.name)
+                    atomic_copy(path, target / path.name)
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        half = target.with_name(f".{target.name}.part")
-        shutil.rmtree(half, ignore_errors=True)
-        for path in sorted(source.iterdir()):
-            copy_whole(path, half / path.name)
-        place_folder(half, target)
+        with atomic_folder(target) as half:
+            for path in sorted(source.iterdir()):
+                atomic_copy(path, half / path.name)
     return targets
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        copy_whole(source, target)
 
 
 def _seed(folder: Path) -> int:

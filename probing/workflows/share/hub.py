@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from probing.core.errors import HubError
-from probing.core.files.atomic import copy_whole
+from probing.core.files.atomic import atomic_copy
 from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifest
 
 #: What the hub calls a repository of each kind.
@@ -59,7 +59,7 @@ class LocalFolder:
         names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
         # The manifest last: until then a pull finds sums that do not fit, and refuses.
         for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
-            copy_whole(folder / name, self.folder / name)
+            atomic_copy(folder / name, self.folder / name)
         for gone in sorted(earlier - set(names)):
             (self.folder / gone).unlink(missing_ok=True)
         return self.resolve(None)
@@ -86,7 +86,7 @@ class LocalFolder:
     def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
         for name in names:
             try:
-                copy_whole(self.folder / name, target / name)
+                atomic_copy(self.folder / name, target / name)
             except FileNotFoundError as error:
                 raise HubError(f"{self.folder} has no {name}; nothing was taken") from error
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import HubError
-from probing.core.files.atomic import write_whole
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.atomic import atomic_text
+from probing.core.files.locks import exclusive_lock
 from probing.core.files.share_manifest import MANIFEST, SharedManifest, What, read_manifest, refuse_damage, refuse_strangers
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database
@@ -59,7 +59,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
     called = f"folder-{folder.resolve()}" if folder else request.name
     key = re.sub(r"[^A-Za-z0-9._-]+", "--", str(called)) + (f"-{what}" if what else "")
     hub = cache_folder() / "hub"
-    with one_at_a_time(hub / "incoming" / f"{key}.lock"):
+    with exclusive_lock(hub / "incoming" / f"{key}.lock"):
         note = hub / "pulled" / f"{key}.json"
         pinned = request.revision or _pinned(note)
         commit = place.resolve(pinned)
@@ -71,7 +71,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
         placed = _place(manifest, incoming, place.title, request.out)
         pin: dict[str, Any] = {"from": place.title, "commit": commit, "what": manifest.what, "model": manifest.model}
         pin["files"] = {file.path: file.sha256 for file in manifest.files}
-        write_whole(note, json.dumps(pin, indent=1) + "\n")
+        atomic_text(note, json.dumps(pin, indent=1) + "\n")
         shutil.rmtree(hub / "incoming" / key, ignore_errors=True)
     for path in placed:
         say(f"  {path}")

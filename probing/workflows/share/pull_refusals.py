@@ -11,6 +11,7 @@ import pyarrow as pa
 from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact, fill
 from probing.core.files.share_manifest import SharedManifest
+from probing.core.head_kinds import configured_head
 from probing.core.paths import result_folders
 from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
 from probing.store.check import fingerprint_problem
@@ -144,9 +145,10 @@ def _other_than_configured(row: dict) -> str | None:
         return f"its row says {row['left_out']!r} was left out, expected numbers by reason"
     if row["n_read"] != row["n_probed"] + left_out:
         return f"its row says {row['n_read']:,} facts read, {row['n_probed']:,} probed and {left_out:,} left out, which does not add up"
+    said = row | {"head": configured_head(row["head"])}
     for key in sorted(config.keys() & row.keys()):
-        if config[key] != row[key]:
-            return f"its row says {key} {row[key]!r}, its configuration {config[key]!r}"
+        if config[key] != said[key]:
+            return f"its row says {key} {said[key]!r}, its configuration {config[key]!r}"
     role = "replicate" if row["seed"] else "primary"
     return None if row["role"] == role else f"its row says role {row['role']!r}, expected {role!r} with seed {row['seed']}"
 

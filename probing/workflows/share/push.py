@@ -7,10 +7,10 @@ from pathlib import Path
 
 from probing import __version__
 from probing.core.errors import HubError
-from probing.core.files.atomic import write_whole
-from probing.core.files.locks import one_at_a_time
+from probing.core.files.atomic import atomic_text
+from probing.core.files.locks import exclusive_lock
 from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, What, describe
-from probing.core.head_kinds import HEADS, STORED
+from probing.core.head_kinds import HEADS, STORED, canonical_heads
 from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
@@ -52,6 +52,9 @@ class PushRequest:
     licence: str | None = None
     language: str = "en"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", canonical_heads(self.heads))
+
 
 @dataclass(frozen=True)
 class Pushed:
@@ -75,15 +78,15 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         HeadError, HubError: if there is nothing to share, a licence is missing, or the place refuses it.
     """
     outgoing = cache_folder() / "hub" / "outgoing" / request.what
-    with one_at_a_time(outgoing.with_suffix(".lock")):
+    with exclusive_lock(outgoing.with_suffix(".lock")):
         # What a killed push left behind.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
         gather = {"heads": _heads, "predictions": _predictions, "edges": _edges, "sentences": _sentences}[request.what]
         name, weights, card = gather(request, outgoing, where, say)
-        write_whole(outgoing / CARD, card)
+        atomic_text(outgoing / CARD, card)
         manifest = describe(outgoing, request.what, name, weights, __version__)
-        write_whole(outgoing / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
+        atomic_text(outgoing / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
         commit = place.put(outgoing, request.what, f"{request.what} of {name}")
         shutil.rmtree(outgoing)
     return Pushed(manifest, place.title, commit)

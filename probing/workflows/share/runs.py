@@ -1,13 +1,12 @@
 """Runs as they are shared: gathered for a push, placed by a pull; ``hub_pull_refusals`` has what is refused."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from probing.core.errors import HubError, StoreError
-from probing.core.files.atomic import copy_whole
+from probing.core.files.atomic import atomic_copy, link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.registry import name_in_files
@@ -17,7 +16,7 @@ from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders,
 from probing.store.parquet import read_table
 from probing.store.schema import OF_KIND
 from probing.store.sources import files_of, table_of
-from probing.workflows.share.heads import link_or_copy
+from probing.workflows.knowledge.stored_run import run_files
 
 DATA = "data"
 #: Tables with a row a run.
@@ -60,15 +59,10 @@ def counted_alone(model: str, sources: Sequence[Path]) -> list[str]:
 
 def _gather_one(row: dict, path: Path, target: Path) -> None:
     folder, run_id = path.parent, row["run_id"]
-    predictions = folder / f"predictions-{run_id}.parquet"
-    config = json.loads(row["config"])
-    vocabulary = folder / f"vocabulary-{row['tokenizer']}.parquet"
-    needed = [predictions, folder / f"facts-{config['facts_sha256'][:16]}.parquet", vocabulary, folder / "relations.parquet"]
-    if names_lenders(row["config"]):
-        needed.append(folder / lenders_file(row))
+    needed = run_files(folder, row)
     if missing := [file for file in needed if not file.is_file()]:
         raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
-    if problem := incomplete(row, predictions, needed[1]):
+    if problem := incomplete(row, needed[0], needed[1]):
         raise StoreError(f"run {run_id}: {problem}; run `probe` again to complete it")
     beside = [folder / f"{table}-{name_in_files(row['model'])}.parquet" for table in ("exposure", "tasks", "weight_drift")]
     for file in [*needed, path, *(file for file in beside if file.is_file())]:
@@ -131,7 +125,7 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
         elif not path.is_file():
             wanted.append((folder / file.path, path))
     for source, path in sorted(wanted, key=lambda pair: (table_of(pair[1]) in _RUNS, pair[1].name)):
-        copy_whole(source, path)
+        atomic_copy(source, path)
     return [path for _, path in wanted]
 
 

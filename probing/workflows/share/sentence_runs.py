@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from probing.core.errors import HubError, StoreError
+from probing.core.files.atomic import link_or_copy
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.registry import name_in_files
 from probing.core.sentences.tasks import SENTENCE_TASKS
@@ -17,7 +18,6 @@ from probing.store.schema import CHANGES, KEYS, OF_KIND, SENTENCES
 from probing.store.sentences.problems import sentence_problems
 from probing.store.sentences.tables import SENTENCE_SCHEMAS
 from probing.store.sources import files_of, table_of
-from probing.workflows.share.heads import link_or_copy
 from probing.workflows.share.runs import DATA
 from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
 

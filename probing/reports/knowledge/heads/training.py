@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.store.database import Database
 from probing.store.run_queries import head_training
 from probing.store.run_queries import runs as all_runs
@@ -25,8 +25,8 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     Returns:
         head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the head's own training
         measured it, or else another kind's; empty where it is not known), steps, seconds (empty where they were not
-        recorded) and start (where training began, in words). The kind ``lens`` has the loss of the pre-trained head, which the training of
-        another kind measured. A run whose head's training is not stored has no row.
+        recorded) and start (where training began, in words). The kind ``logit_lens`` has the loss of the pre-trained head, which the
+        training of another kind measured. A run whose head's training is not stored has no row.
     """
     runs = all_runs(db)
     runs = runs[runs["run_id"].isin(list(run_ids))]
@@ -37,12 +37,13 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     read = read[keys].drop_duplicates()
     trained = of_models.merge(read, on=keys)
     trained = trained.assign(start=[_start(str(recipe)) for recipe in trained["recipe"]])
-    lens = (trained if len(trained) else of_models).dropna(subset=["lens_loss"]).drop_duplicates("layer")
-    untrained = lens.assign(head="lens", seed=0, loss=lens["lens_loss"], start_loss=lens["lens_loss"], steps=0, seconds=0.0, start="")
+    measured = (trained if len(trained) else of_models).dropna(subset=["lens_loss"]).drop_duplicates("layer")
+    its = measured["lens_loss"]
+    untrained = measured.assign(head=LOGIT_LENS, seed=0, loss=its, start_loss=its, steps=0, seconds=0.0, start="")
     table = pd.concat([one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True)
-    of_lens = dict(zip(lens["layer"], lens["lens_loss"], strict=True))
+    of_layer = dict(zip(measured["layer"], its, strict=True))
     # Kinds may be validated on different texts: a loss and the logit lens's are compared on the same one where both are known.
-    beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_lens).astype("float64"))
+    beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_layer).astype("float64"))
     table["below_lens"] = beside - table["loss"].astype("float64")
     table = table.sort_values(["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column)
     return table[list(LOSS_COLUMNS)].reset_index(drop=True)

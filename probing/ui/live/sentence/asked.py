@@ -10,6 +10,7 @@ import streamlit as st
 
 from probing.core.changes.minimal_pairs import MinimalPair
 from probing.core.errors import PromptError
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.paths import cache_folder
 from probing.ui.frame import live_models
 from probing.ui.frame.live_models import Choice
@@ -47,7 +48,7 @@ def _attention(choice: Choice, base: Choice | None, text: str, pair: str, weight
 
 def _weights(*choices: Choice | None) -> tuple[str, ...]:
     """Identities of models that are kept ready: a folder's model may have been trained again."""
-    return tuple(live_models.load(choice, "lens").encoder.identity for choice in choices if choice)
+    return tuple(live_models.load(choice, LOGIT_LENS).encoder.identity for choice in choices if choice)
 
 
 @st.cache_resource(show_spinner=False)
@@ -70,7 +71,7 @@ def probes_of(choice: Choice) -> Stamps:
     """The files of a model's sentence probes, each with the time of its last change."""
     from probing.models.sentences.files import found_probes
 
-    encoder = live_models.load(choice, "lens").encoder
+    encoder = live_models.load(choice, LOGIT_LENS).encoder
     files = found_probes(encoder.name, encoder.identity, cache_folder())
     return tuple((str(path), path.stat().st_mtime_ns) for path in files.values())
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from probing.core.head_kinds import LOGIT_LENS
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Choice
 from probing.ui.frame.page import View
@@ -70,13 +71,13 @@ def models(view: View) -> Two | None:
     controls.left_aside(offered, name)
     if own.beside and own.beside != ALONE and own.beside not in others and own.beside != name:
         st.info(filled("Not in this menu, so left aside: {names}", names=own.beside), icon=":material/link_off:")
-    if (model := ready(view, offered[name], "lens", first=True)) is None:
+    if (model := ready(view, offered[name], LOGIT_LENS, first=True)) is None:
         return None
     base = live_models.base_of(model)
     if base and base not in offered and beside == ALONE:
         words = "{base}, from which {name} was fine-tuned, is not in this menu, so {name} is shown alone."
         st.info(filled(words, base=base, name=view.called(name)), icon=":material/info:")
-    if beside == ALONE or (other := ready(view, offered[beside], "lens", first=False)) is None:
+    if beside == ALONE or (other := ready(view, offered[beside], LOGIT_LENS, first=False)) is None:
         return Two(replace(model, here=True))
     return _ordered(model, other)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from probing.core.errors import ProbingError
+from probing.core.head_kinds import LOGIT_LENS
 from probing.ui.frame import live_models
 from probing.ui.frame.page import View
 from probing.ui.live.sentence import asked, attending, said, similar
@@ -42,7 +43,7 @@ def _attention(two: Two, text: str, pair: str) -> "SentenceAttention | None":
 
 def _pieces(two: Two, found: "SentenceAttention") -> None:
     """Says how many pieces are unknown to the model, which attend and are attended to as any other."""
-    unknown = found.tokens.count(str(live_models.load(two.model, "lens").encoder.tokenizer.unk_token))
+    unknown = found.tokens.count(str(live_models.load(two.model, LOGIT_LENS).encoder.tokenizer.unk_token))
     if unknown:
         words = "{n} of {all} are unknown to the model: it sees all of them as the same."
         st.info(filled(words, n=count(unknown, "word piece"), all=len(found.tokens)), icon=":material/help:")

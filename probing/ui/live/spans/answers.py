@@ -8,6 +8,7 @@ import streamlit as st
 from probing.core.edges.tasks import EDGE_TASKS, SINGLE_WORDS, train_command
 from probing.core.edges.traces import SpanTrace
 from probing.core.errors import ProbingError
+from probing.core.head_kinds import LOGIT_LENS
 from probing.figures.edges.span_bars import span_bars
 from probing.reports.edges.asked_spans import panel_rows
 from probing.reports.edges.yardsticks import yardsticks
@@ -57,7 +58,7 @@ def draw(view: View, choices: Sequence[live_models.Choice], question: SpanQuesti
 
 def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers | None:
     """The probes that read a model; says what is missing, and the command that trains them."""
-    if (there := ready(view, choice, "lens", first=first)) is None:
+    if (there := ready(view, choice, LOGIT_LENS, first=first)) is None:
         return None
     try:
         found = readers(there, of_base=selection.of(LiveSelection).base_probes)

@@ -1,0 +1,93 @@
+"""The answer of every layer to one sentence with a gap: as tables, as a figure, and as itself in a notebook."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from probing.api.shown import as_html, for_notebook
+from probing.core.answers import Answer as EveryLayer
+from probing.reports.live_answer import entropy_of, tokens_of, watched_of
+
+if TYPE_CHECKING:
+    from probing.figures.theme import go
+
+
+class Answer:
+    """What every layer fills into the gap of a sentence; made by ``Model.ask``.
+
+    Layer 0 is the embeddings; ranks count from 1; probabilities are in [0, 1], out of the whole vocabulary.
+
+    >>> import probing
+    >>> answer = probing.load("nesia-mini").ask("The capital of France is [MASK].", top=2, watch=["paris"])
+    >>> answer.table.tail(2)
+        layer  rank token  probability
+    16      8     1 paris     0.266431
+    17      8     2  lyon     0.123960
+    >>> answer.watched.tail(1)
+       layer  token  rank  probability
+    8      8  paris     1     0.266431
+    """
+
+    def __init__(self, answer: EveryLayer):
+        self._answer = answer
+
+    @property
+    def sentence(self) -> str:
+        """The sentence as it was asked, with its gap written ``[MASK]``."""
+        return self._answer.prompt
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._answer.model
+
+    @property
+    def head(self) -> str:
+        """The kind of the decoding heads."""
+        return self._answer.head
+
+    @property
+    def pieces(self) -> list[str]:
+        """The sentence as the model reads it: its word pieces, special tokens among them."""
+        return list(self._answer.pieces)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The best tokens: ``layer, rank, token, probability``, one row per layer and token, (layers * top) rows."""
+        return tokens_of(self._answer).rename(columns={"place": "rank"})[["layer", "rank", "token", "probability"]]
+
+    @property
+    def watched(self) -> pd.DataFrame:
+        """The watched words: ``layer, token, rank, probability``, one row per layer and word; no rows without ``watch``."""
+        return watched_of(self._answer).rename(columns={"word": "token"})[["layer", "token", "rank", "probability"]]
+
+    @property
+    def entropy(self) -> pd.DataFrame:
+        """How undecided each layer is: ``layer, entropy``, in nats, (layers) rows."""
+        return entropy_of(self._answer)[["layer", "entropy"]]
+
+    def figure(self, dark: bool = False) -> "go.Figure":
+        """The token grid of the Live page: layers upwards, ranks to the right, probability as shade; watched words are framed.
+
+        Args:
+            dark: for a dark page.
+
+        Returns:
+            A ``plotly.graph_objects.Figure``.
+
+        >>> import probing
+        >>> answer = probing.load("nesia-mini").ask("The capital of France is [MASK].")
+        >>> [trace.type for trace in answer.figure().data]
+        ['heatmap', 'scatter']
+        """
+        from probing.figures.tokens.token_grid import token_grid
+
+        tokens = tokens_of(self._answer)
+        return for_notebook(token_grid(tokens, columns=int(tokens["place"].max()), dark=dark), dark)
+
+    def __repr__(self) -> str:
+        best = self._answer.layers[-1].tokens[0]
+        return f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r} {best.probability:.1%})"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.figure(), self.table)

@@ -1,0 +1,193 @@
+"""Facts that every layer of a model was asked: the stored answers as a table, layer curves and total knowledge."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from probing.api.shown import as_html, for_notebook
+from probing.core.errors import FactsError, OptionError
+from probing.core.facts.custom import own_facts, own_probe_set
+from probing.core.facts.fact import PROBE_SETS, FactSet
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.metrics import METRICS, RANKS
+from probing.core.naming.model_names import known_model
+from probing.core.registry import read_registry
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.stored import What
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.written import json_table
+from probing.store.database import Database
+from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
+from probing.workflows.knowledge.probe import ProbedSet, ProbeRequest, probe_sets
+from probing.workflows.knowledge.stored_run import database_of_runs, run_files, run_row
+
+if TYPE_CHECKING:
+    from probing.api.model import Model
+    from probing.figures.theme import go
+
+_log = logging.getLogger(__name__)
+#: The probe set of facts that are given as a table.
+OWN_FACTS = "own-facts"
+
+
+class Probed:
+    """The stored answers of every layer of a model to facts; made by ``Model.probe``.
+
+    >>> import probing
+    >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
+    >>> facts = [
+    ...     {"subject": land, "relation": "capital", "object": city, "prompt": f"The capital of {land} is [MASK]."}
+    ...     for land, city in capitals.items()
+    ... ]
+    >>> found = probing.load("nesia-mini").probe(facts, called="three-capitals", progress=False)
+    >>> found
+    Probed('nesia-mini', head='tied', three-capitals: 3 facts)
+    >>> found.curve()[["layer", "value"]].tail(1)
+       layer     value
+    8      8  0.666667
+    """
+
+    def __init__(self, model: str, head: str, folder: Path, sets: Sequence[ProbedSet]):
+        self.model, self.head, self.folder = model, head, folder
+        self._sets = tuple(sets)
+
+    @property
+    def run_ids(self) -> list[str]:
+        """The ids of the stored runs, one per probe set of which a fact could be asked."""
+        return [one.run_id for one in self._sets if one.run_id]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What every layer answered.
+
+        Returns:
+            One row per fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank`` (of the right answer in
+            the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with the swapped
+            subject; empty where there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
+            ``top_probability``. Layer 0 is the embeddings.
+        """
+        parts = []
+        for run_id in self.run_ids:
+            predictions, facts, vocabulary, *_ = run_files(self.folder, run_row(self.folder, run_id))
+            parts.append(answers_of_run(predictions, facts, vocabulary))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=ANSWER_COLUMNS)
+
+    @property
+    def left_out(self) -> pd.DataFrame:
+        """How many facts were not asked: ``probe_set, reason, n``; no rows where every fact was."""
+        rows = [(one.facts.probe_set, reason, n) for one in self._sets for reason, n in sorted(one.facts.left_out.items())]
+        return pd.DataFrame(rows, columns=["probe_set", "reason", "n"])
+
+    def curve(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
+        """P@k by layer: the share of facts whose right answer is among the layer's first k.
+
+        Args:
+            k: 1, 10 or 100.
+            average: ``macro``, the mean over relations, or ``micro``, over facts.
+
+        Returns:
+            The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n`` (facts), ``value``
+            and its 95 % interval ``low, high``; ``majority`` (always the relation's commonest answer; at k = 1 only) and ``swapped``
+            (asked about a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
+
+        Raises:
+            OptionError: for another k or average.
+        """
+        return json_table(self._precision(k, average), What.precision)
+
+    def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
+        """Last-layer and total knowledge: what the last layer knows beside what any layer knows.
+
+        Args:
+            k, average: as for ``curve``.
+
+        Returns:
+            The columns of ``python -m probing report total --json``, one row per probe set.
+
+        Raises:
+            OptionError: for another k or average.
+        """
+        _refuse_others(k, average)
+        return json_table(total(self._database, self.run_ids, (k,), (average,)), What.total)
+
+    def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
+        """The layer curve as the page draws it: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
+
+        Args:
+            k, average: as for ``curve``.
+            dark: for a dark page.
+
+        Returns:
+            A ``plotly.graph_objects.Figure``.
+        """
+        from probing.figures.knowledge.layer_curve import layer_curve
+        from probing.figures.theme import model_colours
+
+        table = self._precision(k, average)
+        sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
+        title = f"{METRICS[f'p_at_{k}'].label}, {average}"
+        colours = model_colours([known_model(read_registry(), self.model)])
+        return for_notebook(layer_curve(table, title=title, unit="share", colours=colours, names=sets), dark)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{one.facts.probe_set}: {len(one.facts.facts):,} facts" for one in self._sets)
+        left = sum(sum(one.facts.left_out.values()) for one in self._sets)
+        return f"Probed({self.model!r}, head={self.head!r}, {asked}{f', {left:,} left out' if left else ''})"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.figure(), self.curve())
+
+    def _precision(self, k: int, average: str) -> pd.DataFrame:
+        _refuse_others(k, average)
+        return precision(self._database, self.run_ids, (k,), average)
+
+    @cached_property
+    def _database(self) -> Database:
+        """A database of these runs alone, which is removed with this object."""
+        self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
+        return database_of_runs(self.folder, self.run_ids, Path(self._made.name))
+
+
+def probe_facts(
+    model: "Model",
+    facts: "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]]",
+    *,
+    called: str | None = None,
+    templates: str | None = None,
+    out: Path | None = None,
+    progress: bool = True,
+) -> Probed:
+    """The answers of ``Model.probe``, which says what the arguments are and what is raised."""
+    if isinstance(facts, str | Path):
+        named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
+    else:
+        sets = [_given(facts, called)]
+        named = sets[0].probe_set
+    request = ProbeRequest(
+        model.source, named, model.head, out=out, templates=templates, base=model.base, rebuild=False, progress=progress,
+    )  # fmt: skip
+    return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))
+
+
+def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | None) -> FactSet:
+    """Facts that are given as a table or as rows."""
+    rows = facts.to_dict("records") if isinstance(facts, pd.DataFrame) else facts
+    listed = list(rows) if isinstance(rows, Iterable) else [rows]
+    if not all(isinstance(row, Mapping) for row in listed):
+        raise FactsError(f"got facts as {type(facts).__name__}; expected a table, a list of dicts, a path or the name of facts that ship")
+    # A name that the user chose is checked as that of a file is.
+    return own_facts(listed, "the given facts", own_probe_set(Path(OWN_FACTS), called))
+
+
+def _refuse_others(k: int, average: str) -> None:
+    """Raises an ``OptionError`` for a k or an average that is not counted."""
+    if k not in RANKS:
+        raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
+    if average not in ("macro", "micro"):
+        raise OptionError(f"got average={average!r}; expected macro or micro")

@@ -1,0 +1,125 @@
+"""An encoder made from a transformers model that is in memory, such as one that was just trained; nothing is written to disk."""
+
+import copy
+import hashlib
+from collections.abc import Callable
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probing.core.errors import ModelError, NoOwnHead
+from probing.core.registry import name_of_model
+from probing.models.encoders.configuration import computation_digest
+from probing.models.encoders.head import DecodingHead, pretrained_head
+from probing.models.encoders.load import Encoder, joint_identity, pick_device
+from probing.models.encoders.usable import (
+    broken_files_named,
+    check_answers,
+    check_finite,
+    check_fits,
+    check_layers,
+    check_tokenizer,
+    longest_input,
+)
+
+
+def encoder_of(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    *,
+    name: str | None = None,
+    base: Callable[[], Encoder] | None = None,
+    device: str = "auto",
+) -> Encoder:
+    """An encoder that holds a copy of a model's weights, in float32 and in eval mode.
+
+    The model itself is not changed, and its later training does not change the encoder.
+
+    Args:
+        model: a masked language model, or a body with the head of another task, whose own head is then not used.
+        tokenizer: the fast tokenizer that fits the model.
+        name: how results call it. By default what the model was loaded from, or its architecture, and eight digits of its identity, so
+            that two states of one training are two models.
+        base: opens the model whose head is used where ``model`` has no masked-LM head of its own.
+        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+
+    Raises:
+        ModelError: if it is no transformers model, has no tokenizer, or cannot be used.
+        NoOwnHead: if it has no masked-LM head and no base is given.
+        HeadError: if the base's head does not fit.
+    """
+    if not isinstance(model, PreTrainedModel):
+        expected = "expected the name of a model, a folder, or a transformers model (of a wrapped one, the model inside)"
+        raise ModelError(f"got a {type(model).__name__}, {expected}")
+    source = f"the {type(model).__name__} in memory"
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the one that fits (tokenizer=)")
+    chosen = pick_device(device)
+    check_layers(source, model.config)
+    _check_weights(source, model)
+    with broken_files_named(source):
+        own = _own_head(model)
+        lent = base() if own is None and base is not None else None
+        if own is None and lent is None:
+            raise NoOwnHead(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
+        if lent is not None:
+            check_fits(source, model.config, lent.name, lent.body.config)
+        body = copy.deepcopy(model.base_model).to(chosen, torch.float32)
+        assert isinstance(body, PreTrainedModel)
+        body.eval().requires_grad_(False)
+        head = lent.head if lent is not None else own
+        assert head is not None
+        head = head.to(chosen, torch.float32)
+        check_tokenizer(source, tokenizer, head.vocabulary.out_features)
+        check_finite(source, body, head)
+        longest = longest_input(model.config, tokenizer)
+        check_answers(source, body, head, tokenizer)
+        identity = _identity(body, head) if lent is None else joint_identity(_identity(body), lent.identity)
+        origin = name_of_model(model.name_or_path) if model.name_or_path else str(model.config.model_type)
+        name = name or f"{origin}-{identity[:8]}"
+        configs = (model.config, lent.body.config if lent is not None else model.config)
+        return Encoder(
+            name=name,
+            body=body,
+            head=head,
+            tokenizer=tokenizer,
+            identity=identity,
+            configuration=computation_digest(configs, tokenizer),
+            revision="local",
+            base=lent.name if lent is not None else name,
+            layers=int(model.config.num_hidden_layers),
+            hidden=int(model.config.hidden_size),
+            max_pieces=longest,
+            device=chosen,
+            options="--model FOLDER",
+            opens_base=base if lent is not None else None,
+        )
+
+
+def _own_head(model: PreTrainedModel) -> DecodingHead | None:
+    """A copy of the model's masked-LM head; None where it has another task's head, or none."""
+    try:
+        return pretrained_head(model)
+    except AttributeError:
+        return None
+
+
+def _check_weights(source: str, model: PreTrainedModel) -> None:
+    """Raises a ``ModelError`` for weights that are not floating-point numbers in memory."""
+    for name, weight in model.named_parameters():
+        if weight.is_meta or not weight.is_floating_point():
+            got = "has no values yet" if weight.is_meta else f"is in {str(weight.dtype).removeprefix('torch.')}"
+            raise ModelError(f"{name} of {source} {got}, expected floating-point weights; load the original weights")
+
+
+def _identity(*modules: torch.nn.Module) -> str:
+    """sha256 over what the modules compute with: the name, shape and float32 bytes of every weight.
+
+    A folder's identity is that of its files (``load.weights_identity``), so the same weights in a folder have another one.
+    """
+    digest = hashlib.sha256(b"in memory")
+    for module in modules:
+        for name, weight in sorted(module.named_parameters()):
+            digest.update(f"{name}{tuple(weight.shape)}".encode())
+            digest.update(weight.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

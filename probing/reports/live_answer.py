@@ -1,0 +1,28 @@
+"""What every layer of a model answers to one sentence, as tables."""
+
+import pandas as pd
+
+from probing.core.answers import Answer
+
+
+def tokens_of(got: Answer) -> pd.DataFrame:
+    """Long form: ``model, layer, place, token, probability, framed``; framed are the tokens that are tracked."""
+    rows = [
+        (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
+        for one in got.layers
+        for place, token in enumerate(one.tokens, 1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "probability", "framed"])
+
+
+def watched_of(got: Answer) -> pd.DataFrame:
+    """Long form: ``model, word, layer, rank, probability``."""
+    return pd.DataFrame(
+        [(got.model, token.token, one.layer, token.rank, token.probability) for one in got.layers for token in one.watched],
+        columns=["model", "word", "layer", "rank", "probability"],
+    )
+
+
+def entropy_of(got: Answer) -> pd.DataFrame:
+    """Long form: ``model, layer, entropy`` in nats."""
+    return pd.DataFrame([(got.model, one.layer, one.entropy) for one in got.layers], columns=["model", "layer", "entropy"])

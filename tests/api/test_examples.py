@@ -1,0 +1,36 @@
+"""Every example in the documentation of the Python API runs and shows what it says."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+from tests.test_architecture import PACKAGE
+
+MODULES = ["probing", *(f"probing.api.{path.stem}" for path in sorted((PACKAGE / "api").glob("*.py")) if path.stem != "__init__")]
+
+
+@pytest.fixture()
+def shipped_results(tmp_path_factory, monkeypatch):
+    """A cache of the tests' own, shared by all examples, so that the database is built once."""
+    folder = tmp_path_factory.getbasetemp() / "cache-of-examples"
+    monkeypatch.setenv("PROBING_CACHE", str(folder))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_run(name, shipped_results):
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_of_the_api_is_documented(name):
+    module = importlib.import_module(name)
+    for thing, value in vars(module).items():
+        if thing.startswith("_") or getattr(value, "__module__", None) != name:
+            continue
+        assert inspect.getdoc(value), f"{name}.{thing}"
+        for method, function in vars(value).items() if inspect.isclass(value) else ():
+            if not method.startswith("_"):
+                assert inspect.getdoc(function), f"{name}.{thing}.{method}"

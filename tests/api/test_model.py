@@ -1,0 +1,174 @@
+"""A model that is loaded in a notebook answers as the command does, wherever its weights come from."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer
+
+import probing
+from probing.core.errors import HeadError, ModelError, NoOwnHead, PromptError
+from probing.core.questions import NoMask, SeveralMasks, UnknownWord
+from probing.models.encoders.load import load_encoder
+from tests.models import tiny_models
+
+PROMPT = "The capital of France is [MASK]."
+
+
+@pytest.fixture()
+def in_memory(tiny_model):
+    """The tiny model and its tokenizer as transformers loads them."""
+    return AutoModelForMaskedLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
+
+
+def test_an_answer_has_the_numbers_of_the_command(nesia, run):
+    said = json.loads(run("ask", PROMPT, "--top", "3", "--watch", "paris", "--watch", "london", "--device", "cpu", "--json").stdout)
+    answer = nesia.ask(PROMPT, top=3, watch=["paris", "london"])
+    layers = said["layers"]
+    tokens = [(one["layer"], rank, *token.values()) for one in layers for rank, token in enumerate(one["tokens"], 1)]
+    watched = [(one["layer"], *word.values()) for one in layers for word in one["watched"]]
+    assert list(answer.table.columns) == ["layer", "rank", "token", "probability"]
+    assert list(answer.watched.columns) == ["layer", "token", "rank", "probability"]
+    assert list(answer.table.itertuples(index=False, name=None)) == tokens and len(tokens) == 9 * 3
+    assert list(answer.watched.itertuples(index=False, name=None)) == watched and len(watched) == 9 * 2
+    assert (answer.model, answer.head, answer.sentence) == (said["model"], said["head"], PROMPT)
+
+
+def test_a_word_alone_is_watched_as_one_word(nesia):
+    pd.testing.assert_frame_equal(nesia.ask(PROMPT, watch="paris").watched, nesia.ask(PROMPT, watch=["paris"]).watched)
+    assert nesia.ask(PROMPT).watched.empty
+
+
+def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers(nesia):
+    answer = nesia.ask(PROMPT, top=4, watch=["paris"])
+    grid, shown = answer.figure(), answer._repr_html_()
+    assert grid.data[0].type == "heatmap" and grid.data[0].z.shape == (9, 4)
+    assert len(grid.layout.shapes) == int((answer.table["token"] == "paris").sum())
+    assert grid.layout.font.color != answer.figure(dark=True).layout.font.color
+    assert "plotly" in shown and "36 rows" in shown and "lyon" in shown
+    assert repr(answer).startswith(f"Answer({PROMPT!r}")
+
+
+def test_the_entropy_of_a_layer_is_at_most_that_of_equal_probabilities(nesia):
+    entropy = nesia.ask(PROMPT).entropy
+    assert list(entropy["layer"]) == list(range(9))
+    assert (entropy["entropy"].between(0, torch.log(torch.tensor(float(len(nesia.encoder.tokenizer)))).item())).all()
+
+
+@pytest.mark.parametrize("architecture", ["albert", "bert", "distilbert", "electra", "modernbert", "roberta"])
+def test_a_model_in_memory_answers_as_the_folder_it_is_saved_in(architecture, tmp_path):
+    model, tokenizer = tiny_models.build(architecture)
+    folder = tiny_models.save(architecture, tmp_path / "saved")
+    sentence = f"Paris is the capital of {tokenizer.mask_token}."
+    for kind in ("logit_lens", "lens"):
+        mine, saved = probing.load(model, kind, tokenizer=tokenizer, device="cpu"), probing.load(folder, kind, device="cpu")
+        assert mine.head == saved.head == "logit_lens"
+        pd.testing.assert_frame_equal(mine.ask(sentence).table, saved.ask(sentence).table)
+    assert (mine.name, saved.name) == (f"{model.config.model_type}-{mine.encoder.identity[:8]}", "saved")
+    assert mine.encoder.configuration == saved.encoder.configuration
+
+
+def test_loading_neither_changes_the_model_nor_follows_its_training(in_memory, cache):
+    model, tokenizer = in_memory
+    model.train()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    loaded = probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu")
+    first = loaded.ask(PROMPT).table
+    assert model.training and all(weight.requires_grad for weight in model.parameters())
+    assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.5)
+    pd.testing.assert_frame_equal(loaded.ask(PROMPT).table, first)
+    again = probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu")
+    assert again.name != loaded.name and not again.ask(PROMPT).table.equals(first)
+    assert probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu").encoder.identity == again.encoder.identity
+
+
+def test_a_model_of_another_task_borrows_its_bases_head(in_memory, tiny_model, cache):
+    tokenizer = in_memory[1]
+    tuned = AutoModelForQuestionAnswering.from_pretrained(tiny_model)
+    with pytest.raises(NoOwnHead, match=r"BertForQuestionAnswering in memory has no masked-LM head of its own; .*\(base=\)"):
+        probing.load(tuned, "logit_lens", tokenizer=tokenizer)
+    for body in (tuned, AutoModel.from_pretrained(tiny_model)):
+        loaded = probing.load(body, "logit_lens", tokenizer=tokenizer, base=str(tiny_model), device="cpu")
+        pd.testing.assert_frame_equal(loaded.ask(PROMPT).table, probing.load(tiny_model, "logit_lens", device="cpu").ask(PROMPT).table)
+        assert loaded.encoder.base == "tiny-bert" and loaded.encoder.head_owner().name == "tiny-bert"
+
+
+def test_heads_that_are_not_trained_are_named_with_the_line_that_needs_none(tiny_model, in_memory, cache):
+    with pytest.raises(HeadError) as found:
+        probing.load(tiny_model)
+    line = f'probing.load({str(tiny_model)!r}, head="logit_lens")'
+    assert line in str(found.value) and f"train-heads --model {tiny_model}" in str(found.value)
+    assert eval(line).ask(PROMPT).model == "tiny-bert"
+    model, tokenizer = in_memory
+    with pytest.raises(HeadError) as found:
+        probing.load(model, tokenizer=tokenizer)
+    line = 'probing.load(model, tokenizer=tokenizer, head="logit_lens")'
+    assert line in str(found.value) and "save_pretrained" in str(found.value)
+    assert eval(line).ask(PROMPT).head == "logit_lens"
+
+
+def test_what_is_no_model_is_refused_with_what_is_expected(in_memory, tiny_model, cache):
+    model, tokenizer = in_memory
+    cases = [
+        ((3,), {"tokenizer": tokenizer}, "got a int, expected the name of a model, a folder, or a transformers model"),
+        ((torch.nn.Linear(2, 2),), {"tokenizer": tokenizer}, "got a Linear"),
+        ((model,), {}, r"\(tokenizer=\)"),
+        ((tiny_model,), {"tokenizer": tokenizer}, "has its own"),
+        ((model,), {"tokenizer": tokenizer, "name": "bert-base-uncased"}, r"choose another name="),
+        ((model,), {"tokenizer": AutoTokenizer.from_pretrained("data/models/nesia-mini")}, "do not belong together"),
+        ((model.half(),), {"tokenizer": tokenizer, "device": "nowhere"}, "device 'nowhere' cannot be used"),
+    ]
+    for given, more, message in cases:
+        with pytest.raises(ModelError, match=message):
+            probing.load(*given, "logit_lens", **more)
+    with pytest.raises(HeadError, match="'x' is unknown; expected one of tied, logit_lens"):
+        probing.load(tiny_model, "x")
+    empty = AutoModelForMaskedLM.from_config(model.config).to("meta")
+    with pytest.raises(ModelError, match="has no values yet"):
+        probing.load(empty, "logit_lens", tokenizer=tokenizer)
+    with torch.no_grad():
+        model.bert.embeddings.word_embeddings.weight[3] = torch.nan
+    with pytest.raises(ModelError, match="not numbers"):
+        probing.load(model, "logit_lens", tokenizer=tokenizer)
+
+
+def test_a_model_in_half_precision_is_asked_in_float32(in_memory, cache):
+    model, tokenizer = in_memory
+    loaded = probing.load(model.half(), "logit_lens", tokenizer=tokenizer, name="half", device="cpu")
+    assert {weight.dtype for weight in loaded.encoder.body.parameters()} == {torch.float32}
+    assert {weight.dtype for weight in model.parameters()} == {torch.float16}
+    assert repr(loaded) == "Model('half', head='logit_lens', 2 layers of 16, on cpu)"
+
+
+def test_a_sentence_that_cannot_be_asked_raises_the_error_of_the_command(nesia):
+    with pytest.raises(NoMask):
+        nesia.ask("No gap.")
+    with pytest.raises(SeveralMasks, match=r"2 masks; .*\(mask=0 reads the first\)") as found:
+        nesia.ask("[MASK] is in [MASK].")
+    assert len(found.value.positions) == 2
+    with pytest.raises(UnknownWord):
+        nesia.ask(PROMPT, watch=["counterrevolutionary"])
+    for more in ({"top": 0}, {"mask": 3}):
+        with pytest.raises(PromptError):
+            nesia.ask(PROMPT, **more)
+
+
+def test_a_base_that_is_needed_is_named_as_an_argument(tiny_model, tmp_path, cache):
+    folder = shutil.copytree(tiny_model, tmp_path / "body")
+    AutoModel.from_pretrained(tiny_model).save_pretrained(folder)
+    with pytest.raises(NoOwnHead, match=r"\(base=\)"):
+        probing.load(folder, "logit_lens")
+    loaded = probing.load(folder, "logit_lens", base=str(tiny_model), name="my-body", device="cpu")
+    assert loaded.name == "my-body" and loaded.encoder.identity == load_same(folder, tiny_model)
+
+
+def load_same(folder, base):
+    """The identity that the commands know such a model by."""
+    from probing.models.encoders.load import BaseSource
+
+    return load_encoder(folder, base=BaseSource(base), device="cpu").identity
