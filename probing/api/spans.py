@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from probing.api.shown import as_html, for_notebook
 from probing.core.edges.target import Span
 from probing.core.edges.traces import SpanTrace
 from probing.core.edges.words import numbered, split_words
@@ -57,17 +58,26 @@ class SpanAnswer:
         """
         return answer_rows(self.model, self.traces)
 
-    def figure(self) -> "go.Figure":
-        """The page's figure: a row per task, a column per layer, the shares of the labels that show how the answer came about."""
-        return span_bars(panel_rows(self.words, self.traces))
+    def figure(self, dark: bool = False) -> "go.Figure":
+        """The page's figure: a row per task, a column per layer, the shares of the labels that show how the answer came about.
+
+        Args:
+            dark: for a dark page.
+        """
+        return for_notebook(span_bars(panel_rows(self.words, self.traces)), dark)
 
     def _repr_html_(self) -> str:
-        return str(self.figure().to_html(full_html=False, include_plotlyjs="cdn"))
+        return as_html(self.figure(), self.table)
 
     def __repr__(self) -> str:
-        spans = " and ".join(f"'{text_of(self.words, span)}' ({span[0]}:{span[1]})" for span in self.spans)
-        said = [f"  {one.title}: {one.answer} from layer {one.settled} on" for one in self.answers.itertuples()]
-        return "\n".join([f"{spans} in '{' '.join(self.words)}', {self.model}", *(said or ["  no task that has probes fits these spans"])])
+        said = []
+        for one in self.traces:
+            asked = " and ".join(repr(text_of(self.words, span)) for span in one.spans)
+            where = f"from layer {one.settled} on" if one.settled else "at every layer"
+            said.append(f"  {one.title} of {asked}: {', '.join(one.answer) or 'no label'} {where}")
+        spans = ", ".join(f"{start}:{end}" for start, end in self.spans)
+        said = said or ["  no task that has probes fits these spans"]
+        return "\n".join([f"SpanAnswer({' '.join(self.words)!r}, {spans}, model={self.model!r})", *said])
 
 
 def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
@@ -92,19 +102,18 @@ def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], t
         EdgeDataError: if a span is no pair of whole numbers, is not inside the sentence, or cannot be asked.
         HeadError: if no probes are trained on this model, or their files are damaged.
 
-    Example:
-        >>> import probing
-        >>> answer = probing.load("nesia-mini").edges("He smoked in Toronto .", [(1, 2)], tasks=["pos"])
-        >>> answer.words
-        ('He', 'smoked', 'in', 'Toronto', '.')
-        >>> answer.answers[["task", "span1", "answer"]].values.tolist()
-        [['pos', '1:2', 'VBD']]
+    >>> import probing
+    >>> answer = probing.load("nesia-mini").edges("The capital of France is Paris.", [(1, 2)], tasks=["pos"])
+    >>> answer.words
+    ('The', 'capital', 'of', 'France', 'is', 'Paris', '.')
+    >>> answer.answers[["task", "span1", "answer", "settled"]].values.tolist()
+    [['pos', '1:2', 'NN', 8]]
     """
     words = split_words(sentence)
     if not words:
         raise OptionError("the sentence is empty; expected words, as in 'he smoked in toronto'")
     chosen = _checked(spans, words)
-    found = trace_spans(model.encoder, words, chosen, (tasks,) if isinstance(tasks, str) else tuple(tasks or ()), model.source)
+    found = trace_spans(model.encoder, words, chosen, (tasks,) if isinstance(tasks, str) else tuple(tasks or ()), model.source or "")
     return SpanAnswer(found.model, found.words, chosen, found.traces)
 
 

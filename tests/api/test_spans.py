@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from probing.api.shown import for_notebook
 from probing.api.spans import ask_spans
 from probing.commands.main import app
 from probing.core.errors import EdgeDataError, HeadError, OptionError
@@ -61,9 +62,9 @@ def test_shares_of_a_layer_sum_to_one_and_the_answer_is_the_last_layers_best(mod
 
 def test_the_figure_is_the_pages_and_shows_itself_in_a_notebook(model):
     found = ask_spans(model, SENTENCE, [(0, 1)])
-    assert found.figure() == span_bars(panel_rows(found.words, found.traces))
+    assert found.figure() == for_notebook(span_bars(panel_rows(found.words, found.traces)))
     assert "plotly" in found._repr_html_()
-    assert repr(found).startswith("'Paris' (0:1) in 'Paris is n't the capital of Italy .', tiny\n  Part of speech: ")
+    assert repr(found).startswith("SpanAnswer(\"Paris is n't the capital of Italy .\", 0:1, model='tiny')\n  Part of speech of 'Paris': ")
 
 
 def test_numbers_of_numpy_lists_and_one_task_by_name_are_taken(model):

@@ -84,7 +84,7 @@ def trace_spans(
         words: of the sentence.
         spans: one or two, half-open.
         tasks: names of tasks; none asks all that have probes.
-        location: registry name, hub id or folder of the model, for the command that trains probes.
+        location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in memory.
 
     Raises:
         OptionError: if a task has no probes.
@@ -93,7 +93,8 @@ def trace_spans(
     """
     files = found_probes(encoder.name, encoder.identity, cache_folder())
     if not files:
-        raise HeadError(f"no probes are trained on {encoder.name}; train some: {train_command(location or encoder.name)}")
+        how = "train some" if location else "save it in a folder (save_pretrained), load it from there, and train some"
+        raise HeadError(f"no probes are trained on {encoder.name}; {how}: {train_command(location or 'FOLDER')}")
     if unknown := [task for task in tasks if task not in files]:
         raise OptionError(f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}")
     probes = [read_probes(path) for task, path in files.items() if not tasks or task in tasks]
