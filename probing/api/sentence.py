@@ -176,9 +176,9 @@ def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Se
         HeadError: if a file of probes is damaged.
 
     >>> import probing
-    >>> answer = probing.load("nesia-mini").sentence("The old man is walking in the park.")
-    >>> answer.attention[["layer", "entropy-first"]].tail(1).round(2).values.tolist()
-    [[8.0, 1.83]]
+    >>> answer = probing.load("nesia-mini").sentence("The old men are walking in the park.", tasks=["subject-number"])
+    >>> answer.table[["pooling", "layer", "label"]].tail(1).values.tolist()
+    [['mean', 8, 'plural']]
     """
     if model not in _BASES:
         _BASES[model] = opened_base(model.encoder, model.entry)

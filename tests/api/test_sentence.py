@@ -25,7 +25,7 @@ TEXT = "paris is red and rome is blue ."
 def folder(tmp_path_factory):
     """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache lies beside it."""
     root = tmp_path_factory.mktemp("sentence")
-    encoder = probing.load(save("bert", root / "tiny"), "lens", device="cpu").encoder
+    encoder = probing.load(save("bert", root / "tiny"), "logit_lens", device="cpu").encoder
     right = np.array([[50, 80, 90, 90]] * 2)
     weights = np.random.default_rng(0).normal(size=(2, LAYERS + 1, 1, HIDDEN)).astype(np.float32)
     order = TaskProbes(
@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def model(folder, monkeypatch) -> Model:
     monkeypatch.setenv("PROBING_CACHE", str(folder.parent / "cache"))
-    return probing.load(folder, "lens", device="cpu")
+    return probing.load(folder, "logit_lens", device="cpu")
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_model_without_probes_gives_attention_and_names_the_command_that_train
 
 def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of_them_has_no_probes(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(folder.parent / "cache"))
-    tuned = probing.load(save("bert", tmp_path / "tuned", padded=1), "lens", base=str(folder), device="cpu")
+    tuned = probing.load(save("bert", tmp_path / "tuned", padded=1), "logit_lens", base=str(folder), device="cpu")
     with pytest.warns(UserWarning, match="no sentence probes are trained on tuned"):
         found = tuned.sentence(TEXT)
     assert (found.model, found.base) == ("tuned", "tiny")
@@ -124,7 +124,7 @@ def test_tasks_are_chosen_by_name_and_others_are_refused(model):
 def test_the_base_is_opened_once_for_a_model(folder, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("probing.api.sentence.opened_base", lambda encoder, entry: opened.append(entry.name))
-    model = probing.load(folder, "lens", device="cpu")
+    model = probing.load(folder, "logit_lens", device="cpu")
     for text in (TEXT, "rome is red ."):
         model.sentence(text)
     assert opened == ["tiny"]
