@@ -32,7 +32,7 @@ class Model:
     """An encoder with a decoding head for every layer, ready to be asked; made by ``probing.load``.
 
     >>> import probing
-    >>> probing.load("nesia-mini")
+    >>> probing.load("nesia-mini", device="cpu")
     Model('nesia-mini', head='tied', 8 layers of 192, on cpu)
     """
 
@@ -79,8 +79,8 @@ class Model:
         >>> model = probing.load("nesia-mini")
         >>> model.ask("The capital of France is [MASK].", top=3).table.tail(3)["token"].tolist()
         ['paris', 'lyon', 'france']
-        >>> model.ask("Lyon is in [MASK] and [MASK].", mask=1).table.tail(1)["token"].tolist()
-        ['.']
+        >>> model.ask("Lyon is in [MASK] and [MASK].", top=1, mask=1).table.tail(1)["token"].tolist()
+        ['france']
         """
         words = (watch,) if isinstance(watch, str) else tuple(watch)
         try:

@@ -48,9 +48,9 @@ class Probed:
     >>> found = probing.load("nesia-mini").probe(facts, called="three-capitals", progress=False)
     >>> found
     Probed('nesia-mini', head='tied', three-capitals: 3 facts)
-    >>> found.curve()[["layer", "value"]].tail(1)
-       layer     value
-    8      8  0.666667
+    >>> found.curve()[["layer", "value"]].tail(1).round(2)
+       layer  value
+    8      8   0.67
     """
 
     def __init__(self, model: str, head: str, folder: Path, sets: Sequence[ProbedSet]):

@@ -186,6 +186,7 @@ def database_of_runs(folder: Path, run_ids: Sequence[str], target: Path) -> "Dat
     from probing.store.build import built_database
 
     sources = target / "runs"
+    sources.mkdir(parents=True)
     for run_id in run_ids:
         for file in [*run_files(folder, run_row(folder, run_id)), _row_path(folder, run_id)]:
             if not (sources / file.name).is_file():

@@ -1,0 +1,164 @@
+"""Facts that are probed in a notebook: stored like the command's, equal to them, and read back as tables and curves."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import probing
+from probing.core.errors import FactsError, ModelError, OptionError
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.paths import FACTS_FOLDER
+from probing.store.parquet import read_table
+from probing.workflows.knowledge.probe import ProbeRequest
+
+
+@pytest.fixture()
+def lens(tiny_model, cache):
+    """The tiny model, read by the logit lens."""
+    return probing.load(tiny_model, "logit_lens", device="cpu")
+
+
+def rows_of(facts_file):
+    """The facts of the file as a table."""
+    return pd.read_json(facts_file, lines=True)
+
+
+def stored(folder, table):
+    """The rows of all files of a table."""
+    return pd.concat([read_table(path, table).to_pandas() for path in sorted(folder.glob(f"{table}-*.parquet"))], ignore_index=True)
+
+
+def test_a_file_of_facts_gives_the_run_of_the_command(lens, tiny_model, facts_file, cache, run):
+    found = lens.probe(facts_file, progress=False)
+    made = {path.name: path.stat().st_mtime_ns for path in (cache / "runs").glob("*.parquet")}
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--device", "cpu")
+    assert {path.name: path.stat().st_mtime_ns for path in (cache / "runs").glob("*.parquet")} == made
+    assert found.run_ids == stored(cache / "runs", "runs")["run_id"].tolist()
+    predictions = stored(cache / "runs", "predictions")
+    merged = found.table.merge(predictions, on=["fact_id", "layer"], validate="one_to_one")
+    assert len(merged) == len(predictions) == 4 * 3
+    assert (merged["rank"] == merged["gold_rank"]).all() and (merged["answer_rank_x"] == merged["answer_rank_y"]).all()
+    np.testing.assert_allclose(merged["probability"], np.exp(merged["gold_logp"].astype(float)))
+    first = merged["top_ids"].map(lambda ids: lens.encoder.tokenizer.convert_ids_to_tokens([int(ids[0])])[0])
+    assert (merged["top_token"] == first).all()
+    assert ((merged["rank"] == 1) == (merged["top_token"] == merged["object"].str.lower())).all()
+
+
+def test_facts_of_a_shipped_set_have_the_ranks_that_ship(nesia, tmp_path, cache, repo_root):
+    whole = read_facts("questions", shipped_relations())[0].facts
+    text = "".join(pd.DataFrame([vars(fact) for fact in whole[:40]]).to_json(orient="records", lines=True))
+    (tmp_path / "questions.jsonl").write_text(text)
+    found = nesia.probe(tmp_path / "questions.jsonl", called="some-questions", progress=False)
+    everything = nesia.probe("questions", out=tmp_path / "out", progress=False)
+    keys = ["subject", "relation", "object", "prompt", "layer"]
+    both = found.table.merge(everything.table, on=keys, validate="one_to_one")
+    assert len(both) == len(found.table) > 9 * 10
+    assert (both["rank_x"] == both["rank_y"]).all()
+    snapshot = repo_root / "data" / "snapshot"
+    runs = stored(snapshot, "runs")
+    mine = runs[(runs["model"] == "nesia-mini") & (runs["head"] == "tied") & (runs["probe_set"] == "questions") & (runs["seed"] == 0)]
+    ranks = read_table(snapshot / f"predictions-{mine['run_id'].iloc[0]}.parquet", "predictions").to_pandas()
+    shipped = everything.table.merge(ranks, on=["fact_id", "layer"], validate="one_to_one")
+    # Other processors sum in another order, so that two tokens of nearly the same probability may change places.
+    assert (shipped["rank"] == shipped["gold_rank"]).mean() > 0.99
+    assert (tmp_path / "out").is_dir() and FACTS_FOLDER.is_dir()
+
+
+def test_the_second_call_asks_nothing_and_a_table_is_a_list_of_dicts(lens, facts_file, cache, monkeypatch):
+    table = rows_of(facts_file)
+    first = lens.probe(table, progress=False)
+    monkeypatch.setattr("probing.workflows.knowledge.probe._ask", lambda *_: pytest.fail("asked again"))
+    second = lens.probe(table.to_dict("records"), progress=False)
+    pd.testing.assert_frame_equal(first.table, second.table)
+    pd.testing.assert_frame_equal(first.table, lens.probe((row for row in table.to_dict("records")), progress=False).table)
+    assert set(first.table["probe_set"]) == {"own-facts"}
+
+
+def test_facts_that_cannot_be_asked_are_counted_by_reason(lens, facts_file, cache):
+    found = lens.probe(rows_of(facts_file), called="capitals", progress=False)
+    assert found.left_out.values.tolist() == [
+        ["capitals", "not exactly one mask", 1],
+        ["capitals", "object is unknown to the vocabulary", 1],
+    ]
+    assert repr(found) == "Probed('tiny-bert', head='logit_lens', capitals: 4 facts, 2 left out)"
+    none = lens.probe([{"subject": "x", "relation": "r", "object": "Zanzibar", "prompt": "The city is [MASK]."}], progress=False)
+    assert none.run_ids == [] and none.table.empty and list(none.table.columns) == list(found.table.columns)
+    assert none.curve().empty and none.total().empty and none.left_out["n"].tolist() == [1]
+    assert none._repr_html_() and not none.figure().data
+
+
+def test_the_curve_has_the_numbers_of_the_report_and_of_the_table(lens, facts_file, cache, run):
+    found = lens.probe(facts_file, progress=False)
+    printed = run("report", "precision", "--k", 10, "--average", "micro", "--csv").stdout
+    report = pd.read_csv(io.StringIO(printed))
+    curve = found.curve(k=10, average="micro")
+    pd.testing.assert_frame_equal(curve, report[list(curve.columns)], check_dtype=False)
+    assert list(curve.columns)[:9] == ["model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value"]
+    assert np.allclose(curve["value"], (found.table["rank"] <= 10).groupby(found.table["layer"]).mean())
+    total = pd.read_csv(io.StringIO(run("report", "total", "--k", 10, "--average", "micro", "--csv").stdout))
+    assert found.total(k=10, average="micro")["total"].tolist() == total["total"].tolist()
+    for more in ({"k": 7}, {"average": "median"}):
+        with pytest.raises(OptionError, match="expected"):
+            found.curve(**more)
+
+
+def test_the_figure_is_the_pages_layer_curve_and_the_notebook_shows_it(lens, facts_file, cache):
+    found = lens.probe(facts_file, progress=False)
+    figure = found.figure(k=10)
+    (line,) = [trace for trace in figure.data if trace.mode == "lines+markers"]
+    assert np.allclose(line.y, found.curve(k=10)["value"] * 100) and list(line.x) == [0, 1, 2]
+    assert figure.layout.yaxis.title.text == "P@10, macro"
+    assert "plotly" in found._repr_html_()
+
+
+def test_a_model_in_memory_knows_what_its_folder_knows_and_is_stored_under_its_name(lens, tiny_model, facts_file, cache):
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
+    mine = probing.load(model, "logit_lens", tokenizer=tokenizer, name="my-bert", device="cpu")
+    numbers = ["subject", "layer", "rank", "answer_rank", "probability", "top_token"]
+    pd.testing.assert_frame_equal(
+        mine.probe(facts_file, progress=False).table[numbers], lens.probe(facts_file, progress=False).table[numbers]
+    )
+    assert set(stored(cache / "runs", "runs")["model"]) == {"my-bert", "tiny-bert"}
+    model.bert.embeddings.word_embeddings.weight.data.add_(0.1)
+    other = probing.load(model, "logit_lens", tokenizer=tokenizer, name="my-bert", device="cpu")
+    with pytest.raises(ModelError, match="give this model another name with name=, or delete"):
+        other.probe(facts_file, progress=False)
+
+
+def test_a_base_that_is_named_is_the_base_in_the_results(lens, tiny_model, facts_file, cache):
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
+    model.bert.encoder.layer[0].output.dense.weight.data.add_(0.01)
+    tuned = probing.load(model, "logit_lens", tokenizer=tokenizer, base=str(tiny_model), name="tuned", device="cpu")
+    tuned.probe(facts_file, progress=False)
+    runs = stored(cache / "runs", "runs")
+    assert runs.loc[runs["model"] == "tuned", "base"].tolist() == ["tiny-bert"]
+    assert (stored(cache / "runs", "weight_drift")["drift"] > 0).any()
+
+
+def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file, cache):
+    table = rows_of(facts_file)
+    cases = [
+        (3, {}, "got facts as int"),
+        (["a fact"], {}, "got facts as list"),
+        ([], {}, "holds no facts"),
+        (table.drop(columns="prompt"), {}, "the given facts, row 1: 'prompt' is missing"),
+        (table.assign(object=[None, *table["object"][1:]]), {}, "row 1: 'object' is"),
+        ("no-such-set", {}, "no facts called 'no-such-set'"),
+        (table, {"called": "trex"}, "own facts cannot be called 'trex'"),
+        ("trex", {"called": "mine"}, "only a file of own facts"),
+    ]
+    for facts, more, message in cases:
+        with pytest.raises(FactsError, match=message):
+            lens.probe(facts, progress=False, **more)
+
+
+def test_progress_shows_a_bar_unless_it_is_not_wanted(lens, facts_file, cache, capsys):
+    lens.probe(facts_file, progress=False)
+    assert capsys.readouterr() == ("", "")
+    table = rows_of(facts_file)
+    lens.probe(table.iloc[:2], called="two")
+    assert "2/2" in capsys.readouterr().err and ProbeRequest("x").progress

@@ -1,0 +1,147 @@
+"""What is installed: ranges that hold the app's versions, and a wheel that works outside a clone."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def ranges() -> dict[str, Requirement]:
+    """Package -> what pyproject.toml allows."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    return {one.name: one for one in map(Requirement, listed)}
+
+
+def pins() -> dict[str, Requirement]:
+    """Package -> what the app runs on."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return {one.name: one for one in (Requirement(line) for line in lines if line and not line.startswith("#"))}
+
+
+def test_the_app_runs_on_the_packages_and_inside_the_ranges_that_are_declared():
+    assert set(ranges()) == set(pins())
+    for name, pinned in pins().items():
+        (version,) = [one.version for one in pinned.specifier if one.operator in ("==", ">=")]
+        assert ranges()[name].specifier.contains(version), name
+
+
+def test_a_range_ends_before_the_next_major_version_and_begins_somewhere():
+    for name, allowed in ranges().items():
+        assert {one.operator for one in allowed.specifier} == {">=", "<"}, name
+
+
+def test_torch_is_pinned_exactly_and_make_installs_the_pins():
+    assert [one.operator for one in pins()["torch"].specifier] == ["=="]
+    installs = [line for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines() if "pip install" in line]
+    assert len(installs) == 4
+    assert all("-r requirements.txt" in line or "--no-deps" in line for line in installs)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel of this tree, built without a network."""
+    pytest.importorskip("setuptools", reason="setuptools builds the wheel")
+    folder = tmp_path_factory.mktemp("wheel")
+    # A build leaves files in its tree.
+    tree = folder / "tree"
+    tree.mkdir()
+    shutil.copytree(ROOT / "probing", tree / "probing", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, tree / name)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(tree)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode and "setuptools" in made.stderr and "BackendUnavailable" in made.stderr:
+        pytest.skip(f"no setuptools to build a wheel with: {made.stderr.splitlines()[-1]}")
+    assert made.returncode == 0, made.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory) -> Path:
+    """A folder that holds the package as a wheel installs it."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture()
+def outside(installed, tmp_path):
+    """Runs code with the installed package, outside the clone, as a user without settings; gives what it prints."""
+
+    def call(code: str, **more: str) -> str:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("PROBING_")}
+        here = own | {"PYTHONPATH": str(installed), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")} | more
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=here, check=False)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    return call
+
+
+def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
+    tracked = subprocess.run(["git", "ls-files", "probing"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (metadata,) = [name for name in names if name.endswith("METADATA")]
+        text = archive.read(metadata).decode()
+    assert {one for one in tracked if (ROOT / one).exists()} <= names
+    assert {Path(name).suffix for name in names} >= {".toml", ".js", ".css", ".svg", ".py"}
+    needed = [line.removeprefix("Requires-Dist: ") for line in text.splitlines() if line.startswith("Requires-Dist: ")]
+    assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges())
+
+
+def test_an_installed_package_is_that_of_the_wheel_and_keeps_its_cache_in_the_users_folder(outside, installed, tmp_path):
+    code = "import probing; from probing.core.paths import cache_folder; print(probing.__file__); print(cache_folder())"
+    package, cache = outside(code).split()
+    assert Path(package).is_relative_to(installed)
+    assert Path(cache).is_relative_to(tmp_path) and "bertnesia-explorer" in cache
+    assert outside(code, PROBING_CACHE=str(tmp_path / "mine")).split()[1] == str(tmp_path / "mine")
+
+
+def test_what_ships_with_the_repository_is_said_to_be_missing_and_where_to_get_it(outside):
+    code = """
+import probing
+from probing.core.errors import ProbingError
+for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-mini-cola"), lambda: read("trex")):
+    try:
+        from probing.core.facts.sources import read_facts
+        read = lambda name: read_facts(name, {})
+        wanted()
+    except ProbingError as error:
+        print(error)
+"""
+    said = outside(code).splitlines()
+    assert [line.split(" ships with the repository")[0] for line in said] == ["nesia-mini", "nesia-mini-cola", "the set of facts trex"]
+    assert all("clone the repository and set the environment variable PROBING_REPOSITORY" in line for line in said)
+
+
+def test_with_the_repository_named_the_installed_package_has_the_shipped_model(outside):
+    code = 'import probing; print(probing.load("nesia-mini", device="cpu").ask("The capital of France is [MASK].", top=1).table["token"].iloc[-1])'
+    assert outside(code, PROBING_REPOSITORY=str(ROOT), PROBING_CACHE="cache").strip() == "paris"
+
+
+def test_a_model_of_ones_own_is_asked_and_probed_with_the_installed_package_alone(outside, tmp_path):
+    from tests.models import tiny_models
+
+    tiny_models.save("bert", tmp_path / "my-bert")
+    code = """
+import probing
+model = probing.load("my-bert", head="logit_lens", device="cpu")
+print(len(model.ask("Paris is in [MASK].", top=3).table))
+row = {"subject": "Paris", "relation": "country", "object": "France", "prompt": "Paris is in [MASK]."}
+found = model.probe([row], progress=False)
+print(len(found.table), len(found.curve()), found.folder)
+"""
+    asked, probed = outside(code).splitlines()
+    assert asked == "12"
+    assert probed == f"4 4 {tmp_path / 'xdg' / 'bertnesia-explorer' / 'runs'}"
