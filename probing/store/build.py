@@ -160,6 +160,8 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
     try:
         with duckdb.connect(path, config={"enable_external_access": "false", "python_enable_replacements": "false"}) as connection:
             connection.execute(f"SET threads = {THREADS}")
+            # DuckDB draws bars of its own in notebooks; ``progress`` is what callers show.
+            connection.execute("SET enable_progress_bar = false")
             if memory:
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:

@@ -7,7 +7,8 @@ import pytest
 
 from probing.core.edges.traces import SpanTrace
 from probing.figures.edges.span_bars import COLOURS, span_bars
-from probing.ui.live.spans.answers import bars, table
+from probing.reports.edges.asked_spans import panel_rows
+from probing.ui.live.spans.answers import table
 from probing.ui.live.spans.controls import SpanQuestion
 
 QUESTION = SpanQuestion(("<b>he</b>", "smoked", "toronto"), ((1, 2), (2, 3)))
@@ -24,7 +25,7 @@ def traces() -> list[SpanTrace]:
 
 
 def test_every_task_has_a_row_with_three_labels_whose_bars_are_their_shares(traces):
-    rows = bars(QUESTION, traces)
+    rows = panel_rows(QUESTION.words, traces)
     figure = span_bars(rows)
     assert len(figure.data) == 6 and {bar.marker.color for bar in figure.data} == set(COLOURS)
     for trace, drawn in zip(traces, (figure.data[:3], figure.data[3:]), strict=True):
@@ -36,14 +37,14 @@ def test_every_task_has_a_row_with_three_labels_whose_bars_are_their_shares(trac
 
 
 def test_a_line_marks_the_layer_from_which_the_answer_stays(traces):
-    lines = [shape.x0 for shape in span_bars(bars(QUESTION, traces)).layout.shapes if shape.type == "line"]
+    lines = [shape.x0 for shape in span_bars(panel_rows(QUESTION.words, traces)).layout.shapes if shape.type == "line"]
     assert lines == [trace.settled - 0.5 for trace in traces if trace.settled]
 
 
 def test_words_and_labels_are_text(traces):
-    shown = pio.to_json(span_bars(bars(QUESTION, traces)))
+    shown = pio.to_json(span_bars(panel_rows(QUESTION.words, traces)))
     assert "<i>PER" not in shown and "<b>he</b>" not in shown and "&lt;i&gt;PER" in shown
-    for note in span_bars(bars(QUESTION, traces)).layout.annotations:
+    for note in span_bars(panel_rows(QUESTION.words, traces)).layout.annotations:
         assert all(len(line) < 260 for line in note.text.split("<br>"))
 
 

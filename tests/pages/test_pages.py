@@ -10,6 +10,7 @@ import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitTheme
 
 from probing.figures.tokens import token_grid
+from probing.reports.citations import PAPERS, SOFTWARE
 from probing.store import parquet
 from probing.store.database import is_whole
 from probing.ui.frame import reads
@@ -256,6 +257,12 @@ def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit)
     assert any(
         "left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe
     )
+
+
+def test_methods_give_the_bibtex_of_this_software_and_of_every_paper(visit):
+    app = visit("methods", "empty")
+    shown = [block.value for block in app.code if block.value.startswith("@")]
+    assert shown == [one.bibtex for one in (SOFTWARE, *PAPERS)]
 
 
 def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):

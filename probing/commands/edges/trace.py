@@ -3,11 +3,10 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
 
 from probing.commands.options import options_refused
-from probing.core.edges.traces import SpanTrace
+from probing.reports.edges.asked_spans import label_rows
 from probing.reports.table_text import as_json
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def trace(
     if shape is Shape.json:
         typer.echo(_as_json(found), nl=False)
     elif shape is Shape.csv:
-        typer.echo(_as_csv(found), nl=False)
+        typer.echo(label_rows(found.model, found.traces).to_csv(index=False), nl=False)
     else:
         typer.echo(_as_text(found, top))
 
@@ -62,21 +61,6 @@ def _as_text(found: "SentenceTraces", top: int) -> str:
             labels = "  ".join(f"{one.labels[number]} {100 * row[number]:.1f}%" for number in one.best(layer, top))
             lines.append(f"{'embeddings' if layer == 0 else f'layer {layer}':>10}  {labels}")
     return "\n".join(lines if found.traces else [*lines, "no task that has probes fits these spans"])
-
-
-def _as_csv(found: "SentenceTraces") -> str:
-    rows = [
-        (found.model, one.task, *_written(one), layer, label, float(p), float(share))
-        for one in found.traces
-        for layer, (ps, shares) in enumerate(zip(one.p, one.shares, strict=True))
-        for label, p, share in zip(one.labels, ps, shares, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["model", "task", "span1", "span2", "layer", "label", "p", "share"]).to_csv(index=False)
-
-
-def _written(one: SpanTrace) -> tuple[str, str]:
-    first, second = [*(f"{start}:{end}" for start, end in one.spans), ""][:2]
-    return first, second
 
 
 def _as_json(found: "SentenceTraces") -> str:

@@ -1,16 +1,22 @@
 """What the probes of every layer and pooling say of one sentence, or of one pair."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from probing.core.errors import ModelError, PromptError
-from probing.core.sentences.example import Example
+from probing.core.sentences.example import POOLINGS, Example
+from probing.core.sentences.fates import above_majority
 from probing.models.encoders.load import Encoder
 from probing.models.sentences.files import TaskProbes
 from probing.models.sentences.probes import labels_of
 from probing.models.sentences.vectors import pooled_states, sentence_rows
+
+#: Columns of ``Verdicts.rows``.
+VERDICT_COLUMNS = [
+    "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,28 @@ class Verdicts:
     p: np.ndarray
     label: np.ndarray
     margin: np.ndarray
+
+    def rows(self, model: str) -> Iterator[dict[str, str | int | float | bool]]:
+        """One row per pooling and layer.
+
+        Args:
+            model: name of the model that was asked.
+
+        Yields:
+            ``model, task, title, pooling, layer, label, number`` (of the label), ``p`` (its probability), ``margin, accuracy, majority``
+            (of test sentences, in [0, 1]), ``classes`` (how many labels there are) and ``chance`` (whether the probe is not significantly
+            better than the majority label).
+        """
+        probes, majority = self.probes, self.probes.majority / self.probes.tested
+        for place, pooling in enumerate(POOLINGS):
+            for layer, right in enumerate(probes.right[place]):
+                number = int(self.label[place, layer])
+                yield {
+                    "model": model, "task": probes.task, "title": probes.title, "pooling": pooling, "layer": layer,
+                    "label": probes.labels[number], "number": number, "p": float(self.p[place, layer].max()),
+                    "margin": float(self.margin[place, layer]), "accuracy": float(right / probes.tested), "majority": majority,
+                    "classes": len(probes.labels), "chance": not above_majority(int(right), probes.tested, majority),
+                }  # fmt: skip
 
 
 def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:

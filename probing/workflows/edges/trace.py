@@ -1,5 +1,6 @@
 """Asks the probes of every layer about spans of one sentence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probing.core.edges.target import Span
@@ -11,6 +12,7 @@ from probing.core.paths import cache_folder
 from probing.models.edges.ask import ask_sentence
 from probing.models.edges.files import found_probes, read_probes
 from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.load import Encoder
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,34 @@ def trace_sentence(request: TraceRequest) -> SentenceTraces:
         raise OptionError(f"no span is given; name its first word and the one after its last, as in --span1 1:2: {numbered(words)}")
     span1 = read_span(request.span1, len(words), "--span1")
     span2 = None if request.span2 is None else read_span(request.span2, len(words), "--span2")
-    encoder = open_encoder(request.model, request.base, request.device)
+    spans = (span1,) if span2 is None else (span1, span2)
+    return trace_spans(open_encoder(request.model, request.base, request.device), words, spans, request.tasks, request.model)
+
+
+def trace_spans(
+    encoder: Encoder, words: Sequence[str], spans: Sequence[Span], tasks: Sequence[str] = (), location: str = ""
+) -> SentenceTraces:
+    """What every task that fits the spans says at every layer of a loaded model.
+
+    Args:
+        encoder: the model.
+        words: of the sentence.
+        spans: one or two, half-open.
+        tasks: names of tasks; none asks all that have probes.
+        location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in memory.
+
+    Raises:
+        OptionError: if a task has no probes.
+        EdgeDataError: if a span is not inside the sentence, or cannot be asked.
+        HeadError: if no probes are trained on this model, or their files are damaged.
+    """
     files = found_probes(encoder.name, encoder.identity, cache_folder())
     if not files:
-        raise HeadError(f"no probes are trained on {encoder.name}; train some: {train_command(request.model)}")
-    if unknown := [task for task in request.tasks if task not in files]:
+        how = "train some" if location else "save it in a folder (save_pretrained), load it from there, and train some"
+        raise HeadError(f"no probes are trained on {encoder.name}; {how}: {train_command(location or 'FOLDER')}")
+    if unknown := [task for task in tasks if task not in files]:
         raise OptionError(f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}")
-    probes = [read_probes(path) for task, path in files.items() if not request.tasks or task in request.tasks]
-    return SentenceTraces(encoder.name, words, tuple(ask_sentence(encoder, probes, words, span1, span2)))
+    probes = [read_probes(path) for task, path in files.items() if not tasks or task in tasks]
+    span1, span2 = (*spans, None)[:2]
+    assert span1 is not None
+    return SentenceTraces(encoder.name, tuple(words), tuple(ask_sentence(encoder, probes, words, span1, span2)))

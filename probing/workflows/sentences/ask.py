@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 
 from probing.core.paths import cache_folder
-from probing.core.sentences.example import POOLINGS
-from probing.core.sentences.fates import above_majority
 from probing.models.changes.ask import SentenceAttention, ask_attention
 from probing.models.changes.attending import Attending
 from probing.models.encoders.load import Encoder
-from probing.models.sentences.ask import Verdicts, ask_sentence
+from probing.models.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence
 from probing.models.sentences.files import found_probes, read_probes
 from probing.workflows.say import Say
 from probing.workflows.sentences.opened import open_models
@@ -67,50 +65,63 @@ def ask_live(request: SentenceAskRequest, say: Say = print) -> SentenceAnswer:
         ModelError, HeadError: if a model or probes are not there or not usable.
     """
     opened = open_models(request.model, request.base, request.device, None)
-    encoders = [one for one in (opened.base, opened.encoder) if one is not None]
-    base = None if opened.base is None else Attending(opened.base)
-    attention = ask_attention(request.text, Attending(opened.encoder), base, request.pair)
-    return SentenceAnswer(attention, {encoder.name: tuple(_verdicts(encoder, request, say)) for encoder in encoders})
+    return ask_encoders(opened.encoder, opened.base, request.text, request.pair, say)
 
 
-def _verdicts(encoder: Encoder, request: SentenceAskRequest, say: Say) -> list[Verdicts]:
+def ask_encoders(encoder: Encoder, base: Encoder | None, text: str, pair: str = "", say: Say = print) -> SentenceAnswer:
+    """Attention by layer and every probe's verdict, of a loaded model and of its base, if it has one.
+
+    Args:
+        encoder: the model.
+        base: what it was fine-tuned from.
+        text: the sentence.
+        pair: the second sentence; empty: there is none.
+        say: called with a line for the user where a model has no probes.
+
+    Raises:
+        PromptError: if the sentence cannot be asked.
+        ModelError, HeadError: if probes are not usable, or the two models cut the sentence into other pieces.
+    """
+    encoders = [one for one in (base, encoder) if one is not None]
+    attention = ask_attention(text, Attending(encoder), None if base is None else Attending(base), pair)
+    return SentenceAnswer(attention, {one.name: tuple(_verdicts(one, text, pair, say)) for one in encoders})
+
+
+def _verdicts(encoder: Encoder, text: str, pair: str, say: Say) -> list[Verdicts]:
     files = found_probes(encoder.name, encoder.identity, cache_folder())
     if not files:
         say(f"no sentence probes are trained on {encoder.name}; train them with: python -m probing sentences train {encoder.options}")
         return []
     read = [read_probes(path, encoder.identity) for path in files.values()]
-    return ask_sentence(encoder, read, request.text, request.pair.strip())
+    return ask_sentence(encoder, read, text, pair.strip())
 
 
-def attention_rows(answer: SentenceAnswer) -> pd.DataFrame:
-    """A row a model and layer: ``model, layer`` and the measures of the first token's attention and the mean of all tokens', over heads."""
+def attention_rows(answer: SentenceAnswer, head: int | None = None) -> pd.DataFrame:
+    """A row per model and layer: ``model, layer`` and the measures of the first token's attention and of the mean over all tokens.
+
+    Args:
+        answer: what came back.
+        head: one head, from 0; None: the mean over heads.
+    """
     columns: dict[tuple[str, int], dict[str, float]] = {}
     for ending, token in (("first", 0), ("mean", None)):
-        for measure, model, values in answer.attention.by_layer(token):
+        for measure, model, values in answer.attention.by_layer(token, head):
             for layer, value in enumerate(values, start=1):
                 columns.setdefault((model, layer), {})[f"{MEASURES[measure]}-{ending}"] = float(value)
     return pd.DataFrame([{"model": model, "layer": layer} | found for (model, layer), found in columns.items()])
 
 
+def every_verdict(answer: SentenceAnswer) -> pd.DataFrame:
+    """A row per probe with the columns of ``Verdicts.rows``."""
+    rows = [row for model, found in answer.verdicts.items() for one in found for row in one.rows(model)]
+    return pd.DataFrame(rows, columns=VERDICT_COLUMNS)
+
+
 def verdict_rows(answer: SentenceAnswer) -> pd.DataFrame:
-    """A row a probe: ``model, task, pooling, layer, label, p, margin, accuracy, majority, above_majority``."""
-    rows = [
-        {
-            "model": model, "task": one.probes.task, "pooling": pooling, "layer": layer,
-            "label": one.probes.labels[one.label[place, layer]], "p": float(one.p[place, layer].max()),
-            "margin": float(one.margin[place, layer]), "accuracy": float(one.probes.right[place, layer] / one.probes.tested),
-            "majority": one.probes.majority / one.probes.tested,
-            "above_majority": above_majority(
-                int(one.probes.right[place, layer]), one.probes.tested, one.probes.majority / one.probes.tested
-            ),
-        }
-        for model, found in answer.verdicts.items()
-        for one in found
-        for place, pooling in enumerate(POOLINGS)
-        for layer in range(one.label.shape[1])
-    ]  # fmt: skip
+    """A row per probe: ``model, task, pooling, layer, label, p, margin, accuracy, majority, above_majority``."""
+    rows = every_verdict(answer)
     names = ["model", "task", "pooling", "layer", "label", "p", "margin", "accuracy", "majority", "above_majority"]
-    return pd.DataFrame(rows, columns=names)
+    return rows.assign(above_majority=~rows["chance"].astype(bool))[names]
 
 
 def similarity_rows(answer: SentenceAnswer) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from probing.core.errors import ModelError, ProbingError
 from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.core.registry import ModelEntry
 from probing.models.encoders.catalogue import open_base, open_encoder
 from probing.models.encoders.load import Encoder
 
@@ -36,9 +37,22 @@ def open_models(model: str, base: str | None, device: str, name: str | None) -> 
     entry = find_entry(model, base, name)
     encoder = open_encoder(model, base, device, name=name)
     variant, seed = variant_and_seed(Path(entry.location))
+    return Opened(encoder, opened_base(encoder, entry), entry.objective, variant, seed)
+
+
+def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
+    """The model that a loaded one was fine-tuned from; None where it was not.
+
+    Args:
+        encoder: the loaded model.
+        entry: what is known of it.
+
+    Raises:
+        ModelError: if the base cannot be loaded, is another one than was fine-tuned, has another shape, or the model's name.
+    """
     origin = base_entry(entry)
     if origin is None:
-        return Opened(encoder, None, entry.objective, variant, seed)
+        return None
     try:
         found = open_base(entry)
     except ProbingError as error:
@@ -59,4 +73,4 @@ def open_models(model: str, base: str | None, device: str, name: str | None) -> 
         )
     if found.name == encoder.name:
         raise ModelError(f"{encoder.name} and its base have the same name; give the model another with --name")
-    return Opened(encoder, found, entry.objective, variant, seed)
+    return found

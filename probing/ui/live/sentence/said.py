@@ -1,17 +1,15 @@
 """What the sentence probes of every layer say, and whether they change their mind where two words are swapped."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.sentences.example import POOLINGS
-from probing.core.sentences.fates import above_majority
-from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
+from probing.figures.sentences.verdict_hover import with_hover
 from probing.figures.tokens.verdict_map import verdict_map
 from probing.reports.sentences.accuracy import accuracies
 from probing.ui.frame import selection
@@ -24,9 +22,6 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
-
-if TYPE_CHECKING:
-    from probing.models.sentences.ask import Verdicts
 
 AS_TYPED, SWAPPED = "as typed", "two words swapped"
 HELP = (
@@ -92,21 +87,8 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
 
 
 def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
-    rows = [row for one in asked.verdicts(choice, asked.probes_of(choice), text, pair) for row in _rows(choice.name, one)]
+    rows = [row for one in asked.verdicts(choice, asked.probes_of(choice), text, pair) for row in one.rows(choice.name)]
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _rows(model: str, one: "Verdicts") -> list[tuple]:
-    probes, majority = one.probes, one.probes.majority / one.probes.tested
-    return [
-        (
-            model, probes.task, probes.title, pooling, layer, probes.labels[one.label[place, layer]], int(one.label[place, layer]),
-            float(one.p[place, layer].max()), float(one.margin[place, layer]), float(right / probes.tested), majority, len(probes.labels),
-            not above_majority(int(right), probes.tested, majority),
-        )
-        for place, pooling in enumerate(POOLINGS)
-        for layer, right in enumerate(probes.right[place])
-    ]  # fmt: skip
 
 
 def _swapped(view: View, text: str) -> str:
@@ -192,21 +174,6 @@ def _maps(view: View, found: dict[str, pd.DataFrame], text: str, which: str) -> 
         with place:
             st.markdown(filled("**{model}**{which}", model=view.called(model), which=f", {which}" if which else ""))
             blocks.figure(
-                drawing(verdict_map, _drawn(table)), table=table.drop(columns=["number", "classes"]), stamp=Stamp(f"{model}, {text}"),
+                drawing(verdict_map, with_hover(table)), table=table.drop(columns=["number", "classes"]), stamp=Stamp(f"{model}, {text}"),
                 name=f"live-verdicts-{number}{end}", alt=f"What the probes of {view.label(model)} say of: {text}",
             )  # fmt: skip
-
-
-def _drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows as ``verdict_map`` wants them."""
-    return table.assign(
-        hover=[
-            "<br>".join((
-                f"<b>{theme.plain(one.title)}</b>, layer {one.layer}, {POOLING_NAMES[one.pooling]}",
-                f"says {theme.plain(one.label)}: {one.p * 100:.1f} %, margin {one.margin:.2f}",
-                f"test accuracy {one.accuracy * 100:.1f} %, majority {one.majority * 100:.1f} %",
-                *(["at chance: means nothing"] if one.chance else []),
-            ))
-            for one in table.itertuples()
-        ],
-    )  # fmt: skip

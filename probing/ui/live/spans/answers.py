@@ -10,6 +10,7 @@ from probing.core.edges.traces import SpanTrace
 from probing.core.errors import ProbingError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.figures.edges.span_bars import span_bars
+from probing.reports.edges.asked_spans import panel_rows
 from probing.reports.edges.yardsticks import yardsticks
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
@@ -23,8 +24,6 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled, joined, listing
 
-#: Labels of a row of the figure.
-MAX_LABELS = 3
 HOW_TO_READ = (
     "A row for each task, a column for each layer: the probe P(l) reads the layers 0 to l. Bars are shares of all labels' probabilities: "
     "the last layer's label is blue, the two labels that tell most about the way to it are orange and grey. Where a target may have "
@@ -129,32 +128,11 @@ def _figures(view: View, question: SpanQuestion, answers: Mapping[str, Sequence[
                     st.markdown(filled("**{model}**", model=view.called(model)))
                 chosen = " / ".join(question.text(span) for span in question.spans)
                 blocks.figure(
-                    drawing(span_bars, bars(question, traces)), table=table(question, model, traces),
+                    drawing(span_bars, panel_rows(question.words, traces)), table=table(question, model, traces),
                     stamp=Stamp(f"{model}, {chosen}, {' '.join(question.words)}"), name=f"live-spans-{number + 1}",
                     caption=HOW_TO_READ if number == 0 else "",
                     alt=f"What every layer of {view.label(model)} says of {chosen}",
                 )  # fmt: skip
-
-
-def bars(question: SpanQuestion, traces: Sequence[SpanTrace]) -> pd.DataFrame:
-    """The rows of the figure."""
-    rows = []
-    for panel, trace in enumerate(traces):
-        shares, name = (trace.p, f"{trace.title} (p of each)") if trace.several else (trace.shares, trace.title)
-        title = f"{name}: {' / '.join(question.text(span) for span in trace.spans)}"
-        best = [
-            ", ".join(f"{headline.label(trace.task, trace.labels[number])} {shares[layer, number]:.2f}" for number in trace.best(layer))
-            for layer in range(len(trace.p))
-        ]
-        rows += [
-            (
-                panel, title, place, headline.label(trace.task, trace.labels[number]), layer, shares[layer, number], trace.p[layer, number],
-                best[layer], trace.settled,
-            )
-            for place, number in enumerate(trace.distinguished(MAX_LABELS), start=1)
-            for layer in range(len(trace.p))
-        ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["panel", "title", "place", "label", "layer", "share", "p", "best", "settled"])
 
 
 def table(question: SpanQuestion, model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:

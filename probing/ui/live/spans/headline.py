@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from probing.core.edges.target import Span
 from probing.core.edges.tasks import SPANS_ARE
 from probing.core.edges.traces import HALF, SpanTrace
+from probing.reports.edges.asked_spans import label_in_words
 from probing.reports.edges.yardsticks import TaskYardsticks
 from probing.ui.frame.page import View
 from probing.ui.live.spans.controls import SpanQuestion
@@ -15,13 +16,6 @@ HELP = (
     "keep to it. F1 is that of P(L) on the development part of the task's data; the memory baseline answers the commonest training label "
     "of the same words."
 )
-#: Task -> labels in words, where they are numbers.
-_IN_WORDS = {task: {"1": "the same", "0": "not the same"} for task in ("coreference", "coreference-gum")}
-
-
-def label(task: str, name: str) -> str:
-    """A label as readers see it."""
-    return _IN_WORDS.get(task, {}).get(name, name.replace("_", " "))
 
 
 def lines(
@@ -78,7 +72,7 @@ def _says(trace: SpanTrace) -> Markdown:
 
 
 def _named(trace: SpanTrace, names: Sequence[str]) -> str:
-    return listing([label(trace.task, name) for name in names], 8)
+    return listing([label_in_words(trace.task, name) for name in names], 8)
 
 
 def _yardsticks(by_model: Mapping[str, SpanTrace], measure: TaskYardsticks | None) -> Markdown:
@@ -89,5 +83,5 @@ def _yardsticks(by_model: Mapping[str, SpanTrace], measure: TaskYardsticks | Non
     task = next(iter(by_model.values())).task
     return filled(
         "F1 on dev {scores}, memory baseline {memory:.1f} %; commonest label {name}, {share:.0f} % of training targets.", scores=scores,
-        memory=100 * measure.memory, name=label(task, measure.label), share=100 * measure.share,
+        memory=100 * measure.memory, name=label_in_words(task, measure.label), share=100 * measure.share,
     )  # fmt: skip

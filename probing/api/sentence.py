@@ -1,0 +1,202 @@
+"""What every layer of a model makes of a whole sentence: sentence probes and attention in a notebook."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+
+from probing.api.shown import as_html, for_notebook
+from probing.core.errors import HeadError, OptionError
+from probing.core.naming.model_names import known_model
+from probing.core.registry import read_registry
+from probing.figures import theme
+from probing.figures.sentences.verdict_hover import with_hover
+from probing.figures.tokens.attention_panels import PANELS, attention_panels
+from probing.figures.tokens.verdict_map import verdict_map
+from probing.models.encoders.load import Encoder
+from probing.workflows.sentences import ask
+from probing.workflows.sentences.opened import opened_base
+
+if TYPE_CHECKING:
+    from probing.api.model import Model
+    from probing.figures.theme import go
+
+#: Bases that were opened for a model, so that the next sentence does not load them again; they go with the model.
+_BASES: "WeakKeyDictionary[Model, Encoder | None]" = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, repr=False)
+class SentenceAnswer:
+    """What the layers of a model, and of the model that it was fine-tuned from, make of one sentence or of two.
+
+    Attributes:
+        model: name of the model.
+        base: name of the model that it was fine-tuned from; None where it was not.
+        text: the sentence.
+        second: the second sentence; None where there is one.
+        found: attention, and what the probes of each model say.
+        missing: of each model without sentence probes, the command that trains some.
+    """
+
+    model: str
+    base: str | None
+    text: str
+    second: str | None
+    found: ask.SentenceAnswer
+    missing: tuple[str, ...]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The word pieces that the model reads, special ones included."""
+        return self.found.attention.tokens
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The verdict of every probe at every layer, as ``probing sentences ask`` gives it.
+
+        Returns:
+            One row per model, task, pooling and layer: ``model, task, pooling, layer, label, p, margin, accuracy, majority,
+            above_majority``. Layer 0 is the embeddings. ``p`` is the probability of the label, ``margin`` the logarithm of how many times
+            more likely it is than the next label; ``accuracy`` and ``majority`` are shares of the task's test sentences, in [0, 1].
+            A verdict means nothing where ``above_majority`` is False.
+
+        Raises:
+            HeadError: if no sentence probes are trained on the model.
+        """
+        self._check_probes()
+        return ask.verdict_rows(self.found)
+
+    @property
+    def attention(self) -> pd.DataFrame:
+        """Attention by layer, as ``probing sentences ask`` gives it.
+
+        Returns:
+            One row per model and layer, from layer 1: ``model, layer`` and, of the first token (``-first``) and the mean over all tokens
+            (``-mean``), each the mean over heads: ``entropy`` in nats; ``to-first, to-separator, to-punctuation, to-self``, shares of
+            attention in [0, 1]; and, where there is a base, the distance from it: ``emd`` in tokens and ``total-variation`` in [0, 1].
+        """
+        return ask.attention_rows(self.found)
+
+    @property
+    def heads(self) -> pd.DataFrame:
+        """Attention of every head: the columns of ``attention`` with ``head``, counted from 1; one row per model, layer and head."""
+        number = range(self.found.attention.own.maps.shape[1])
+        tables = [ask.attention_rows(self.found, head).assign(head=head + 1) for head in number]
+        table = pd.concat(tables, ignore_index=True).sort_values(["model", "layer", "head"], ignore_index=True)
+        return table[["model", "layer", "head", *(name for name in table if name not in ("model", "layer", "head"))]]
+
+    @property
+    def same_word(self) -> pd.DataFrame:
+        """How alike the states of a word are that occurs more than once.
+
+        Returns:
+            One row per model, word and layer: ``model, word, times, layer, similarity``, the mean cosine of its occurrences.
+        """
+        return ask.similarity_rows(self.found)
+
+    def figure(self, what: str = "verdicts", dark: bool = False) -> "go.Figure":
+        """The page's figure.
+
+        Args:
+            what: ``verdicts`` draws what the probes say, a row per task and pooling and a column per layer; ``attention`` draws the first
+                token's attention by layer.
+            dark: for a dark page.
+
+        Raises:
+            HeadError: if verdicts are wanted and no sentence probes are trained on the model.
+            OptionError: for another figure.
+        """
+        if what not in ("verdicts", "attention"):
+            raise OptionError(f"got the figure {what!r}; expected verdicts or attention")
+        return for_notebook(self._verdicts() if what == "verdicts" else self._attention(), dark)
+
+    def _verdicts(self) -> "go.Figure":
+        self._check_probes()
+        rows = with_hover(ask.every_verdict(self.found))
+        if rows["model"].nunique() > 1:
+            rows = rows.assign(task=rows["model"] + " " + rows["task"], title=rows["title"] + ", " + rows["model"])
+        return verdict_map(rows)
+
+    def _attention(self) -> "go.Figure":
+        found = self.found.attention
+        rows = [
+            (model, measure, layer, float(value))
+            for measure, model, values in found.by_layer()
+            if measure in PANELS
+            for layer, value in enumerate(values, start=1)
+        ]
+        models = [known_model(read_registry(), name) for name in dict.fromkeys(name for name, *_ in rows)]
+        n = len(found.tokens)
+        return attention_panels(
+            pd.DataFrame(rows, columns=["name", "measure", "layer", "value"]),
+            colours=theme.model_colours(models),
+            dashes={one.name: theme.line_dash(one.objective == "control") for one in models},
+            yardsticks={"entropy": math.log(n), "first": 1 / n, "self": 1 / n},
+        )
+
+    def _check_probes(self) -> None:
+        if self.missing and not any(self.found.verdicts.values()):
+            raise HeadError(self.missing[-1])
+
+    def _repr_html_(self) -> str:
+        if any(self.found.verdicts.values()):
+            return as_html(self.figure(), self.table)
+        return as_html(self.figure("attention"), self.attention)
+
+    def __repr__(self) -> str:
+        tasks = dict.fromkeys(one.probes.title for found in self.found.verdicts.values() for one in found)
+        asked = f"{self.text!r}" + (f" and {self.second!r}" if self.second else "")
+        beside = f", base={self.base!r}" if self.base else ""
+        return f"SentenceAnswer({asked}, model={self.model!r}{beside}, probes: {', '.join(tasks) or 'none'})"
+
+
+def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> SentenceAnswer:
+    """What every layer makes of a whole sentence, or of two.
+
+    A fine-tuned model is asked beside the model that it was fine-tuned from. Attention needs no probes; the verdicts do. Where one of the
+    two has no probes, a warning names the command that trains some; where neither has any, ``table`` raises an error with that command.
+
+    Args:
+        model: the model.
+        text: the sentence.
+        second: a second sentence, read behind the first; then the probes are asked whose tasks ask about pairs.
+        tasks: names of tasks; None asks all that have probes. ``python -m probing sentences tasks`` lists them.
+
+    Returns:
+        Attention by layer and head, and the verdicts of all probes that ask about as many sentences.
+
+    Raises:
+        PromptError: if there is no sentence, or it is longer than the model takes.
+        OptionError: if a task has no probes.
+        ModelError: if the base cannot be opened, or the two models cut the sentence into other word pieces.
+        HeadError: if a file of probes is damaged.
+
+    >>> import probing
+    >>> answer = probing.load("nesia-mini").sentence("The old men are walking in the park.", tasks=["subject-number"])
+    >>> answer.table[["pooling", "layer", "label"]].tail(1).values.tolist()
+    [['mean', 8, 'plural']]
+    """
+    if model not in _BASES:
+        _BASES[model] = opened_base(model.encoder, model.entry)
+    base, names = _BASES[model], (tasks,) if isinstance(tasks, str) else tuple(tasks or ())
+    missing: list[str] = []
+    found = ask.ask_encoders(model.encoder, base, text, second or "", missing.append)
+    if any(found.verdicts.values()):
+        for line in missing:
+            warnings.warn(line, stacklevel=3)
+    return SentenceAnswer(model.name, base.name if base else None, text, second, _only(found, names), tuple(missing))
+
+
+def _only(found: ask.SentenceAnswer, tasks: Sequence[str]) -> ask.SentenceAnswer:
+    """The answer with the verdicts of some tasks; without names, of all."""
+    there = dict.fromkeys(one.probes.task for of_model in found.verdicts.values() for one in of_model)
+    if unknown := [task for task in tasks if task not in there]:
+        raise OptionError(f"no probes of {unknown[0]!r} ask about as many sentences; there are those of {', '.join(there) or 'no task'}")
+    if not tasks:
+        return found
+    kept = {model: tuple(one for one in of_model if one.probes.task in tasks) for model, of_model in found.verdicts.items()}
+    return ask.SentenceAnswer(found.attention, kept)

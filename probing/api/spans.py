@@ -1,0 +1,143 @@
+"""What every layer of a model says of chosen words of a sentence: edge probing in a notebook."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from probing.api.shown import as_html, for_notebook
+from probing.core.edges.target import Span
+from probing.core.edges.traces import SpanTrace
+from probing.core.edges.words import numbered, split_words
+from probing.core.errors import EdgeDataError, OptionError
+from probing.figures.edges.span_bars import span_bars
+from probing.reports.edges.asked_spans import answer_rows, label_rows, panel_rows, text_of
+from probing.workflows.edges.trace import trace_spans
+
+if TYPE_CHECKING:
+    from probing.api.model import Model
+    from probing.figures.theme import go
+
+
+@dataclass(frozen=True, repr=False)
+class SpanAnswer:
+    """What the probes of every layer say of one span of a sentence, or of two.
+
+    Attributes:
+        model: name of the model.
+        words: of the sentence; spans count them from 0.
+        spans: the chosen spans, (start, end) in words with the end exclusive.
+        traces: what each task says of a span, or of the pair.
+    """
+
+    model: str
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+    traces: tuple[SpanTrace, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every label at every layer, as ``probing edges trace --as csv`` gives it.
+
+        Returns:
+            One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written ``3:5``, and
+            ``span2`` is empty for a task of one span. Layer 0 is the embeddings; the probe of layer l reads the layers 0 to l. ``p`` is
+            the probe's probability of the label, ``share`` is p over the sum of the p of all labels; both are in [0, 1].
+        """
+        return label_rows(self.model, self.traces)
+
+    @property
+    def answers(self) -> pd.DataFrame:
+        """What the last layer says, and from which layer on.
+
+        Returns:
+            One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``. ``settled`` is the
+            first layer from which the answer stays; ``f1`` is that of the last layer's probe on the task's development part, in [0, 1].
+        """
+        return answer_rows(self.model, self.traces)
+
+    def figure(self, dark: bool = False) -> "go.Figure":
+        """The page's figure: a row per task, a column per layer, the shares of the labels that show how the answer came about.
+
+        Args:
+            dark: for a dark page.
+        """
+        return for_notebook(span_bars(panel_rows(self.words, self.traces)), dark)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.figure(), self.table)
+
+    def __repr__(self) -> str:
+        said = []
+        for one in self.traces:
+            asked = " and ".join(repr(text_of(self.words, span)) for span in one.spans)
+            where = f"from layer {one.settled} on" if one.settled else "at every layer"
+            said.append(f"  {one.title} of {asked}: {', '.join(one.answer) or 'no label'} {where}")
+        spans = ", ".join(f"{start}:{end}" for start, end in self.spans)
+        said = said or ["  no task that has probes fits these spans"]
+        return "\n".join([f"SpanAnswer({' '.join(self.words)!r}, {spans}, model={self.model!r})", *said])
+
+
+def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
+    """What every layer says of one span of a sentence, or of two.
+
+    A sentence is cut into words as treebanks do: punctuation is apart, and "don't" is "do" and "n't". Words that are separated by blanks
+    stay as they are. An error shows the words with their numbers.
+
+    Args:
+        model: a model that probes of edge probing are trained on.
+        sentence: as typed.
+        spans: one or two, each (start, end) in words, counted from 0, with the end exclusive: (3, 5) is the fourth and the fifth word.
+            Tasks of one span are asked of each, tasks of pairs of both, in this order. Tasks whose spans are single words are left out
+            where a span is longer.
+        tasks: names of tasks; None asks all that have probes. ``python -m probing edges tasks`` lists them.
+
+    Returns:
+        The answer of every task that fits the spans.
+
+    Raises:
+        OptionError: if the sentence is empty, the number of spans is not 1 or 2, or a task has no probes.
+        EdgeDataError: if a span is no pair of whole numbers, is not inside the sentence, or cannot be asked.
+        HeadError: if no probes are trained on this model, or their files are damaged.
+
+    >>> import probing
+    >>> answer = probing.load("nesia-mini").edges("The capital of France is Paris.", [(1, 2)], tasks=["pos"])
+    >>> answer.words
+    ('The', 'capital', 'of', 'France', 'is', 'Paris', '.')
+    >>> answer.answers[["task", "span1", "answer", "settled"]].values.tolist()
+    [['pos', '1:2', 'NN', 8]]
+    """
+    words = split_words(sentence)
+    if not words:
+        raise OptionError("the sentence is empty; expected words, as in 'he smoked in toronto'")
+    chosen = _checked(spans, words)
+    found = trace_spans(model.encoder, words, chosen, (tasks,) if isinstance(tasks, str) else tuple(tasks or ()), model.source or "")
+    return SpanAnswer(found.model, found.words, chosen, found.traces)
+
+
+def _checked(spans: Sequence[tuple[int, int]], words: Sequence[str]) -> tuple[Span, ...]:
+    """The spans as pairs of plain integers.
+
+    Raises:
+        As ``ask_spans`` does; every message ends with the words and their numbers.
+    """
+    numbers, given = f"the words are: {numbered(words)}", list(spans)
+    if len(given) not in (1, 2):
+        raise OptionError(f"got {len(given)} spans; expected one, or two for tasks of pairs, as in [(0, 1), (3, 5)]; {numbers}")
+    return tuple(_span(one, len(words), numbers) for one in given)
+
+
+def _span(span: Sequence[int], words: int, numbers: str) -> Span:
+    try:
+        start, end = (index(number) for number in span)
+    except (TypeError, ValueError) as error:
+        raise EdgeDataError(
+            f"got the span {span!r}; expected a list of pairs (start, end) of whole numbers, the end exclusive, as in [(0, 1)]; {numbers}"
+        ) from error
+    if not 0 <= start < end <= words:
+        raise EdgeDataError(
+            f"got the span ({start}, {end}) in a sentence of {words} words; expected 0 <= start < end <= {words}; {numbers}"
+        )
+    return start, end

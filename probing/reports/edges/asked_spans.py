@@ -1,0 +1,86 @@
+"""What the layers say of chosen spans of one sentence, as tables: for the page, the command line and notebooks."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.edges.target import Span
+from probing.core.edges.traces import SpanTrace
+
+#: Labels of a panel of the figure.
+PANEL_LABELS = 3
+#: Task -> labels in words, where they are numbers.
+_IN_WORDS = {task: {"1": "the same", "0": "not the same"} for task in ("coreference", "coreference-gum")}
+
+
+def label_in_words(task: str, name: str) -> str:
+    """A label as readers see it."""
+    return _IN_WORDS.get(task, {}).get(name, name.replace("_", " "))
+
+
+def text_of(words: Sequence[str], span: Span) -> str:
+    """The words of a span."""
+    return " ".join(words[span[0] : span[1]])
+
+
+def label_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
+    """Every label of every task at every layer.
+
+    Returns:
+        One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written ``3:5``; ``span2`` is
+        empty where the task asks of one span. ``p`` is the sigmoid of the label, ``share`` is p over the sum of the p of all labels.
+    """
+    rows = [
+        (model, trace.task, *_written(trace), layer, label, float(p), float(share))
+        for trace in traces
+        for layer, (ps, shares) in enumerate(zip(trace.p, trace.shares, strict=True))
+        for label, p, share in zip(trace.labels, ps, shares, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["model", "task", "span1", "span2", "layer", "label", "p", "share"])
+
+
+def answer_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
+    """The last layer's answer of every task.
+
+    Returns:
+        One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``. ``settled`` is the first
+        layer from which the answer stays the last layer's; ``f1`` is that of the last layer's probe on the development part, in [0, 1].
+    """
+    rows = [
+        (model, trace.task, trace.title, *_written(trace), ", ".join(trace.answer), trace.settled, float(trace.f1[-1])) for trace in traces
+    ]
+    return pd.DataFrame(rows, columns=["model", "task", "title", "span1", "span2", "answer", "settled", "f1"])
+
+
+def panel_rows(words: Sequence[str], traces: Sequence[SpanTrace]) -> pd.DataFrame:
+    """The rows of the figure: of each task the labels that show how the answer came about.
+
+    Args:
+        words: of the sentence.
+        traces: what each task says.
+
+    Returns:
+        What ``span_bars`` draws: ``panel, title, place, label, layer, share, p, best, settled``.
+    """
+    rows = []
+    for panel, trace in enumerate(traces):
+        shares, name = (trace.p, f"{trace.title} (p of each)") if trace.several else (trace.shares, trace.title)
+        title = f"{name}: {' / '.join(text_of(words, span) for span in trace.spans)}"
+        best = [
+            ", ".join(f"{label_in_words(trace.task, trace.labels[number])} {shares[layer, number]:.2f}" for number in trace.best(layer))
+            for layer in range(len(trace.p))
+        ]
+        rows += [
+            (
+                panel, title, place, label_in_words(trace.task, trace.labels[number]), layer, shares[layer, number],
+                trace.p[layer, number], best[layer], trace.settled,
+            )
+            for place, number in enumerate(trace.distinguished(PANEL_LABELS), start=1)
+            for layer in range(len(trace.p))
+        ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["panel", "title", "place", "label", "layer", "share", "p", "best", "settled"])
+
+
+def _written(trace: SpanTrace) -> tuple[str, str]:
+    first, second = [*(f"{start}:{end}" for start, end in trace.spans), ""][:2]
+    return first, second

@@ -1,0 +1,108 @@
+"""``Model.edges``: what every layer says of chosen words, in a notebook."""
+
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from probing.api.shown import for_notebook
+from probing.api.spans import ask_spans
+from probing.commands.main import app
+from probing.core.errors import EdgeDataError, HeadError, OptionError
+from probing.figures.edges.span_bars import span_bars
+from probing.reports.edges.asked_spans import panel_rows
+from tests.models.edges.planted_probes import plant_probes
+from tests.models.tiny_models import LAYERS, save
+
+SENTENCE = "Paris isn't the capital of Italy."
+WORDS = ("Paris", "is", "n't", "the", "capital", "of", "Italy", ".")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A tiny model with planted probes, and its cache."""
+    root = tmp_path_factory.mktemp("spans")
+    encoder = plant_probes(save("bert", root / "tiny"), root / "cache")
+    return SimpleNamespace(name=encoder.name, encoder=encoder, source=str(root / "tiny"), cache=root / "cache")
+
+
+@pytest.fixture
+def model(planted, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(planted.cache))
+    return planted
+
+
+def test_one_span_is_asked_of_tasks_of_one_and_two_of_both_kinds(model):
+    one, two = ask_spans(model, SENTENCE, [(0, 1)]), ask_spans(model, SENTENCE, [(0, 1), (3, 5)])
+    assert one.words == two.words == WORDS
+    assert set(one.table["task"]) == {"pos", "entities"} and set(one.table["span2"]) == {""}
+    assert set(two.table["task"]) == {"pos", "entities", "srl", "coreference"}, "proto-roles are asked of single words only"
+    assert set(two.table.loc[two.table["task"] == "srl", "span2"]) == {"3:5"}
+
+
+def test_the_table_is_what_the_command_writes(model):
+    found = ask_spans(model, SENTENCE, [(0, 1), (6, 7)], ["srl", "pos"])
+    words = ("edges", "trace", "--model", model.source, "--sentence", SENTENCE, "--span1", "0:1", "--span2", "6:7", "--tasks", "srl,pos")
+    written = pd.read_csv(io.StringIO(CliRunner().invoke(app, [*words, "--as", "csv"]).output), keep_default_na=False)
+    assert len(found.table) == (LAYERS + 1) * (2 * 4 + 3)
+    pd.testing.assert_frame_equal(found.table, written)
+
+
+def test_shares_of_a_layer_sum_to_one_and_the_answer_is_the_last_layers_best(model):
+    found = ask_spans(model, SENTENCE, [(0, 1)])
+    np.testing.assert_allclose(found.table.groupby(["task", "layer"])["share"].sum(), 1)
+    last = found.table[(found.table["task"] == "pos") & (found.table["layer"] == LAYERS)]
+    answer = found.answers.set_index("task").loc["pos"]
+    assert answer["answer"] == last.loc[last["p"].idxmax(), "label"] or answer["answer"].count(",")
+    assert 0 <= answer["settled"] <= LAYERS and answer["f1"] == pytest.approx(0.5 + LAYERS / 100)
+
+
+def test_the_figure_is_the_pages_and_shows_itself_in_a_notebook(model):
+    found = ask_spans(model, SENTENCE, [(0, 1)])
+    assert found.figure() == for_notebook(span_bars(panel_rows(found.words, found.traces)))
+    assert "plotly" in found._repr_html_()
+    assert repr(found).startswith("SpanAnswer(\"Paris is n't the capital of Italy .\", 0:1, model='tiny')\n  Part of speech of 'Paris': ")
+
+
+def test_numbers_of_numpy_lists_and_one_task_by_name_are_taken(model):
+    found = ask_spans(model, SENTENCE, [np.array([0, 1]), [6, np.int64(7)]], "srl")
+    assert found.spans == ((0, 1), (6, 7)) and set(found.table["task"]) == {"srl"}
+
+
+def test_no_task_that_fits_is_an_empty_answer_that_says_so(model):
+    found = ask_spans(model, SENTENCE, [(0, 2)], ["pos"])
+    assert found.table.empty and list(found.table) == list(ask_spans(model, SENTENCE, [(0, 1)]).table)
+    assert "No task fits" in found.figure().layout.annotations[0].text and "no task that has probes fits" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("spans", "error", "says"),
+    [
+        ([], OptionError, "got 0 spans; expected one, or two"),
+        ([(0, 1), (1, 2), (2, 3)], OptionError, "got 3 spans"),
+        ((0, 1), EdgeDataError, r"got the span 0; expected a list of pairs \(start, end\)"),
+        ([(0, 1, 2)], EdgeDataError, r"got the span \(0, 1, 2\)"),
+        ([("0", "1")], EdgeDataError, "got the span"),
+        ([(0.0, 1.0)], EdgeDataError, "got the span"),
+        ([(3, 9)], EdgeDataError, r"got the span \(3, 9\) in a sentence of 8 words; expected 0 <= start < end <= 8"),
+        ([(-1, 1)], EdgeDataError, r"got the span \(-1, 1\)"),
+        ([(0, 1), (2, 2)], EdgeDataError, r"got the span \(2, 2\)"),
+    ],
+)
+def test_wrong_spans_are_refused_with_the_words_and_their_numbers(model, spans, error, says):
+    with pytest.raises(error, match=says) as raised:
+        ask_spans(model, SENTENCE, spans)
+    assert "the words are: 0 Paris  1 is  2 n't" in str(raised.value)
+
+
+def test_an_empty_sentence_an_unknown_task_and_a_model_without_probes_are_refused(model, tmp_path, monkeypatch):
+    with pytest.raises(OptionError, match="the sentence is empty"):
+        ask_spans(model, "  ", [(0, 1)])
+    with pytest.raises(OptionError, match=r"no probes of 'constituents'.*those of pos, entities"):
+        ask_spans(model, SENTENCE, [(0, 1)], ["constituents"])
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    with pytest.raises(HeadError, match=f"no probes are trained on tiny; train some: .*edges train --model {model.source} --tasks pos,"):
+        ask_spans(model, SENTENCE, [(0, 1)])
