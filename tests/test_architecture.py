@@ -23,6 +23,7 @@ ALLOWED = {
     "jobs": {"core"},
     "ui": {"core", "models", "store", "figures", "reports"},
     "workflows": {"core", "models", "store", "reports", "jobs"},
+    "api": {"core", "models", "store", "figures", "reports", "jobs", "workflows"},
     "commands": {"core", "models", "store", "figures", "reports", "jobs", "workflows"},
 }
 #: library -> rooms that may import it.
@@ -75,7 +76,7 @@ SPELT_ONCE = {
     'EXPOSURES = ("stated",': "core/nesia/corpus.py",
 }
 #: Rooms that join the others by their nature.
-JOINING_ROOMS = ("workflows", "commands")
+JOINING_ROOMS = ("workflows", "commands", "api")
 #: In ``ui``, what every page may use.
 FOR_ALL_PAGES = ("frame", "widgets")
 MOST_FILES = 12

@@ -35,8 +35,11 @@ NEUTRAL = "#808890"
 GRID = "rgba(128,136,144,0.22)"
 #: Plotly's look that ours stands on.
 TEMPLATE = "plotly_white"
+DARK_TEMPLATE = "plotly_dark"
 #: Text on white paper.
 INK = "#46525E"
+#: Text on dark paper.
+LIGHT_INK = "#D7DCE1"
 
 #: Objective -> the hue of its models, a shade for each family. The first family has the colours above, and those of ``OTHER_COLOURS``
 #: and of the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learnt nothing new,
@@ -214,15 +217,16 @@ def finished(figure: go.Figure) -> dict[str, Any]:
     return content
 
 
-def ink(figure: go.Figure) -> go.Figure:
-    """Puts the figure on white paper, in place: the template, and a colour for the text that is left to the page's theme.
+def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
+    """Puts the figure on white paper, or on dark, in place: the template, and a colour for the text that is left to the page's theme.
 
     On a page such text must have no colour of its own: Streamlit then recolours it when the visitor switches between light
     and dark, which the server is not told.
     """
-    figure.update_layout(template=TEMPLATE, font_color=INK, legend_font_color=INK)
+    template, colour = (DARK_TEMPLATE, LIGHT_INK) if dark else (TEMPLATE, INK)
+    figure.update_layout(template=template, font_color=colour, legend_font_color=colour)
     for axes in (figure.update_xaxes, figure.update_yaxes):
-        axes(tickfont_color=INK, title_font_color=INK)
+        axes(tickfont_color=colour, title_font_color=colour)
     return figure
 
 

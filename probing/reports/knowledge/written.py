@@ -60,18 +60,31 @@ _MORE = {
 }
 
 
+def json_table(table: pd.DataFrame, what: What) -> pd.DataFrame:
+    """The columns of a report's frame that JSON has.
+
+    Raises:
+        OptionError: if its rows would not say their probe set.
+    """
+    if _several_sets(table, what):
+        raise OptionError(f"an object of {what} does not say its probe set; name one with --probe-set")
+    return table[list(_OBJECTS.get(what, KEYS[what]))]
+
+
+def _several_sets(table: pd.DataFrame, what: What) -> bool:
+    return "probe_set" in table and "probe_set" not in KEYS[what] and table["probe_set"].nunique() > 1
+
+
 def written(table: pd.DataFrame, what: What, form: Form) -> str:
     """A report's frame in that form.
 
     Raises:
-        OptionError: if JSON's objects would not say their probe set.
+        OptionError: as ``json_table``.
     """
-    several = "probe_set" in table and "probe_set" not in KEYS[what] and table["probe_set"].nunique() > 1
-    columns = _OBJECTS.get(what, KEYS[what]) if form in ("json", "csv") else KEYS[what]
     if form == "json":
-        if several:
-            raise OptionError(f"an object of {what} does not say its probe set; name one with --probe-set")
-        return as_json(objects(table[list(columns)]))
+        return as_json(objects(json_table(table, what)))
+    columns = _OBJECTS.get(what, KEYS[what]) if form == "csv" else KEYS[what]
+    several = _several_sets(table, what)
     if what == "precision":
         table = table.assign(other=table["swapped"])
     shown = table[[*columns, *(_MORE.get(what, ()) if form == "csv" else ("probe_set",) if several else ())]]
