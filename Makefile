@@ -1,4 +1,4 @@
-# One verb a chore, the same at home and in CI. Needs Python 3.11 or newer and make; the environment is .venv.
+# One target per task, the same at home and in CI. Needs Python 3.11 or newer and make; the environment is .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,15 +7,15 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
-	@echo "make test    environment, install, all tests; browser tests where chromium is to be had"
+	@echo "make test    environment, install, all tests; browser tests if chromium is available"
 	@echo "make test-scale  Ray with two workers and submitit's local executor, workers killed (installs both; 4 minutes)"
-	@echo "make stress  kills every long command at random moments, fills the disk, damages files: minutes"
-	@echo "make bench   our speed as ratios against named alternatives; PARTS='heads live' measures some, ARGS=--json prints JSON"
+	@echo "make stress  kills every long command at random moments, fills the disk, damages files; takes minutes"
+	@echo "make bench   speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
-	@echo "make clean   delete .venv and what the program makes again by itself; models, heads, runs and downloads stay"
+	@echo "make clean   delete .venv and all files that the program can make again; models, heads, runs and downloads stay"
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, this is {v.major}.{v.minor}; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
@@ -67,7 +67,7 @@ format: $(VENV)/.installed-dev
 check: setup
 	$(BIN)/python -m probing check
 
-# Never what a user trained, probed or fetched: cache/README.md.
+# Never anything that a user trained, probed or fetched: see cache/README.md.
 MADE_AGAIN := database states head-states edge-states sentence-states shards bench locks
 
 clean:

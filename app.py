@@ -1,4 +1,4 @@
-"""Home: the question, one sentence to try, what the model knows beyond guessing, and what fine-tuning cost."""
+"""Home: the question, one sentence to try, knowledge beyond guessing, and the cost of fine-tuning."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""How is one span decided, layer by layer?"""
+"""How does the label of one span develop, layer by layer?"""
 
 import streamlit as st
 
@@ -8,8 +8,8 @@ from probing.ui.frame import page
 
 view = page.open_page("edge_sentences", "Edge sentences", "One sentence through all layers", needs_results=False)
 st.markdown(
-    "Each probe of edge probing answers for single spans of words, and P(l) reads the layers 0 to l. Here are its answers to stored "
-    "sentences: the right label and the best wrong one, layer by layer."
+    "A probe of edge probing labels single spans of words; the probe P(l) uses the layers 0 to l. This page shows its predictions for "
+    "stored sentences: the right label and the best wrong one, layer by layer."
 )
 shown = open_results(view)
 found.filters(shown)

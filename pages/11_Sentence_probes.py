@@ -1,4 +1,4 @@
-"""What can be read from whole sentences, layer by layer, and what did fine-tuning change of it?"""
+"""Which properties of whole sentences can a probe predict, layer by layer, and what did fine-tuning change?"""
 
 import streamlit as st
 
@@ -8,8 +8,8 @@ from probing.ui.sentence_probes.shown import open_results
 
 view = page.open_page("sentence_probes", "Sentence probes", "What whole sentences show, layer by layer", needs_results=False)
 st.markdown(
-    "A linear probe reads one vector a sentence from one layer and answers with a label: are two words swapped, is the subject plural? Its "
-    "accuracy says how easily the property is read there, and a probe on the fine-tuned model whether it still is."
+    "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject plural? Its "
+    "accuracy shows how easily the layer gives the property away. A probe on the fine-tuned model shows whether it still does."
 )
 if shown := open_results(view):
     headline.draw(shown)

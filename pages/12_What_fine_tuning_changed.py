@@ -8,8 +8,8 @@ from probing.ui.frame import page
 
 view = page.open_page("fine_tuning", "What fine-tuning changed", "What fine-tuning changed, layer by layer", needs_results=False)
 st.markdown(
-    "Facts, structure, sentences, attention, weights: everything that was measured of a fine-tuned model and of its base, on one layer "
-    "axis. Training changes a model even where it teaches nothing, so a control and other seeds are shown, too."
+    "Facts, structure, sentences, attention, weights: all measurements of a fine-tuned model and its base, on one layer axis. "
+    "Training changes a model even if the model learns nothing, so a control and other seeds are shown, too."
 )
 if shown := open_results(view):
     layers.draw(shown)

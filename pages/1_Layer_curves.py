@@ -8,7 +8,7 @@ from probing.ui.frame import page
 view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
 st.markdown(
     "A sentence with a gap goes into the model once. At every layer a decoding head turns the hidden state at the gap into a "
-    "ranking of the whole vocabulary. The curve shows for how many facts the right word stands at the top."
+    "ranking of the whole vocabulary. The curve shows for how many facts the right word ranks first."
 )
 curve.controls(view)
 points = curve.points_of(view)

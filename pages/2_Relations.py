@@ -7,8 +7,8 @@ from probing.ui.relations import forgotten, overview
 
 view = page.open_page("relations", "Relations", "Which kinds of knowledge come early, late, and are forgotten")
 st.markdown(
-    "A relation is a kind of fact: *capital of*, *place of birth*. Some are settled by the middle layers, some only in the last, and "
-    "some are known better inside than at the end: **forgotten**."
+    "A relation is a kind of fact: *capital of*, *place of birth*. Some are known from the middle layers on, some only at the last layer. "
+    "Some are known better at an inner layer than at the last one: these are **forgotten**."
 )
 overview.controls(view)
 points, mode = overview.points_of(view)

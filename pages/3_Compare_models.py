@@ -7,8 +7,8 @@ from probing.ui.frame import page
 
 view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
 st.markdown(
-    "Two models, the same facts, the same heads. Fine-tuning starts from a model's weights and teaches it a task; what it knew before may "
-    "stay, move to another layer, or go."
+    "Two models, the same facts, the same heads. Fine-tuning starts from a model's weights and trains it on a task. A fact that the model "
+    "knew before may stay, move to another layer or be lost."
 )
 pair = model_pair.choose(view)
 if pair is not None:

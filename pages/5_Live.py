@@ -1,4 +1,4 @@
-"""What does every layer make of a sentence of your own?"""
+"""What does every layer predict for a sentence of your own?"""
 
 from probing.ui.frame import page
 from probing.ui.live import ask, controls, views

@@ -1,14 +1,15 @@
-"""How much of what a layer knows depends on the head that reads it?"""
+"""How much does a layer's knowledge depend on the decoding head?"""
 
 import streamlit as st
 
 from probing.ui.frame import page
 from probing.ui.heads import by_kind, lost
 
-view = page.open_page("heads", "Decoding heads", "What the read-out changes")
+view = page.open_page("heads", "Decoding heads", "How results depend on the decoding head")
 st.markdown(
-    "A decoding head turns a layer's hidden state into a ranking of the vocabulary, and what a layer knows is seen only through one. Here "
-    "all stored kinds of heads stand side by side, each beside its swapped subject: what that gives too does not come from the subject."
+    "A decoding head turns a layer's hidden state into a ranking of the vocabulary. A layer's knowledge is visible only through a head. "
+    "This page compares all stored kinds of heads, each with its swapped subject. An answer that the swapped subject also gets "
+    "does not come from the subject."
 )
 lost.headline(view)
 by_kind.controls(view)

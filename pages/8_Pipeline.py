@@ -8,8 +8,8 @@ from probing.ui.pipeline.shown import open_results
 
 view = page.open_page("pipeline", "Pipeline", "Where in the layers syntax and meaning appear", needs_results=False)
 st.markdown(
-    "A small classifier, a probe, reads the frozen vectors of the words in one or two spans and answers with a label: a part of speech, "
-    "a role, a relation. P(l) reads the layers 0 to l. What the next layer adds to its F1 says where the answer becomes available."
+    "A small classifier, a probe, predicts a label from the frozen vectors of the words in one or two spans: a part of speech, a role, "
+    "a relation. P(l) uses the layers 0 to l. The gain in F1 from layer to layer shows where the label becomes available."
 )
 shown = open_results(view)
 headline.draw(shown)

@@ -1,4 +1,4 @@
-"""The tables of docs/heads.md are what the shipped results say, and so are the numbers that its text repeats from them."""
+"""The tables of docs/heads.md have the numbers of the shipped results, and so does its text."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DEFINITIONS = ("caption", "authors", "strict")
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: of which model and heads, and its other cells."""
+    """One line of a table: model, heads and the other cells."""
 
     model: str
     heads: tuple[str, ...]
@@ -26,7 +26,7 @@ class Row:
 
 
 def table(title: str) -> list[Row]:
-    """The rows of the table whose header begins like this; an empty first cell is the model above."""
+    """The rows of the table whose header starts with the title; an empty first cell means the model of the row above."""
     lines = DOCS[DOCS.index(title) :].split("\n\n")[0].splitlines()[2:]
     rows, model = [], ""
     for line in lines:
@@ -65,7 +65,7 @@ def of(frame: pd.DataFrame, row: Row, **more) -> list[pd.DataFrame]:
 
 
 def shown(share: float) -> str:
-    """A share in per cent with one decimal place, without a minus before zero."""
+    """A share in per cent with one decimal place, without a minus sign for zero."""
     return f"{round(share * 100, 1) + 0.0:.1f}"
 
 

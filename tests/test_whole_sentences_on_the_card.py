@@ -37,7 +37,7 @@ def short(model: str) -> str:
 
 
 def what_is_read(db: Database) -> list[str]:
-    """A row a task: the layer that the development part chose, by pooling."""
+    """One row per task: the layer chosen on the development part, by pooling."""
     found = accuracies(db, models=[BASE])
     lines = []
     for task, rows in found.groupby("task", sort=False):
@@ -52,7 +52,7 @@ def what_is_read(db: Database) -> list[str]:
 
 
 def what_changed(db: Database) -> list[str]:
-    """A row a model: mean change of own probes in points, lower and upper layers, with the spread over seeds of the upper ones."""
+    """One row per model: mean change of own probes in points, lower and upper layers, with the spread over seeds of the upper ones."""
     found = group_means(db).set_index(["model", "task", "pooling", "group"])
     lines = []
     for model in found.index.get_level_values("model").unique():
@@ -67,7 +67,7 @@ def what_changed(db: Database) -> list[str]:
 
 
 def where_it_went(db: Database) -> list[str]:
-    """A row a model: how many of the cells that the base reads have each fate."""
+    """One row per model: how many of the cells in which the base is above its majority have each fate."""
     found = where_gone_shares(db)
     lines = []
     for model, rows in found.groupby("model", sort=False):
@@ -77,7 +77,7 @@ def where_it_went(db: Database) -> list[str]:
 
 
 def beside_the_base(db: Database) -> list[str]:
-    """A row a model: perplexity, and attention and similarity of states at the last layer."""
+    """One row per model: perplexity, and attention and similarity of states at the last layer."""
     measured = values(db, measures=["entropy-change-first", "emd-first", "cka-first", "cka-mean"])
     measured = measured[measured["layer"] == LAST].set_index(["model", "measure"])["value"]
     asked = perplexities(db)

@@ -1,12 +1,12 @@
-"""The kinds of decoding heads, in the order in which pages offer them.
+"""The kinds of decoding heads, in the order of the menus.
 
 ``tied`` trains its own transform, the vocabulary matrix is shared and frozen; ``logit_lens`` is the pre-trained head on every layer and
-is not trained (nostalgebraist 2020); in ``full`` everything trains, as in the paper. ``least_squares`` is the pre-trained head behind the
-affine map from the layer to the last one that has the least squared error; ``tuned_lens`` trains such a map to the last layer's
+is not trained (nostalgebraist 2020); in ``full`` everything trains, as in the paper. ``least_squares`` is the pre-trained head on top of
+the affine map from the layer to the last one with the least squared error; ``tuned_lens`` trains such a map to match the last layer's
 distribution (Belrose et al. 2023). The map is folded into the head's first layer, so both own the same parameters as ``tied``.
 
-Up to version 0.6 the logit lens was called ``lens``. Options, links and stored results may say so: ``canonical_head`` gives the name of
-today. A run's configuration, whose sha256 is the run's id, still says ``lens``: ``configured_head`` gives the name there.
+Up to version 0.6 the logit lens was called ``lens``. Options, links and stored results may use that name: ``canonical_head`` gives
+today's name. A run's configuration, whose sha256 is the run's id, still uses ``lens``: ``configured_head`` gives the name there.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from collections.abc import Iterable
 from probing.core.metric import Metric
 
 HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = ("tied", "logit_lens", "full", "least_squares", "tuned_lens")
-#: Those that lie in files.
+#: Kinds that are stored in files.
 STORED = tuple(kind for kind in HEADS if kind != LOGIT_LENS)
-#: Those that begin with an affine map to the last layer.
+#: Kinds that start with an affine map to the last layer.
 MAPPED = (LEAST_SQUARES, TUNED_LENS)
-#: Name up to version 0.6 -> name of today.
+#: Name up to version 0.6 -> today's name.
 ALIASES = {"lens": LOGIT_LENS}
 _CONFIGURED = {now: before for before, now in ALIASES.items()}
 
-#: What is shown of heads and of what they change.
+#: Quantities of heads and of their effect on results.
 HEAD_METRICS = (
     Metric(
         "head_loss",
@@ -32,11 +32,11 @@ HEAD_METRICS = (
         None,
         "neither",
         "Mean cross-entropy of the right word pieces at the masked positions of a validation text, by layer and kind of head. "
-        "Lower: the head reads the layer's words better. It does not say that the layer knows facts.",
+        "Lower: the head predicts words better from the layer. It is no evidence that the layer knows facts.",
         "no ties: a value, not an order",
-        "no value where the training of the head is not stored",
+        "undefined if the training of the head is not stored",
         "as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train the tuned lens by KL "
-        "divergence and report that",
+        "divergence and report the divergence",
         "models.heads.files.validation_losses",
     ),
     Metric(
@@ -46,11 +46,11 @@ HEAD_METRICS = (
         -1.0,
         1.0,
         "neither",
-        "P@k of the base minus that of the fine-tuned model at their last layers, read by the same kind of head, over facts; and the same "
-        "of P@k minus the swapped subject, so that only what comes from the subject counts. The read-out changes a conclusion where the "
-        "95 % intervals of two kinds of heads do not touch.",
-        "as of the two shares",
-        "no value without facts; minus the swapped subject none where either of the two has no swapped subject",
+        "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over facts; and the same "
+        "for P@k minus the swapped subject, so that only knowledge of the subject counts. The choice of the head changes a conclusion if "
+        "the 95 % intervals of two kinds of heads do not overlap.",
+        "as for the two shares",
+        "undefined without facts; minus the swapped subject undefined if either of the two has no swapped subject",
         "ours; not in the paper",
         "reports.knowledge.pair_yardsticks.joined",
     ),
@@ -74,5 +74,5 @@ def configured_head(name: str) -> str:
 
 
 def listed(kinds: tuple[str, ...] = HEADS) -> str:
-    """The kinds as a sentence names them."""
+    """The kinds as a list in a sentence."""
     return f"{', '.join(kinds[:-1])} or {kinds[-1]}"

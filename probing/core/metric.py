@@ -1,4 +1,4 @@
-"""What is recorded of a quantity."""
+"""The record that describes a quantity."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,16 +10,16 @@ class Metric:
 
     Attributes:
         name: key in ``METRICS``.
-        label: what a figure writes, "P@1".
+        label: its name in figures, "P@1".
         unit: "share of facts", "rank", "nats", ...
-        low: smallest value possible; None where there is none.
-        high: largest value possible; None where there is none.
-        better: which direction is more knowledge; ``neither`` where no direction is better.
+        low: smallest possible value; None if there is none.
+        high: largest possible value; None if there is none.
+        better: the better direction; ``neither`` if no direction is better.
         definition: one or two sentences.
-        ties: what happens to equal scores.
-        empty: the value where there is nothing to count.
-        source: paper that defines it, and where we depart from it.
-        computed_in: the function that gives it, below ``probing``.
+        ties: how equal scores are handled.
+        empty: the value if there is nothing to count.
+        source: the paper that defines it, and where we differ from it.
+        computed_in: the function that computes it, below ``probing``.
     """
 
     name: str

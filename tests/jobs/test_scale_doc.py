@@ -1,4 +1,4 @@
-"""The sums of docs/scale.md follow from the figures that stand beside them."""
+"""The hours in docs/scale.md follow from the measurements in the same document."""
 
 import re
 from pathlib import Path

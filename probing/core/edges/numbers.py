@@ -1,28 +1,28 @@
-"""The numbers of edge probing, made from counts, F1s and mixing weights (Tenney et al. 2019).
+"""The numbers of edge probing, computed from counts, F1s and mixing weights (Tenney et al. 2019).
 
-Arrays end in the layers 0..L; axes before that (seeds, draws, tasks) stay. What is not defined is NaN, which reports write as empty.
+The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefined values are NaN, which reports show as empty.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: The least F1(L) - F1(0) of which an expected layer is made: one point.
+#: Minimum F1(L) - F1(0) for an expected layer: one point.
 LEAST_GAIN = 0.01
 
 
 def f1(tp: ArrayLike, fp: ArrayLike, fn: ArrayLike) -> NDArray[np.float64]:
-    """Micro F1, 2 TP / (2 TP + FP + FN), of counts summed over the labels that count; NaN for 0 / 0."""
+    """Micro F1, 2 TP / (2 TP + FP + FN), from counts summed over the labels that count; NaN for 0 / 0."""
     twice = 2 * np.asarray(tp, dtype=np.float64)
     return _ratio(twice, twice + np.asarray(fp) + np.asarray(fn))
 
 
 def gains(scores: ArrayLike) -> NDArray[np.float64]:
-    """What P(l) gains on P(l - 1), for the layers 1..L: (..., L + 1) F1 -> (..., L)."""
+    """Gain of P(l) over P(l - 1), for the layers 1..L: (..., L + 1) F1 -> (..., L)."""
     return np.diff(np.asarray(scores, dtype=np.float64), axis=-1)
 
 
 def expected_layer(scores: ArrayLike) -> NDArray[np.float64]:
-    """Mean of the layers 1..L, each weighted by its gain, negative ones too (Eq. 4); NaN where P(L) equals P(0).
+    """Mean of the layers 1..L, each weighted by its gain, negative gains included (equation 4); NaN if P(L) equals P(0).
 
     Args:
         scores: (..., layers) F1 of P(0) to P(L).
@@ -32,19 +32,19 @@ def expected_layer(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def resolved(gain: float, low: float | None) -> bool:
-    """Whether F1(L) - F1(0) is clearly above 0: at least one point, and its interval, where one is known, lies above 0.
+    """Whether F1(L) - F1(0) is clearly above 0: at least one point, with an interval above 0 if one is known.
 
-    Else an expected layer would be made of noise, and can lie beyond the last layer.
+    Otherwise an expected layer would be noise, and could lie beyond the last layer.
 
     Args:
         gain: F1(L) - F1(0).
-        low: lower end of its 95 % interval; None where nothing says how much it varies.
+        low: lower end of its 95 % interval; None if its variation is unknown.
     """
     return gain >= LEAST_GAIN and (low is None or low > 0)
 
 
 def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
-    """Mean of the layers 0..L, each weighted by its share in the mix (Eq. 2); NaN where the weights sum to 0.
+    """Mean of the layers 0..L, each weighted by its share in the mix (equation 2); NaN if the weights sum to 0.
 
     Args:
         weights: (..., layers) mixing weights of the probe on all layers.
@@ -54,7 +54,7 @@ def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
-    """Each layer's weight times the mean norm of its states, as shares: what the layer has in the mix in length (Fayyaz et al. 2021).
+    """Each layer's weight times the mean norm of its states, as shares: the layer's part of the mix by length (Fayyaz et al. 2021).
 
     Args:
         weights: (..., layers).
@@ -65,7 +65,7 @@ def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
 
 
 def k_weights(weights: ArrayLike) -> NDArray[np.float64]:
-    """K(s): bits by which the mixing weights of the layers 0..L differ from equal ones; 0 to log2(L + 1).
+    """K(s): bits by which the mixing weights of the layers 0..L differ from uniform ones; 0 to log2(L + 1).
 
     Args:
         weights: (..., layers).
@@ -74,7 +74,7 @@ def k_weights(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def k_gains(scores: ArrayLike) -> NDArray[np.float64]:
-    """K(Δ): bits by which the gains of the layers 1..L, negative ones set to 0, differ from equal ones; 0 to log2 L.
+    """K(Δ): bits by which the gains of the layers 1..L, negative ones set to 0, differ from uniform ones; 0 to log2 L.
 
     Args:
         scores: (..., layers) F1 of P(0) to P(L).
@@ -83,22 +83,22 @@ def k_gains(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def selectivity(scores: ArrayLike, control: ArrayLike) -> NDArray[np.float64]:
-    """F1 minus that of an equal probe on control labels (Hewitt and Liang 2019)."""
+    """F1 minus the F1 of the same kind of probe on control labels (Hewitt and Liang 2019)."""
     return np.asarray(scores, dtype=np.float64) - np.asarray(control, dtype=np.float64)
 
 
 def compression(uniform: ArrayLike, bits: ArrayLike) -> NDArray[np.float64]:
-    """How many times shorter the online code is than the uniform one (Voita and Titov 2020), each summed over the portions."""
+    """Ratio of the uniform to the online code length (Voita and Titov 2020), each summed over the portions."""
     return _ratio(np.asarray(uniform, dtype=np.float64), np.asarray(bits, dtype=np.float64))
 
 
 def _bits_from_uniform(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Kullback-Leibler divergence of the amounts, as shares, from equal shares."""
+    """Kullback-Leibler divergence of the amounts, as shares, from uniform shares."""
     total = amounts.sum(axis=-1, keepdims=True)
     shares = _ratio(amounts, total)
     times = np.log2(shares * amounts.shape[-1], out=np.zeros_like(shares), where=shares > 0)
     found = (shares * times).sum(axis=-1)
-    # Rounding can leave a hair below zero where all are equal.
+    # Rounding can give a value slightly below zero if all are equal.
     return np.where(np.isnan(found), found, np.maximum(found, 0.0))
 
 

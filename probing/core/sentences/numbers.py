@@ -1,4 +1,4 @@
-"""The numbers of sentence-level probing, made from counts of test sentences."""
+"""The numbers of sentence-level probing, computed from counts of test sentences."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from probing.core.stats.intervals import wilson
 from probing.core.stats.paired import PairedCounts, benjamini_hochberg, paired_difference
 
-#: The two groups of layers whose mean change the paper's tables have.
+#: The two groups of layers in the paper's tables of mean changes.
 LOWER, UPPER = "lower", "upper"
 
 
 def accuracy(right: int, n: int) -> tuple[float, float, float]:
-    """Share of the test sentences that are right, with Wilson's 95 % interval; NaN without sentences."""
+    """Share of the test sentences that are labelled correctly, with Wilson's 95 % interval; NaN without sentences."""
     return (right / n, *wilson(right, n)) if n else (np.nan, np.nan, np.nan)
 
 
@@ -26,7 +26,7 @@ def change(counts: PairedCounts) -> tuple[float, float, float, float]:
 
 
 def family_q(p_values: ArrayLike) -> NDArray[np.float64]:
-    """p-values of a model's family of tests (layers x poolings x tasks), adjusted by Benjamini and Hochberg; NaN stays out of it."""
+    """p-values of a model's family of tests (layers x poolings x tasks), adjusted by Benjamini and Hochberg; NaN is ignored."""
     p = np.asarray(p_values, dtype=np.float64)
     known = ~np.isnan(p)
     found = np.full(p.shape, np.nan)
@@ -35,10 +35,10 @@ def family_q(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def layer_group(layer: int, last: int) -> str:
-    """The group of a layer: 0 to half of L, rounded down, are the lower ones; of 12 layers 0 to 6, as in the paper's tables."""
+    """The group of a layer: 0 to L / 2, rounded down, are the lower ones (0 to 6 of 12, as in the paper's tables)."""
     return LOWER if layer <= last // 2 else UPPER
 
 
 def group_mean(changes: Sequence[float]) -> float:
-    """Mean change of the layers of a group; NaN where there is none."""
+    """Mean change of the layers of a group; NaN without layers."""
     return float(np.mean(changes)) if len(changes) else np.nan
