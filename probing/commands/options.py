@@ -1,6 +1,6 @@
 """The options that say who does the work, shared by the commands that can hand it out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -34,12 +34,6 @@ def form_of(shape: Shape, as_json: bool) -> "Form":
         raise typer.BadParameter(f"got --json and --as {shape.value}; give one of them")
     forms: dict[Shape, Form] = {Shape.table: "text", Shape.csv: "csv", Shape.latex: "latex", Shape.json: "json"}
     return forms[Shape.json if as_json else shape]
-
-
-def refuse_unknown_words(option: str, wanted: Iterable[str] | None, known: Iterable[str]) -> None:
-    """Raises ``typer.BadParameter`` for a word that an option does not know."""
-    if unknown := sorted(set(wanted or ()) - set(known)):
-        raise typer.BadParameter(f"got {option} {unknown[0]}; expected one of {', '.join(known)}")
 
 
 class Whose(StrEnum):

@@ -60,11 +60,10 @@ def report(
     if what is What.tasks and (head or probe_set or k or definition or average is not Average.both or templates != "default"):
         raise typer.BadParameter("tasks are scores of models: only --model chooses among them; leave the other choices out")
     ks = tuple(dict.fromkeys(k or RANKS))
-    if set(ks) - set(RANKS):
-        raise typer.BadParameter(f"got k {', '.join(map(str, ks))}; expected 1, 10 or 100")
     averages = AVERAGES if average is Average.both else (average.value,)
     definitions = tuple(one.value for one in definition) if definition else DEFINITIONS
-    choice = ReportChoice(what, model, head, probe_set, ks, averages, definitions, templates)
+    with options_refused():
+        choice = ReportChoice(what, model, head, probe_set, ks, averages, definitions, templates)
     with built_database(result_folders(), database_folder()) as db:
         refuse_unknown(db, choice)
         table = stored_report(db, choice)

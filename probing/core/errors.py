@@ -9,6 +9,10 @@ class OptionError(ProbingError):
     """Options do not go together, or one is of a form that is not known."""
 
 
+class FigureError(ProbingError):
+    """A figure cannot show what was chosen; the message names the argument to narrow."""
+
+
 class FactsError(ProbingError):
     """A facts file or folder is missing, unreadable or malformed."""
 

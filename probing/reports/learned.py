@@ -4,7 +4,9 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from probing.core.tasks.learned import Beside, TaskScore, task_scores, verdict_of
+from probing.core.errors import RegistryError
+from probing.core.registry import read_registry
+from probing.core.tasks.learned import Beside, TaskScore, Verdict, task_scores, verdict_of
 from probing.core.tasks.objectives import CONTROL
 from probing.store.database import Database
 from probing.store.run_queries import stored_models
@@ -54,6 +56,21 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
     table = every.drop_duplicates("model").merge(_short(every), on="model", how="left").fillna({SHORT[0]: "", SHORT[3]: ""})
     verdicts = {names["model"]: verdict_of(names["objective"], found) for names, found in _by_model(db, models)}
     return table.assign(verdict=table["model"].map(verdicts)).drop(columns="decides").reset_index(drop=True)
+
+
+def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
+    """Fine-tuned model -> whether it learned its task; bases are not in it. Of models that were never probed the registry knows.
+
+    Args:
+        table: from ``learned``.
+    """
+    try:
+        listed = read_registry().models
+    except RegistryError:
+        # Pages that need the registry name what is wrong with it.
+        listed = ()
+    known: dict[str, Verdict] = {one.name: verdict_of(one.objective, ()) for one in listed if one.base}
+    return known | dict(zip(table["model"], table["verdict"], strict=True))
 
 
 def _short(table: pd.DataFrame) -> pd.DataFrame:

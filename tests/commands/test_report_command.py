@@ -101,7 +101,7 @@ def test_what_is_not_stored_is_named(folders, run):
         run("report", "total", "--model", "bert")
     with pytest.raises(StoreError, match="no run with --templates lama; there are default"):
         run("report", "total", "--templates", "lama")
-    assert "expected 1, 10 or 100" in run("report", "total", "--k", "5", code=2).output
+    assert "expected one of 1, 10, 100" in run("report", "total", "--k", "5", code=2).output
 
 
 def test_choices_that_task_scores_do_not_know_are_refused(folders, run):

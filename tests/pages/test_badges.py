@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from probing.core.registry import REPOSITORY
+from probing.figures.model_looks import MARKS
 from probing.reports.runs import one_run_each
 from probing.store.build import built_database
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
-from probing.ui.widgets.learned import MARKS
 from tests.pages.conftest import PAGES, ROOT
 from tests.pages.test_headlines import OF_THE_PAPER
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pandas as pd
 
+from probing.figures.shown_runs import fit
 from probing.reports.runs import one_run_each
-from probing.ui.frame.run_choice import fit
 from probing.ui.frame.selection import RunChoice
 
 

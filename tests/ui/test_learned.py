@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 from probing.core.tasks.learned import Verdict
+from probing.figures.model_looks import MARKS, mark
 from probing.reports.learned import COLUMNS, SHORT
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
-from probing.ui.widgets.learned import BADGES, MARKS, badge, evidence, mark, mark_key, task_sentence, task_words
+from probing.ui.widgets.learned import BADGES, badge, evidence, mark_key, task_sentence, task_words
 
 VERDICTS = {"qa *1*": "learned", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
 

@@ -30,9 +30,8 @@ def report(
 ) -> None:
     """Report what fine-tuning changed: attention, similarity and perplexity; the same numbers as on the pages."""
     form = form_of(shape, as_json)
-    if (measure or heads) and what is not What.values:
-        raise typer.BadParameter(f"got {'--measure' if measure else '--heads'} with {what.value}; only values have it")
-    choice = ChangeChoice(what, model or None, measure or None, heads)
+    with options_refused():
+        choice = ChangeChoice(what, model or None, measure or None, heads)
     with built_database(result_folders(), database_folder()) as db:
         with options_refused():
             refuse_unknown(db, choice)

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import Shape, form_of, options_refused, printed_or_written, refuse_unknown_words
+from probing.commands.options import Shape, form_of, options_refused, printed_or_written
 from probing.core.edges.encoders import KINDS
 from probing.core.paths import database_folder, result_folders
-from probing.reports.edges.summary import PARTS
 from probing.reports.edges.written import EdgeChoice, What, refuse_unknown, written
 from probing.store.build import built_database
 
@@ -35,9 +34,8 @@ def report(
 ) -> None:
     """Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the pages."""
     form = form_of(shape, as_json)
-    refuse_unknown_words("--part", part, PARTS)
-    refuse_unknown_words("--kind", kind, KINDS)
-    choice = EdgeChoice(what, model or None, task or None, part or None, kind or None, unseen)
+    with options_refused():
+        choice = EdgeChoice(what, model or None, task or None, part or None, kind or None, unseen)
     with built_database(result_folders(), database_folder()) as db:
         with options_refused():
             refuse_unknown(db, choice)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import Shape, form_of, options_refused, printed_or_written, refuse_unknown_words
+from probing.commands.options import Shape, form_of, options_refused, printed_or_written
 from probing.core.paths import database_folder, result_folders
 from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, READINGS
 from probing.reports.sentences.written import SentenceChoice, What, refuse_unknown, written
@@ -33,15 +33,8 @@ def report(
 ) -> None:
     """Report stored probes of whole sentences: accuracy, changes, where properties went; the same numbers as on the pages."""
     form = form_of(shape, as_json)
-    for option, wanted, known in (
-        ("--pooling", pooling, POOLINGS),
-        ("--reading", reading, READINGS),
-        ("--protocol", [protocol], PROTOCOLS),
-    ):
-        refuse_unknown_words(option, wanted, known)
-    if reading and what is not What.accuracy:
-        raise typer.BadParameter(f"got --reading with {what.value}; only accuracy has it")
-    choice = SentenceChoice(what, model or None, task or None, pooling or None, reading or None, protocol)
+    with options_refused():
+        choice = SentenceChoice(what, model or None, task or None, pooling or None, reading or None, protocol)
     with built_database(result_folders(), database_folder()) as db:
         with options_refused():
             refuse_unknown(db, choice)

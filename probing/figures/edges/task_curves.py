@@ -15,6 +15,11 @@ _PANEL, _GAP, _FRAME = 150, 66, 170
 LEVELS = {"memory": "dash", "majority label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
 #: Encoder -> dash of its line.
 DASHES = {"trained": "solid", "random": "dot", "random-body": "dashdot"}
+#: What is drawn layer by layer -> title of the vertical axis.
+TITLES = {
+    "cumulative": "micro F1 of P(l)", "at": "micro F1 of layer l alone", "selectivity": "F1 minus control F1, points",
+    "compression": "compression",
+}  # fmt: skip
 
 
 class Axis(NamedTuple):
@@ -78,6 +83,11 @@ def task_curves(
     figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "")
     figure.update_yaxes(title_text=theme.plain(axis.title), row=(len(tasks) + 1) // 2, col=1)
     return figure
+
+
+def axis_of(points: pd.DataFrame, mode: str) -> Axis:
+    """The axis of a kind of curve; ``mode`` is a key of ``TITLES``."""
+    return Axis(TITLES[mode], percent=mode != "compression", shares=points["last"].nunique() > 1, signed=mode == "selectivity")
 
 
 def _words(name: str, encoder: str) -> str:

@@ -8,8 +8,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from probing.core.metrics import METRICS
 from probing.figures import end_labels, layer_axis, theme, yardsticks
 from probing.figures.end_labels import EndLabel
+from probing.figures.shown_runs import set_name
 
 #: Height of a panel, and the room between two for ticks and title, in pixels.
 _PANEL, _GAP = 290, 62
@@ -111,6 +113,37 @@ def layer_curve(
     parts = [points[points["probe_set"] == one] for one in sets] if panels else [points]
     ranges = [yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts]
     return end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20)
+
+
+def metric_curve(
+    points: pd.DataFrame,
+    *,
+    metric: str,
+    average: str,
+    colours: Mapping[str, str],
+    mode: str = "value",
+    labels: Mapping[str, str] | None = None,
+    panels: bool = False,
+    controls: Collection[str] = (),
+) -> go.Figure:
+    """``layer_curve`` of a metric, or of what lies above one of its yardsticks.
+
+    Args:
+        points: as for ``layer_curve``.
+        metric: a key of ``core.metrics.METRICS``.
+        average: ``macro`` or ``micro``; the axis says it.
+        mode: a key of ``yardsticks.MODES``.
+        colours, labels, panels, controls: as for ``layer_curve``.
+    """
+    about = METRICS[metric]
+    unit = "share" if about.unit.startswith("share") else about.unit
+    minus = f" minus {yardsticks.MODES[mode]}" if mode != "value" else ""
+    title = f"{about.label}{minus}, {average}{', points' if minus and unit == 'share' else ''}"
+    names = {name: set_name(name) for name in points["probe_set"].unique()}
+    return layer_curve(
+        yardsticks.above(points, mode), title=title, unit=unit, colours=colours, names=names, labels=labels, panels=panels,
+        controls=controls,
+    )  # fmt: skip
 
 
 def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None) -> str:

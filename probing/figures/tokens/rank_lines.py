@@ -1,6 +1,6 @@
 """Where one answer stands in every layer: rank on a logarithmic axis, best at the top, or probability."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import log10
 
 import pandas as pd
@@ -43,6 +43,29 @@ def rank_lines(
             marker={"size": 17, "symbol": "circle-open", "color": theme.NEUTRAL, "line": {"width": 2}},
         )  # fmt: skip
     return figure
+
+
+def run_rank_lines(
+    table: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
+) -> go.Figure:
+    """The rank of one fact's answer in several runs, a line a run; rings mark the layers where it stands best.
+
+    Args:
+        table: ``model, head, layer, gold_rank``, in the order of the lines.
+        colours: model -> colour; where several heads are drawn, the lines take other colours.
+        labels: model -> what a reader sees.
+        controls: models that were trained further on what their base had read already; their lines are dashed.
+    """
+    runs = table[["model", "head"]].drop_duplicates()
+    several = runs["head"].nunique() > 1
+    names = {
+        (one.model, one.head): (labels or {}).get(one.model, one.model) + (f" · {one.head}" if several else "") for one in runs.itertuples()
+    }
+    keys = list(zip(table["model"], table["head"], strict=True))
+    lines = pd.DataFrame({"name": [names[key] for key in keys], "layer": table["layer"], "rank": table["gold_rank"].astype("float64")})
+    own = None if several else {name: colours.get(model, theme.NEUTRAL) for (model, _), name in names.items()}
+    dashes = None if several else {name: theme.line_dash(model in controls) for (model, _), name in names.items()}
+    return rank_lines(lines, colours=own, dashes=dashes, best=True)
 
 
 def probability_lines(

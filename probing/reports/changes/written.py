@@ -38,12 +38,19 @@ class ChangeChoice:
         what: the report.
         models, measures: names to keep; of models None keeps those that stand for themselves.
         heads: whether values of single heads are given, too.
+
+    Raises:
+        OptionError: for measures or heads of another report than values.
     """
 
     what: What = What.values
     models: Sequence[str] | None = None
     measures: Sequence[str] | None = None
     heads: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.measures or self.heads) and self.what is not What.values:
+            raise OptionError(f"got {'--measure' if self.measures else '--heads'} with {self.what}; only values have it")
 
 
 def refuse_unknown(db: Database, choice: ChangeChoice) -> None:
@@ -64,12 +71,18 @@ def report(db: Database, choice: ChangeChoice) -> pd.DataFrame:
     return (perplexities if choice.what is What.perplexity else epoch_perplexities)(db, choice.models)
 
 
+def json_table(db: Database, choice: ChangeChoice) -> pd.DataFrame:
+    """The report with the columns in the order that JSON has."""
+    table = report(db, choice)
+    first = list(VALUES) if choice.what is What.values else []
+    return table[[*first, *(name for name in table if name not in first)]]
+
+
 def written(db: Database, choice: ChangeChoice, form: Form) -> str:
     """The report in that form."""
-    table = report(db, choice)
     if form == "json":
-        first = list(VALUES) if choice.what is What.values else []
-        return as_json(objects(table[[*first, *(name for name in table if name not in first)]]))
+        return as_json(objects(json_table(db, choice)))
+    table = report(db, choice)
     if form == "csv":
         return table.to_csv(index=False)
     shown = table[list(SHOWN)] if choice.what is What.values else table

@@ -1,13 +1,14 @@
 """Reports of edge probing as text, CSV, LaTeX or JSON."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
 
-from probing.core.edges.encoders import CUMULATIVE, TRAINED
+from probing.core.edges.encoders import CUMULATIVE, KINDS, TRAINED
 from probing.core.errors import OptionError
+from probing.reports.choices import refuse_unknown_words
 from probing.reports.edges.labels import by_label
 from probing.reports.edges.order import models_in_order, tasks_in_order
 from probing.reports.edges.scores import of_trained, scores
@@ -43,6 +44,9 @@ class EdgeChoice:
         what: the report.
         models, tasks, parts, kinds: names to keep.
         unseen: whether only targets count whose span text does not occur in training.
+
+    Raises:
+        OptionError: for a part or kind that is not known.
     """
 
     what: What = What.summary
@@ -51,6 +55,10 @@ class EdgeChoice:
     parts: Sequence[str] | None = None
     kinds: Sequence[str] | None = None
     unseen: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_unknown_words("--part", self.parts, PARTS)
+        refuse_unknown_words("--kind", self.kinds, KINDS)
 
 
 def refuse_unknown(db: Database, choice: EdgeChoice) -> None:
@@ -70,14 +78,21 @@ def report(db: Database, choice: EdgeChoice) -> pd.DataFrame:
     return made[choice.what](db, choice)
 
 
+def json_table(db: Database, choice: EdgeChoice) -> pd.DataFrame:
+    """The rows and columns of the report that JSON has: scores are of the trained encoders alone."""
+    if choice.what is What.scores:
+        return of_trained(_scores(db, choice))[list(SCORES)].reset_index(drop=True)
+    table = report(db, choice)
+    return table[list(SUMMARY)] if choice.what is What.summary else table
+
+
 def written(db: Database, choice: EdgeChoice, form: Form) -> str:
     """The report in that form; as JSON, scores and summary stand in one object."""
     if form == "json" and choice.what in (What.summary, What.scores):
-        parts = {"scores": of_trained(_scores(db, choice))[list(SCORES)], "summary": _summary(db, choice)[list(SUMMARY)]}
-        return as_json({name: objects(table) for name, table in parts.items()})
-    table = report(db, choice)
+        return as_json({what.value: objects(json_table(db, replace(choice, what=what))) for what in (What.scores, What.summary)})
     if form == "json":
-        return as_json(objects(table))
+        return as_json(objects(json_table(db, choice)))
+    table = report(db, choice)
     if form == "csv":
         return table.to_csv(index=False)
     shown = table[list(SUMMARY)] if choice.what is What.summary else table

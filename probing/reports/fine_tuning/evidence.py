@@ -23,7 +23,7 @@ PROBE = "probe:"
 #: The line of a panel that has one.
 ONLY = ""
 #: Measure -> panel and line.
-_MEASURED = {
+MEASURED = {
     "entropy-first": (ENTROPY, ONLY), "emd-first": (DISTANCE, ONLY), "cka-mean": (LIKENESS, "cka-mean"),
     "cka-first": (LIKENESS, "cka-first"), "same-token-cosine": (LIKENESS, "same-token-cosine"),
 }  # fmt: skip
@@ -103,11 +103,11 @@ def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
 
 
 def _measured(db: Database, model: str) -> pd.DataFrame:
-    table = values(db, [model], list(_MEASURED))
+    table = values(db, [model], list(MEASURED))
     before = no_change(table)
     return table.assign(
         change=table["value"] - before, control_change=table["control_value"] - before,
-        panel=table["measure"].map(lambda name: _MEASURED[name][0]), line=table["measure"].map(lambda name: _MEASURED[name][1]),
+        panel=table["measure"].map(lambda name: MEASURED[name][0]), line=table["measure"].map(lambda name: MEASURED[name][1]),
     )  # fmt: skip
 
 
@@ -144,4 +144,4 @@ def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return kept.astype({"layer": "int64", "seeds": "Int64", "n": "Int64"})
 
 
-assert set(_MEASURED) <= set(MEASURES)
+assert set(MEASURED) <= set(MEASURES)

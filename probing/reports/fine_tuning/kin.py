@@ -31,6 +31,12 @@ def tuned_models(db: Database) -> pd.DataFrame:
     return made.sort_values("model", ignore_index=True)[list(COLUMNS)]
 
 
+def control_beside(family: Relatives, model: str, base: str) -> str:
+    """The control of a model's base; empty where there is none, or it is the model itself."""
+    control = family.control.get(base, "")
+    return "" if family.stands.get(model) == control else control
+
+
 def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The table with seed_low, seed_high, seeds, control_value, control_change and inside_control.
 

@@ -11,6 +11,7 @@ from probing.core.head_kinds import canonical_heads
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
 from probing.core.metrics import RANKS
+from probing.reports.choices import refuse_unknown_words
 from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
@@ -40,6 +41,9 @@ class ReportChoice:
             ``models`` are the fine-tuned ones.
         ks, averages, definitions: what to report, as far as the report knows it.
         templates: name of the template set.
+
+    Raises:
+        OptionError: for a rank, average or definition that is not known.
     """
 
     what: What
@@ -53,6 +57,12 @@ class ReportChoice:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", canonical_heads(self.heads))
+        for option, wanted, known in (
+            ("--k", self.ks, RANKS),
+            ("--average", self.averages, AVERAGES),
+            ("--definition", self.definitions, DEFINITIONS),
+        ):
+            refuse_unknown_words(option, wanted, known)
 
     @property
     def sets(self) -> Sequence[str] | None:

@@ -74,6 +74,25 @@ def total(
     return frame.astype(dict.fromkeys([*_SHARES, "seed_union", *_BASELINES, "inner_p"], "float64") | dict.fromkeys(_INNER[:3], "Int64"))
 
 
+def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``total`` as ``figures.knowledge.total_bars`` wants them.
+
+    Args:
+        table: from ``total``.
+        runs: ``run_id, probe_set, base`` of these runs, in the order of the figure.
+
+    Returns:
+        The rows by probe set, within it bases first; ``last_layer`` is called ``last``, ``intermediate_share`` ``intermediate``.
+    """
+    places = {run_id: place for place, run_id in enumerate(runs["run_id"])}
+    sets = {name: place for place, name in enumerate(dict.fromkeys(runs["probe_set"]))}
+    tuned = runs.set_index("run_id")["base"].fillna("") != ""
+    ids = table["run_id"]
+    placed = table.assign(_set=table["probe_set"].map(sets), _tuned=ids.map(tuned), _place=ids.map(places))
+    ordered = placed.sort_values(["_set", "_tuned", "_place"]).drop(columns=["_set", "_tuned", "_place"])
+    return ordered.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
+
+
 def _inner(db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> pd.DataFrame:
     """run_id, k and the columns of ``_INNER``."""
     found = run_queries.inner_layers(db, run_ids, exposures, answer_in_subject)

@@ -7,7 +7,8 @@ from enum import StrEnum
 import pandas as pd
 
 from probing.core.errors import OptionError
-from probing.core.sentences.example import OURS, OWN
+from probing.core.sentences.example import OURS, OWN, POOLINGS, PROTOCOLS, READINGS
+from probing.reports.choices import refuse_unknown_words
 from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.changed import changes, group_means
 from probing.reports.sentences.gone import where_gone
@@ -50,6 +51,9 @@ class SentenceChoice:
         what: the report.
         models, tasks, poolings, readings: names to keep; of models None keeps those that stand for themselves.
         protocol: of ``core.sentences.example.PROTOCOLS``.
+
+    Raises:
+        OptionError: for a word that is not known, and for readings of another report than accuracy.
     """
 
     what: What = What.accuracy
@@ -58,6 +62,16 @@ class SentenceChoice:
     poolings: Sequence[str] | None = None
     readings: Sequence[str] | None = None
     protocol: str = OURS
+
+    def __post_init__(self) -> None:
+        for option, wanted, known in (
+            ("--pooling", self.poolings, POOLINGS),
+            ("--reading", self.readings, READINGS),
+            ("--protocol", (self.protocol,), PROTOCOLS),
+        ):
+            refuse_unknown_words(option, wanted, known)
+        if self.readings and self.what is not What.accuracy:
+            raise OptionError(f"got --reading with {self.what}; only accuracy has it")
 
 
 def refuse_unknown(db: Database, choice: SentenceChoice) -> None:
@@ -84,12 +98,18 @@ def report(db: Database, choice: SentenceChoice) -> pd.DataFrame:
     return only(made[choice.what](), task=tasks, pooling=choice.poolings).reset_index(drop=True)
 
 
+def json_table(db: Database, choice: SentenceChoice) -> pd.DataFrame:
+    """The report with the columns in the order that JSON has."""
+    table = report(db, choice)
+    first = [name for name in ACCURACY if name in table] if choice.what is What.accuracy else []
+    return table[[*first, *(name for name in table if name not in first)]]
+
+
 def written(db: Database, choice: SentenceChoice, form: Form) -> str:
     """The report in that form."""
-    table = report(db, choice)
     if form == "json":
-        first = [name for name in ACCURACY if name in table] if choice.what is What.accuracy else []
-        return as_json(objects(table[[*first, *(name for name in table if name not in first)]]))
+        return as_json(objects(json_table(db, choice)))
+    table = report(db, choice)
     if form == "csv":
         return table.to_csv(index=False)
     shown = table[list(SHOWN.get(choice.what.value, table.columns))]

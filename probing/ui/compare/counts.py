@@ -4,12 +4,12 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.heads.lost import points_lost
 from probing.reports.knowledge.precision import by_layer
 from probing.ui.compare.model_pair import Pair
 from probing.ui.frame import counted, yardsticks
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import swapped_words
 from probing.ui.widgets.figure_cache import drawing

@@ -11,6 +11,7 @@ from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.knowledge.retention_bars import retention_bars
+from probing.figures.shown_runs import set_name
 from probing.reports.comparability import as_long
 from probing.reports.knowledge.heads.lost import points_lost
 from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
@@ -20,7 +21,6 @@ from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing

@@ -9,6 +9,7 @@ import streamlit as st
 
 from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
+from probing.figures.shown_runs import set_name, set_order
 from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences
 from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
@@ -16,7 +17,6 @@ from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.counted import counts_only
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing

@@ -4,15 +4,15 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.figures.knowledge.layer_curve import layer_curve, series_name
-from probing.figures.yardsticks import MODES, above
+from probing.figures.knowledge.layer_curve import metric_curve, series_name
+from probing.figures.shown_runs import set_name
+from probing.figures.yardsticks import MODES
 from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_CHANCE, WITH_MAJORITY, by_layer
 from probing.store.knowledge.fact_queries import count_facts
 from probing.ui.curves.selection import METRICS as SHOWN
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.frame import counted, facts_link, selection, yardsticks
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import above_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
@@ -94,13 +94,10 @@ def draw(view: View, table: pd.DataFrame) -> None:
     chosen, own, metric = view.chosen, selection.of(CurvesSelection), METRICS[selection.of(CurvesSelection).metric]
     why = yardsticks.undefined(table, majority=own.metric in WITH_MAJORITY, swapped=METRIC_COLUMNS[own.metric][2] is not None)
     mode = yardsticks.choose(view, "minus", why)
-    names = {name: set_name(name) for name in table["probe_set"].unique()}
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
-    shown = above(table, mode)
-    unit = ", points" if minus and _unit(metric.unit) == "share" else ""
     drawn = drawing(
-        layer_curve, shown, title=f"{metric.label}{minus}, {chosen.average}{unit}", unit=_unit(metric.unit), colours=view.colours,
-        names=names, labels=yardsticks.labels(view), panels=own.panels, controls=view.controls,
+        metric_curve, table, metric=own.metric, average=chosen.average, mode=mode, colours=view.colours, labels=yardsticks.labels(view),
+        panels=own.panels, controls=view.controls,
     )  # fmt: skip
     filters = f"{metric.label}{minus}, {chosen.average}, {view.filter_words()}"
     blocks.figure(
@@ -108,10 +105,6 @@ def draw(view: View, table: pd.DataFrame) -> None:
         caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(), on_point=_remember,
         alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
     )  # fmt: skip
-
-
-def _unit(unit: str) -> str:
-    return "share" if unit.startswith("share") else unit
 
 
 def _caption(metric: str, table: pd.DataFrame, mode: str) -> str:

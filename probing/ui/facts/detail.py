@@ -1,13 +1,12 @@
 """One fact through all layers."""
 
-import math
-
 import pandas as pd
 import streamlit as st
 
-from probing.figures import theme
-from probing.figures.tokens.rank_lines import rank_lines
+from probing.figures.shown_runs import set_name
+from probing.figures.tokens.rank_lines import run_rank_lines
 from probing.figures.tokens.token_grid import token_grid
+from probing.reports.knowledge.one_fact import compared_runs, rank_table, token_rows
 from probing.store.knowledge.fact_queries import neighbours
 from probing.store.knowledge.one_fact import fact as fact_of
 from probing.store.knowledge.one_fact import fact_predictions, fact_runs
@@ -15,14 +14,10 @@ from probing.ui.facts import by_model, fact_list, guesses
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import count, escape, filled, joined
-
-#: More lines than this cannot be told apart.
-MOST_LINES = 8
 
 
 def show(view: View, fact_id: str) -> None:
@@ -110,20 +105,8 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
         )
 
 
-def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Long form of the stored lists: ``layer, place, token, probability, framed``; framed is the token at the right answer's rank."""
-    return pd.DataFrame(
-        [
-            (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
-            for row in rows.itertuples()
-            for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
-        ],
-        columns=["layer", "place", "token", "probability", "framed"],
-    )
-
-
 def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> None:
-    tokens = tokens_of(rows)
+    tokens = token_rows(rows)
     stored = int(tokens["place"].max()) if len(tokens) else 0
     more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
     more = more if stored < 5 else ""
@@ -139,29 +122,12 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
 
 
 def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, beside: list[str]) -> None:
-    there = runs[runs["run_id"].isin(rows["run_id"])]
-    alike = there[there["head"] == view.chosen.head]
-    # Of several models one head each; of one model all its heads.
-    there = alike if alike["model"].nunique() > 1 else there
-    first = list(dict.fromkeys((view.chosen.model, *beside, *view.colours)))
-    places = [first.index(model) if model in first else len(first) for model in there["model"]]
-    chosen = there.assign(_first=places, _mine=there["head"] != view.chosen.head).sort_values(["_first", "_mine"], kind="stable")
-    chosen = chosen.head(MOST_LINES)
-    several = chosen["head"].nunique() > 1
-    names = {run.run_id: view.label(run.model) + (f" · {run.head}" if several else "") for run in chosen.itertuples()}
-    colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None
-    dashes = None if several else {names[run.run_id]: theme.line_dash(run.model in view.controls) for run in chosen.itertuples()}
-    lines = rows[rows["run_id"].isin(names)].assign(name=lambda frame: frame["run_id"].map(names), rank=lambda frame: frame["gold_rank"])
-    order = {name: number for number, name in enumerate(names.values())}
-    lines = lines.sort_values(["name", "layer"], key=lambda column: column.map(order) if column.name == "name" else column)
-    table = lines[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]].assign(
-        probability=[math.exp(value) for value in lines["gold_logp"]]
-    )
-    table = chosen[["run_id", "model", "head"]].merge(table, on="run_id").drop(columns="run_id")
-    places = lines[["name", "layer", "rank"]].astype({"rank": "float64"})
+    chosen = compared_runs(runs, list(rows["run_id"]), view.chosen.head, (view.chosen.model, *beside, *view.colours))
+    table = rank_table(chosen, rows)
+    labels = {model: view.label(model) for model in chosen["model"]}
     blocks.figure(
-        drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
-        stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
+        drawing(run_rank_lines, table, colours=view.colours, labels=labels, controls=view.controls), table=table,
+        stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(chosen["run_id"])), name="fact-ranks",
         caption=filled(
             "Where “{object}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark the layers where it "
             "stands best. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.figures.shown_runs import set_name
 from probing.store.knowledge.fact_queries import count_facts, random_fact, search_facts
 from probing.store.run_queries import relations
 from probing.ui.facts import pair_filter
@@ -12,7 +13,6 @@ from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.facts.selection import ORDERS, FactsSelection
 from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import Markdown, count, filled
 

@@ -7,10 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.transitions import FATES
+from probing.figures.shown_runs import set_name
 from probing.ui.facts.selection import PARTS, FactsSelection
 from probing.ui.frame import counted, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets.markdown import filled
 
 #: Fields that choose a part, as they are when none is chosen.

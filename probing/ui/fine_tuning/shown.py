@@ -10,10 +10,10 @@ import streamlit as st
 
 from probing.core.head_kinds import HEADS
 from probing.core.sentences.example import OURS, PROTOCOLS
+from probing.figures.shown_runs import set_name, set_order
 from probing.reports.fine_tuning.evidence import FactRuns, evidence
 from probing.reports.fine_tuning.facts_kept import fact_pairs
-from probing.reports.fine_tuning.kin import kin, tuned_models
-from probing.reports.relatives import Relatives
+from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
 from probing.reports.sentences.gone import where_gone
 from probing.store.changes.queries import change_runs
 from probing.store.database import Database
@@ -21,7 +21,6 @@ from probing.store.sentences.queries import sentence_runs, sentence_tasks
 from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View, there_or_said
-from probing.ui.frame.run_choice import set_name, set_order
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
@@ -75,9 +74,7 @@ class Shown:
     def control(self) -> str:
         """The control of the model's base; empty where there is none, or it is the model itself."""
         assert self.view.database is not None
-        family: Relatives = self.view.read(kin)
-        control = family.control.get(self.base, "")
-        return "" if family.stands.get(self.model) == control else control
+        return control_beside(self.view.read(kin), self.model, self.base)
 
     @property
     def controls(self) -> tuple[str, ...]:

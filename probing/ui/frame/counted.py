@@ -8,8 +8,8 @@ import streamlit as st
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.facts.sources import SHIPPED
 from probing.core.head_kinds import STORED
+from probing.figures.shown_runs import set_name
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets.markdown import filled
 
 

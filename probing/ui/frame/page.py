@@ -9,24 +9,23 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import RegistryError, StoreError
+from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
-from probing.core.registry import read_registry
-from probing.core.tasks.learned import Verdict, verdict_of
+from probing.core.tasks.learned import Verdict
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.learned import COLUMNS, SHORT, learned
+from probing.figures.model_looks import Looks, looks_of, marked
+from probing.figures.shown_runs import fit, followed, overlaid, set_name, set_order
+from probing.reports.learned import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import navigation, notice, reads, selection
 from probing.ui.frame.contents import Contents
-from probing.ui.frame.model_looks import Looks, looks_of
-from probing.ui.frame.run_choice import fit, followed, set_name, set_order
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.learned import badge, mark, mark_key
+from probing.ui.widgets.learned import badge, mark_key
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, listing
 
 P = ParamSpec("P")
@@ -60,10 +59,7 @@ class View:
     @property
     def overlaid(self) -> pd.DataFrame:
         """The runs of the chosen models, heads and probe sets."""
-        chosen, runs = self.chosen, self.runs
-        kept = runs["model"].isin(chosen.models) & runs["head"].isin(chosen.heads) & runs["probe_set"].isin(chosen.probe_sets)
-        order = runs[kept].assign(_set=runs["probe_set"].map(set_order))
-        return order.sort_values(["_set", "model", "head"]).drop(columns="_set")
+        return overlaid(self.runs, self.chosen.models, self.chosen.heads, self.chosen.probe_sets)
 
     @property
     def colours(self) -> dict[str, str]:
@@ -98,13 +94,7 @@ class View:
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
         """Fine-tuned model -> whether it learned its task; bases are not in it. Of models that were never probed the registry knows."""
-        try:
-            listed = read_registry().models
-        except RegistryError:
-            # Pages that need the registry name what is wrong with it.
-            listed = ()
-        known: dict[str, Verdict] = {one.name: verdict_of(one.objective, ()) for one in listed if one.base}
-        return known | dict(zip(self.learned["model"], self.learned["verdict"], strict=True))
+        return verdicts_by_model(self.learned)
 
     def _name(self, model: str) -> str:
         """A model's short name alone; one that is not stored has its full name."""
@@ -112,7 +102,7 @@ class View:
 
     def label(self, model: str) -> str:
         """A model in plain text, as figures and menus name it; a mark says whether a fine-tuned one learned its task."""
-        return self._name(model) + mark(self._name(model), self.verdicts.get(model))
+        return marked(self._name(model), self.verdicts.get(model))
 
     def called(self, model: str) -> Markdown:
         """A model in a sentence; a badge says whether a fine-tuned one learned its task."""

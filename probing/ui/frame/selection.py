@@ -19,6 +19,7 @@ from probing.core.head_kinds import ALIASES
 from probing.core.metrics import RANKS as RANKS
 from probing.core.nesia import corpus
 from probing.core.stats.intervals import AVERAGES as AVERAGES
+from probing.figures.shown_runs import RunNames
 from probing.ui.widgets.markdown import escape
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ def noted(default: Any, **notes: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class RunChoice:
+class RunChoice(RunNames):
     """What holds from page to page. An empty text or tuple means: the page's default.
 
     Attributes:

@@ -9,13 +9,13 @@ import streamlit as st
 from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS
 from probing.figures.knowledge.head_losses import head_losses
 from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.shown_runs import set_name
 from probing.figures.yardsticks import MODES, above
 from probing.reports.knowledge.heads.training import costs, losses
 from probing.reports.knowledge.precision import by_layer
 from probing.ui.frame import selection, yardsticks
 from probing.ui.frame.counted import heads_command, probe_command
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import above_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing

@@ -5,12 +5,12 @@ import streamlit as st
 
 from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS
 from probing.figures.knowledge.loss_points import loss_points
+from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.heads.lost import points_lost, read_out
 from probing.reports.runs import pairs
 from probing.ui.frame import yardsticks
 from probing.ui.frame.counted import heads_command
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.heads.by_kind import points, runs_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from probing.figures.shown_runs import set_order
 from probing.store.knowledge.one_fact import example_facts, fact_predictions
 from probing.store.knowledge.one_fact import fact as fact_of
 from probing.ui.facts import guesses
 from probing.ui.facts.running_example import rocky
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_order
 from probing.ui.home.selection import EXAMPLES
 from probing.ui.widgets.markdown import Markdown, filled, joined
 

@@ -5,6 +5,7 @@ import streamlit as st
 
 from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.retention_bars import retention_bars
+from probing.figures.shown_runs import set_name
 from probing.reports.comparability import as_long
 from probing.reports.knowledge.heads.lost import points_lost
 from probing.reports.knowledge.transitions import transitions
@@ -12,7 +13,6 @@ from probing.reports.runs import pairs
 from probing.store.knowledge.pair_queries import paired_majority
 from probing.ui.frame import facts_link, navigation, yardsticks
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.home.known import with_key
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS

@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.knowledge.total_bars import above_bars, total_bars
+from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision
-from probing.reports.knowledge.total import total
+from probing.reports.knowledge.total import in_bar_order, total
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.frame.yardsticks import MODES
 from probing.ui.home.selection import HomeSelection
 from probing.ui.widgets import blocks
@@ -45,12 +45,7 @@ _PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7
 def totals(view: View) -> pd.DataFrame:
     """Last-layer and total knowledge of the chosen runs with their yardsticks, shares in [0, 1], one row a run, bases first."""
     table = view.report(total, tuple(view.overlaid["run_id"]), (view.chosen.k,), (view.chosen.average,))
-    tuned = table["run_id"].map(view.runs.set_index("run_id")["base"].fillna("") != "")
-    order = {run_id: place for place, run_id in enumerate(view.overlaid["run_id"])}
-    table = table.assign(_place=table["run_id"].map(order), _tuned=tuned)
-    sets = {name: place for place, name in enumerate(dict.fromkeys(view.overlaid["probe_set"]))}
-    table = table.assign(_set=table["probe_set"].map(sets)).sort_values(["_set", "_tuned", "_place"])
-    return table.drop(columns=["_place", "_tuned", "_set"]).rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
+    return in_bar_order(table, view.overlaid)
 
 
 def draw(view: View) -> None:

@@ -8,12 +8,12 @@ import streamlit as st
 
 from probing.core.answers import Answer
 from probing.figures import theme
+from probing.figures.model_looks import usual_colour
 from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.live_answer import entropy_of, tokens_of, watched_of
 from probing.ui.frame import selection
-from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
 from probing.ui.live import headline
 from probing.ui.live.selection import SCALES, LiveSelection

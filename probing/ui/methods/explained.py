@@ -7,9 +7,9 @@ import streamlit as st
 
 from probing.core.metrics import METRICS, Metric
 from probing.core.registry import read_registry
+from probing.figures.shown_runs import set_name
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled
 from probing.ui.widgets.tables import fitted

@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.knowledge.paired_curve import p_words
+from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.total import total
 from probing.store.knowledge.one_fact import null_examples
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
 

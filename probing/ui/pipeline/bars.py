@@ -5,9 +5,9 @@ import streamlit as st
 
 from probing.figures import theme
 from probing.figures.edges.layer_bars import layer_bars
+from probing.reports.edges import published as paper
 from probing.reports.edges.layers import f1_by_layer, weights_by_layer
 from probing.ui.frame import selection
-from probing.ui.pipeline import paper
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing

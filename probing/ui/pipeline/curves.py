@@ -3,20 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from probing.figures.edges.task_curves import Axis, task_curves
+from probing.figures.edges.task_curves import TITLES, axis_of, task_curves
 from probing.reports.edges.layers import compression, f1_by_layer, selectivity
+from probing.reports.edges.pipeline import task_levels, with_published_scores
 from probing.ui.frame import selection
-from probing.ui.pipeline import paper
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 NAMES = {"cumulative": "cumulative, P(l)", "at": "each layer alone", "selectivity": "selectivity", "compression": "compression"}
-_TITLES = {
-    "cumulative": "micro F1 of P(l)", "at": "micro F1 of layer l alone", "selectivity": "F1 minus control F1, points",
-    "compression": "compression",
-}  # fmt: skip
 _WORDS = {
     "cumulative": "P(l) reads the layers 0 to l, so it can hide that a layer lost something.",
     "at": "A probe reads one layer alone, so a layer that lost something shows.",
@@ -32,8 +28,6 @@ _RANDOM = {
     "random": " Dotted: the same model with all weights random.",
     "random-body": " Dots and dashes: a random body under trained embeddings.",
 }
-#: Column of the summary -> name of the level.
-_LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
 
 
 def draw(shown: Shown) -> None:
@@ -50,15 +44,13 @@ def draw(shown: Shown) -> None:
             f"python -m probing edges train --model {shown.models[0]} --tasks {','.join(shown.tasks)}{_COMMANDS[mode]}",
         )
         return
-    shares = points["last"].nunique() > 1
-    axis = Axis(_TITLES[mode], percent=mode != "compression", shares=shares, signed=mode == "selectivity")
     random = "".join(words for encoder, words in _RANDOM.items() if (points["encoder"] == encoder).any())
     bands = " Bands are 95 % intervals." if "low" in points and points["low"].notna().any() else ""
     blocks.figure(
-        drawing(task_curves, points, levels, axis=axis, colours=shown.colours, labels=shown.labels, titles=shown.tasks), table=points,
-        stamp=shown.stamp(_TITLES[mode]), name="pipeline-curves",
+        drawing(task_curves, points, levels, axis=axis_of(points, mode), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        table=points, stamp=shown.stamp(TITLES[mode]), name="pipeline-curves",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
-        alt=f"{_TITLES[mode]} by layer, a panel a task",
+        alt=f"{TITLES[mode]} by layer, a panel a task",
     )  # fmt: skip
 
 
@@ -72,8 +64,7 @@ def _points(shown: Shown, mode: str) -> pd.DataFrame:
     found = shown.chosen(shown.report(f1_by_layer, mode, part=own.edge_part, unseen=own.unseen))
     if mode == "at" or not own.published or found.empty:
         return found
-    published = paper.scores()
-    return pd.concat([found, published[published["task"].isin(list(shown.tasks))].reindex(columns=found.columns)], ignore_index=True)
+    return with_published_scores(found, tuple(shown.tasks))
 
 
 def _levels(shown: Shown, mode: str) -> pd.DataFrame:
@@ -81,6 +72,4 @@ def _levels(shown: Shown, mode: str) -> pd.DataFrame:
     if mode in ("selectivity", "compression"):
         name, value = ("no selectivity", 0.0) if mode == "selectivity" else ("uniform code", 1.0)
         return pd.DataFrame([(task, name, value) for task in shown.tasks], columns=["task", "name", "value"])
-    first = shown.summary.drop_duplicates("task")
-    rows = [(row["task"], name, row[column]) for row in first.to_dict("records") for column, name in _LEVELS.items()]
-    return pd.DataFrame(rows, columns=["task", "name", "value"])
+    return task_levels(shown.summary)

@@ -4,14 +4,12 @@ import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
 from probing.reports.edges.labels import by_label
+from probing.reports.edges.pipeline import frequent_labels
 from probing.ui.frame import navigation, selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
-
-#: More labels than this do not fit in a figure; the table has all.
-MOST_LABELS = 20
 
 
 def draw(shown: Shown) -> None:
@@ -28,13 +26,10 @@ def draw(shown: Shown) -> None:
     if table.empty:
         st.info("No cumulative probes are stored for this task.", icon=":material/info:")
         return
-    frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
-    kept = list(frequent.index[:MOST_LABELS])
-    drawn = table[table["label"].isin(kept)]
-    drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(kept.index)).sort_values("_place", kind="stable")
-    more = len(frequent) - len(kept)
+    drawn = frequent_labels(table)
+    more = table["label"].nunique() - drawn["label"].nunique()
     blocks.figure(
-        drawing(place_rows, drawn.drop(columns="_place"), colours=shown.colours, labels=shown.labels, shares=drawn["last"].nunique() > 1),
+        drawing(place_rows, drawn, colours=shown.colours, labels=shown.labels, shares=drawn["last"].nunique() > 1),
         table=table, stamp=shown.stamp(f"labels of {shown.tasks[task]}"), name="pipeline-labels",
         caption=filled(
             "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels stand on top{more}. {key}",

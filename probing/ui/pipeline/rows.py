@@ -1,10 +1,10 @@
 """Tasks as rows: where they are solved, and F1 with what it has to beat (Figure 1 of the paper)."""
 
-import pandas as pd
 import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
+from probing.reports.edges.pipeline import with_published
 from probing.ui.frame import navigation
 from probing.ui.pipeline.shown import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
@@ -25,7 +25,7 @@ _LAYERS = {
 def draw_places(shown: Shown) -> None:
     """Centre of gravity and expected layer of every task and model."""
     shown.view.contents.section("Where each task is solved")
-    table = with_paper(shown)
+    table = with_published(shown.summary, shown.paper)
     if table.empty:
         blocks.missing("No cumulative probes are stored for these models and tasks.", TRAIN_COMMAND)
         return
@@ -57,20 +57,10 @@ def draw_places(shown: Shown) -> None:
     )  # fmt: skip
 
 
-def with_paper(shown: Shown) -> pd.DataFrame:
-    """Our summary with the published one below it."""
-    if shown.paper.empty:
-        return shown.summary
-    if shown.summary.empty:
-        return shown.paper
-    both = pd.concat([shown.summary, shown.paper.reindex(columns=shown.summary.columns)], ignore_index=True)
-    return both.astype({"seeds": "Int64", "targets": "Int64", "last": "int64"})
-
-
 def draw_scores(shown: Shown) -> None:
     """F1 of P(0) and P(L) with the yardsticks."""
     shown.view.contents.section("F1 and what it has to beat")
-    table = with_paper(shown)
+    table = with_published(shown.summary, shown.paper)
     if table.empty:
         return
     blocks.figure(

@@ -8,21 +8,18 @@ from typing import Concatenate, ParamSpec
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.encoders import TRAINED
+from probing.reports.edges.pipeline import MAX_MODELS, in_order, on_part, published_summary, usual_models
 from probing.reports.edges.summary import summary
 from probing.store.database import Database
 from probing.store.edges.queries import edge_runs, edge_tasks
 from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View, require
-from probing.ui.pipeline import paper
 from probing.ui.pipeline.selection import PARTS, PipelineSelection
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, listing
 
 P = ParamSpec("P")
-#: More models than this cannot be told apart in a row.
-MOST_MODELS = 4
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 PART_WORDS = {"dev": "dev", "test": "test"}
 
@@ -56,9 +53,7 @@ class Shown:
 
     def chosen(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of the chosen models and tasks, in their order."""
-        kept = table[table["model"].isin(list(self.models)) & table["task"].isin(list(self.tasks))]
-        places = {"_task": kept["task"].map(list(self.tasks).index), "_model": kept["model"].map(list(self.models).index)}
-        return kept.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
+        return in_order(table, self.models, tuple(self.tasks))
 
     def has_traces(self, model: str, task: str = "") -> bool:
         """Whether answers to single targets of a model can be looked at, on one task or on any."""
@@ -73,18 +68,12 @@ class Shown:
     @cached_property
     def summary(self) -> pd.DataFrame:
         """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part beside."""
-        trained = self.every_summary[self.every_summary["encoder"] == TRAINED]
-        other = next(part for part in PARTS if part != self.own.edge_part)
-        beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(columns={"f1_last": f"f1_last_{other}"})
-        mine = trained[trained["part"] == self.own.edge_part]
-        return mine.merge(beside, on=["model", "task"], how="left")
+        return on_part(self.every_summary, self.own.edge_part)
 
     @cached_property
     def paper(self) -> pd.DataFrame:
         """The published numbers of the chosen tasks; no rows where they are not wanted."""
-        table = paper.summary() if self.own.published else paper.summary().iloc[:0]
-        kept = table[table["task"].isin(list(self.tasks))]
-        return kept.assign(_task=kept["task"].map(list(self.tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+        return published_summary(tuple(self.tasks) if self.own.published else ())
 
     @property
     def colours(self) -> dict[str, str]:
@@ -108,7 +97,7 @@ class Shown:
 
     def filters(self) -> str:
         """What is chosen, in words."""
-        names = listing([self.view.label(model) for model in self.models], most=MOST_MODELS)
+        names = listing([self.view.label(model) for model in self.models], most=MAX_MODELS)
         return f"{names}, {self.own.edge_part}{', span text not in training' if self.own.unseen else ''}"
 
     def stamp(self, what: str, runs: pd.DataFrame | None = None) -> Stamp:
@@ -126,30 +115,24 @@ def open_results(view: View) -> Shown:
     titles = {task: title for task, title in titles.items() if task in set(runs["task"])}
     models = [model for model in view.all_colours if model in set(runs["model"])]
     with st.sidebar:
-        _controls(view, models, titles, _usual(runs, models))
+        _controls(view, models, titles, usual_models(runs, models))
     unknown = [name for name in (*own.edge_models, *own.edge_tasks) if name not in (*models, *titles)]
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
     stored = [model for model in own.edge_models if model in models]
-    if too_many := stored[MOST_MODELS:]:
+    if too_many := stored[MAX_MODELS:]:
         names = listing([view.label(model) for model in too_many])
-        st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
-    wanted = stored[:MOST_MODELS] or _usual(runs, models)
+        st.info(filled("There is room for {most} models, so left aside: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
+    wanted = stored[:MAX_MODELS] or usual_models(runs, models)
     tasks = {task: title for task, title in titles.items() if task in own.edge_tasks} or titles
     return Shown(view, runs, tasks, tuple(wanted))
-
-
-def _usual(runs: pd.DataFrame, models: list[str]) -> list[str]:
-    """The models that are shown unless others are chosen: those that are no fine-tuned ones, else all."""
-    own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
-    return ([model for model in models if model in own] or models)[:MOST_MODELS]
 
 
 def _controls(view: View, models: list[str], titles: dict[str, str], usual: list[str]) -> None:
     page, own = view.page, selection.of(PipelineSelection)
     if len(models) > 1:
         selection.bound(
-            st.multiselect, "Models", "edge_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
+            st.multiselect, "Models", "edge_models", page, options=models, format_func=view.label, max_selections=MAX_MODELS,
             value=own.edge_models or usual, help=mark_key(view, models),
         )  # fmt: skip
     if len(titles) > 1:

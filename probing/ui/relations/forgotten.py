@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
+from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
-from probing.ui.frame.run_choice import set_name
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.learned import mark_key

@@ -6,13 +6,13 @@ import streamlit as st
 from probing.core.knowledge.shares import hits_of
 from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
 from probing.figures.knowledge.relation_map import MARK, ORDERS, not_above_majority, relation_map, row_facts
+from probing.figures.shown_runs import set_name
 from probing.figures.yardsticks import MODES, above
 from probing.reports.knowledge.precision import by_layer, precision_by_relation
 from probing.reports.runs import pairs
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View, run_of
-from probing.ui.frame.run_choice import set_name
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import above_words, swapped_words

@@ -8,12 +8,12 @@ from probing.core.published import PublishedFigure
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.total_bars import total_bars
+from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.reports.reproduction.evidence import BASE
 from probing.reports.reproduction.tables import OTHER_FACTS, Gathered, beside, shown_set
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.reproduction.paper_tables import published, stamp
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.widgets import blocks

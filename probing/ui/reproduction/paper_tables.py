@@ -6,15 +6,16 @@ import streamlit as st
 from probing.core.head_kinds import HEADS
 from probing.core.published import Published, read_published
 from probing.core.registry import read_registry
+from probing.figures.model_looks import mark
+from probing.figures.shown_runs import set_name
 from probing.reports.reproduction.evidence import BASE
 from probing.reports.reproduction.tables import NOT_PUBLISHED, Family, Gathered, Reproduction, families, lay_beside
 from probing.store.database import Database
 from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View
-from probing.ui.frame.run_choice import set_name
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.widgets import blocks
-from probing.ui.widgets.learned import mark, mark_key
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 #: The paper's own base: with any other, numbers are compared with another model's.

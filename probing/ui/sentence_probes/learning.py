@@ -1,10 +1,10 @@
 """How accuracy grows with the number of training sentences."""
 
-import pandas as pd
 import streamlit as st
 
 from probing.figures.sentences.learning_lines import learning_lines
 from probing.reports.sentences.accuracy import learning_curve
+from probing.reports.sentences.panels import curve_rows
 from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
@@ -35,10 +35,7 @@ def draw(shown: Shown) -> None:
             help="The layer whose probe on all training sentences is best on the development sentences.",
         )  # fmt: skip
     mine = every[every["task"] == task]
-    points = mine[mine["layer"] == own.learned_layer] if own.learned_layer is not None else at_best_layer(mine)
-    points = points.sort_values(
-        ["model", "pooling", "n_train"], key=lambda column: column.map(shown.models.index) if column.name == "model" else column
-    )
+    points = curve_rows(mine, shown.models, own.learned_layer)
     if points.empty:
         st.info("No probes of this task are stored for this layer.", icon=":material/info:")
         return
@@ -54,14 +51,3 @@ def draw(shown: Shown) -> None:
         ),
         alt=f"Accuracy on {shown.tasks[task]} by number of training sentences",
     )  # fmt: skip
-
-
-def at_best_layer(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each model's and pooling's best layer on dev, with all training sentences; of equal ones the lowest.
-
-    Args:
-        table: learning curves of one task.
-    """
-    whole = table[table["portion"] == 1].sort_values(["dev_right", "layer"], ascending=[False, True], kind="stable")
-    best = whole.drop_duplicates(["model", "pooling"])[["model", "pooling", "layer"]]
-    return table.merge(best, on=["model", "pooling", "layer"])

@@ -14,9 +14,9 @@ from probing.core.sentences import tasks
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
 from probing.core.sentences.splits import MOST_AT_ONCE, cut_to
 from probing.figures import theme
+from probing.figures.model_looks import usual_colour
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection
-from probing.ui.frame.model_looks import usual_colour
 from probing.ui.frame.page import View
 from probing.ui.sentence_probes.headline import best_cells, in_words
 from probing.ui.widgets import blocks

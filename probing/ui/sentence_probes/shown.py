@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
-from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.relatives import named, relatives
 from probing.reports.sentences.accuracy import accuracies
+from probing.reports.sentences.panels import MAX_MODELS, compared_models, in_panel_order, tasks_of_runs, usual_models
 from probing.store.database import Database
 from probing.store.sentences.queries import sentence_runs, sentence_tasks
 from probing.ui.frame import reads, selection
@@ -24,8 +24,6 @@ from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, listing
 
 P = ParamSpec("P")
-#: More models than this cannot be told apart in a panel: each has a line for every pooling.
-MOST_MODELS = 4
 TRAIN_COMMAND = "python -m probing sentences train --model nesia-mini --tasks all"
 PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
 
@@ -74,27 +72,12 @@ class Shown:
 
     def in_order(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of the chosen tasks (and models, where the table has several) in their order."""
-        kept = table[table["task"].isin(list(self.tasks))]
-        places = {"_task": kept["task"].map(list(self.tasks).index)}
-        if kept["model"].nunique() > 1:
-            kept = kept[kept["model"].isin(self.models)]
-            places = {"_task": kept["task"].map(list(self.tasks).index), "_model": kept["model"].map(self.models.index)}
-        return (
-            kept.assign(**places)
-            .sort_values([*places, "pooling", "layer"], kind="stable")
-            .drop(columns=list(places))
-            .reset_index(drop=True)
-        )
+        return in_panel_order(table, self.models, tuple(self.tasks))
 
     @cached_property
     def tuned(self) -> tuple[str, ...]:
         """The fine-tuned models that are compared with a base, the control last."""
-        runs = named(self.runs)
-        stands = relatives(runs).stands
-        mine = runs[runs["base"].isin(runs["model"])]
-        there = {model for model in mine["model"] if stands[model] == model or model == self.own.tuned_model}
-        models = [model for model in self.view.all_colours if model in there]
-        return tuple(sorted(models, key=lambda model: model in self.controls))
+        return tuple(compared_models(self.runs, list(self.view.all_colours), self.own.tuned_model))
 
     @cached_property
     def controls(self) -> tuple[str, ...]:
@@ -127,7 +110,7 @@ class Shown:
         """Filters and fingerprint of a figure; of the chosen models unless others are named."""
         named = self.models if models is None else models
         mine = self.runs[self.runs["model"].isin(list(named)) & self.runs["task"].isin(list(self.tasks))]
-        names = listing([self.view.label(model) for model in named], most=MOST_MODELS)
+        names = listing([self.view.label(model) for model in named], most=MAX_MODELS)
         return self.view.stamp(f"{what}, {names}{self.protocol_words()}", tuple(mine["run_id"]))
 
 
@@ -140,15 +123,13 @@ def open_results(view: View) -> Shown | None:
     stored = [one for one in PROTOCOLS if one in set(runs["protocol"])]
     protocol = own.sentence_protocol if own.sentence_protocol in stored else stored[0]
     runs = runs[runs["protocol"] == protocol]
-    about = view.read(sentence_tasks)
-    about = about[(about["protocol"] == protocol) & about["task"].isin(runs["task"])]
-    about = about.sort_values("task", key=lambda tasks: tasks.map(_place), kind="stable")
+    about = tasks_of_runs(view.read(sentence_tasks), runs, protocol)
     titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
     stands = relatives(named(runs)).stands
     stored_models = [model for model in view.all_colours if model in set(runs["model"])]
     # Of models that differ by their seed alone one is offered; the others give the spread, and a link can name them.
     models = [model for model in stored_models if stands[model] == model or model in own.sentence_models]
-    usual = _usual(runs, models)
+    usual = usual_models(runs, models)
     with st.sidebar:
         _controls(view, models, titles, usual, stored, protocol)
     unknown = [name for name in (*own.sentence_models, *own.sentence_tasks) if name not in (*models, *titles)]
@@ -156,31 +137,18 @@ def open_results(view: View) -> Shown | None:
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
     wanted = [model for model in own.sentence_models if model in models]
-    if too_many := wanted[MOST_MODELS:]:
+    if too_many := wanted[MAX_MODELS:]:
         names = listing([view.label(model) for model in too_many])
-        st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
+        st.info(filled("There is room for {most} models, so left aside: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
     tasks = {task: title for task, title in titles.items() if task in own.sentence_tasks} or titles
-    return Shown(view, runs, about, tasks, tuple(wanted[:MOST_MODELS]) or tuple(usual), protocol)
-
-
-def _place(task: str) -> int:
-    """Where a task stands in tables and figures; own ones come last."""
-    return list(SENTENCE_TASKS).index(task) if task in SENTENCE_TASKS else len(SENTENCE_TASKS)
-
-
-def _usual(runs: pd.DataFrame, models: list[str]) -> list[str]:
-    """The models that are shown unless others are chosen: the first that is not fine-tuned, and its control."""
-    bases = set(runs.loc[runs["base"].fillna("") == "", "model"])
-    first = next((model for model in models if model in bases), models[0])
-    control = runs.loc[(runs["base"] == first) & (runs["objective"] == CONTROL), "model"]
-    return [first, *[model for model in models if model in set(control)][:1]]
+    return Shown(view, runs, about, tasks, tuple(wanted[:MAX_MODELS]) or tuple(usual), protocol)
 
 
 def _controls(view: View, models: list[str], titles: dict[str, str], usual: list[str], stored: list[str], protocol: str) -> None:
     page, own = view.page, selection.of(SentenceProbesSelection)
     if len(models) > 1:
         selection.bound(
-            st.multiselect, "Models", "sentence_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
+            st.multiselect, "Models", "sentence_models", page, options=models, format_func=view.label, max_selections=MAX_MODELS,
             value=own.sentence_models or usual, help=mark_key(view, models),
         )  # fmt: skip
     if len(titles) > 1:

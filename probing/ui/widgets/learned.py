@@ -8,14 +8,11 @@ import streamlit as st
 
 from probing.core.metrics import METRICS
 from probing.core.tasks.learned import Verdict, amount, in_words
+from probing.figures.model_looks import MARKS, says_so
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
-#: Verdict -> what a name ends with in figures and menus.
-MARKS: Mapping[Verdict, str] = {
-    "learned": " ✓", "not learned": " ✗", "cannot tell": " ?", "no score stored": " ?", "control": " (control)",
-}  # fmt: skip
 #: Verdict -> what follows a name in a sentence.
 BADGES: Mapping[Verdict, Markdown] = {
     "learned": Markdown(":green-badge[task learned]"),
@@ -53,18 +50,9 @@ class Marked(Protocol):
         """What ``reports.learned.learned`` gives."""
 
 
-def mark(name: str, verdict: Verdict | None) -> str:
-    """What the name of a model ends with; ``""`` for a base, and for a control whose name says so."""
-    return "" if verdict is None or _says_so(name, verdict) else MARKS[verdict]
-
-
 def badge(name: str, verdict: Verdict | None) -> Markdown:
     """What follows the name of a model in a sentence; ``""`` for a base, and for a control whose name says so."""
-    return Markdown("") if verdict is None or _says_so(name, verdict) else Markdown(" ") + BADGES[verdict]
-
-
-def _says_so(name: str, verdict: Verdict) -> bool:
-    return verdict == "control" and "control" in name.lower()
+    return Markdown("") if verdict is None or says_so(name, verdict) else Markdown(" ") + BADGES[verdict]
 
 
 def mark_key(view: Marked, models: Iterable[str]) -> Markdown:

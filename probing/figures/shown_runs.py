@@ -1,19 +1,40 @@
-"""Which runs a page shows: what was chosen, brought together with what is stored."""
+"""Which runs a page's figures show: what was chosen, brought together with what is stored."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pandas as pd
 
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.head_kinds import HEADS
-from probing.ui.frame.model_looks import looks_of
-from probing.ui.frame.selection import RunChoice
+from probing.figures.model_looks import looks_of
 
 #: Field of the one run -> the field of overviews that it follows until it is chosen itself.
 ONE_OF_SEVERAL = {"model": "models", "head": "heads", "probe_set": "probe_sets"}
 MOST_DEFAULT_MODELS = 8
 #: More lines than this cannot be told apart: with several models only the first probe set is laid over.
 MOST_DEFAULT_LINES = 8
+
+
+@dataclass(frozen=True)
+class RunNames:
+    """Which runs are shown. An empty text or tuple means: the page's default.
+
+    Attributes:
+        models, heads, probe_sets: what is laid over each other in overviews.
+        model, head, probe_set: the one run of the pages that read a single one.
+    """
+
+    models: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    probe_sets: tuple[str, ...] = ()
+    model: str = ""
+    head: str = ""
+    probe_set: str = ""
+
+
+Chosen = TypeVar("Chosen", bound=RunNames)
 
 
 def set_name(probe_set: str) -> str:
@@ -26,7 +47,7 @@ def set_order(probe_set: str) -> int:
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
-def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[RunChoice, dict[str, list[str]]]:
+def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[Chosen, dict[str, list[str]]]:
     """Fills in defaults and takes out names that the store does not have.
 
     Args:
@@ -67,6 +88,13 @@ def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tup
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
 
 
-def followed(chosen: RunChoice, fitted: RunChoice) -> dict[str, str]:
+def overlaid(runs: pd.DataFrame, models: Sequence[str], heads: Sequence[str], probe_sets: Sequence[str]) -> pd.DataFrame:
+    """The runs of these models, heads and probe sets, in the order in which figures lay them over each other."""
+    kept = runs["model"].isin(models) & runs["head"].isin(heads) & runs["probe_set"].isin(probe_sets)
+    order = runs[kept].assign(_set=runs["probe_set"].map(set_order))
+    return order.sort_values(["_set", "model", "head"]).drop(columns="_set")
+
+
+def followed(chosen: RunNames, fitted: RunNames) -> dict[str, str]:
     """The fields of the one run that follow what was chosen for overviews; a page's link says them, as it does not say the latter."""
     return {one: getattr(fitted, one) for one, several in ONE_OF_SEVERAL.items() if getattr(chosen, several) and not getattr(chosen, one)}

@@ -1,6 +1,7 @@
 """How the stored models are called and coloured, the same on every page."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +11,13 @@ import pandas as pd
 from probing.core.errors import RegistryError
 from probing.core.naming.model_names import KnownModel, known_model, short_names
 from probing.core.registry import REGISTRY, Registry, read_registry
+from probing.core.tasks.learned import Verdict
 from probing.figures.theme import model_colours
+
+#: Verdict -> what a name ends with in figures and menus.
+MARKS: Mapping[Verdict, str] = {
+    "learned": " ✓", "not learned": " ✗", "cannot tell": " ?", "no score stored": " ?", "control": " (control)",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,21 @@ def looks_of(runs: pd.DataFrame) -> Looks:
     # Of several descriptions of one model the last says most.
     described = models.drop_duplicates("model", keep="last")
     return _looks(tuple(described.itertuples(index=False, name=None)), _registry())
+
+
+def marked(name: str, verdict: Verdict | None) -> str:
+    """A model's name in plain text; a mark says whether a fine-tuned one learned its task."""
+    return name + mark(name, verdict)
+
+
+def mark(name: str, verdict: Verdict | None) -> str:
+    """What the name of a model ends with; ``""`` for a base, and for a control whose name says so."""
+    return "" if verdict is None or says_so(name, verdict) else MARKS[verdict]
+
+
+def says_so(name: str, verdict: Verdict) -> bool:
+    """Whether the name itself says that the model is a control."""
+    return verdict == "control" and "control" in name.lower()
 
 
 def usual_colour(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.ui.frame.model_looks import looks_of, usual_colour
+from probing.figures.model_looks import looks_of, usual_colour
 
 RUNS = pd.DataFrame(
     [("nesia-mini", None, "pre-training"), ("nesia-mini-qa-squad-1", "nesia-mini", "QA-SQuAD-1"), ("own", "nesia-mini", "unknown")] * 2,

@@ -1,0 +1,247 @@
+"""The figures of the pages for the arguments of the results' methods."""
+
+from typing import TYPE_CHECKING, Unpack
+
+from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
+from probing.api.stored.facts import FactChoice, FactFilters, list_facts, open_fact
+from probing.api.stored.given import Numbers, Words, several, single
+from probing.api.stored.looks import model_looks, on_paper
+from probing.api.stored.shown_runs import one_run, run_names
+from probing.core.errors import FigureError
+from probing.core.metrics import RANKS
+from probing.core.sentences.example import OURS
+from probing.core.stats.intervals import AVERAGES
+from probing.reports.changes import written as changes
+from probing.reports.choices import one_of, refuse_unknown_words
+from probing.reports.edges import written as edges
+from probing.reports.knowledge.stored import ReportChoice
+from probing.reports.sentences import written as sentences
+
+if TYPE_CHECKING:
+    from probing.api.results import Results
+    from probing.figures.theme import go
+
+
+class Plots:
+    """Every method draws the figure of a page, by the arguments of the method of ``Results`` with the same name.
+
+    What an argument leaves open is what the page shows at first. Every method takes ``dark=True`` for a dark notebook, returns a
+    ``plotly.graph_objects.Figure``, and raises a ``FigureError`` that names the argument to narrow where the figure cannot show what was
+    chosen, beside the errors of the method of ``Results``.
+    """
+
+    def __init__(self, results: "Results"):
+        self._results = results
+        self._looks = model_looks(results.database)
+
+    def curve(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
+        templates: str = "default", layer: Numbers = None, dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """Layer curves: P@k by layer, a line per run, with 95 % intervals, majority answer and swapped subject.
+
+        Args:
+            model, head, probe_set: what is laid over each other.
+            k: one of 1, 10, 100; None takes 1.
+            average: ``macro`` (unless given) or ``micro``.
+            templates, layer: as for ``Results.curve``.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.curve(model="nesia-mini", probe_set="trex", k=10)
+        >>> figure.layout.yaxis.title.text
+        'P@10, macro'
+        """
+        choice = self._choice(model, head, probe_set, templates, k, average)
+        return on_paper(fact_figures.curve_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
+
+    def total(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
+        templates: str = "default", dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """Home: what the last layer knows and what only inner layers know, a bar per run, with what guessing gives.
+
+        Args:
+            model, head, probe_set, k, average, templates, dark: as for ``curve``.
+
+        >>> import probing
+        >>> figure = probing.results().plot.total(model="nesia-mini", average="micro")
+        >>> figure.data[0].name
+        'known at the last layer'
+        """
+        choice = self._choice(model, head, probe_set, templates, k, average)
+        return on_paper(fact_figures.total_figure(self._results.database, choice, self._looks), dark)
+
+    def forgotten(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, definition: Words = None,
+        templates: str = "default", dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """Relations: the map of one run, a row per relation, a column per layer, P@k as shade.
+
+        Args:
+            model, head, probe_set: one run.
+            k: one of 1, 10, 100; None takes 1.
+            definition: one of ``caption``, ``authors``, ``strict``: only the relations that are forgotten by it; None shows all.
+            templates, dark: as for ``curve``.
+
+        >>> import probing
+        >>> figure = probing.results().plot.forgotten(model="nesia-mini", definition="strict")
+        >>> len(figure.data[0].y)
+        5
+        """
+        choice = self._choice(*_one(model, head, probe_set), templates, k, None, definition)
+        return on_paper(fact_figures.forgotten_figure(self._results.database, choice, single("definition", definition)), dark)
+
+    def transitions(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, base: Words = None,
+        templates: str = "default", dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and where the lost ones went.
+
+        Args:
+            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact beside its base.
+            k: one of 1, 10, 100; None takes 1.
+            base: one base.
+            templates, dark: as for ``curve``.
+
+        >>> import probing
+        >>> figure = probing.results().plot.transitions(model="nesia-mini-control", probe_set="trex")
+        >>> len(figure.data) > 10
+        True
+        """
+        choice = self._choice(*_one(model, head, probe_set), templates, k)
+        return on_paper(fact_figures.transitions_figure(self._results.database, choice, single("base", base), self._looks), dark)
+
+    def facts(
+        self, model: str | None = None, head: str | None = None, probe_set: str | None = None, *, relation: str | None = None,
+        base: str | None = None, part: str | None = None, dark: bool = False, **filters: Unpack[FactFilters],
+    ) -> "go.Figure":  # fmt: skip
+        """Facts: the rank of the right answer through the layers, of the first fact of the list, a line per model.
+
+        Args:
+            model, head, probe_set, relation, base, part, **filters: as for ``Results.facts``.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.facts(model="nesia-mini", head="tied", probe_set="trex", relation="P36")
+        >>> figure.data[0].name
+        'nesia-mini'
+        """
+        db = self._results.database
+        names = run_names(*_one(model, head, probe_set), filters.get("templates") or "default")
+        run = one_run(db, names.choice())
+        found = list_facts(db, FactChoice(run, single("relation", relation), base, part, filters), limit=1)
+        if found.empty:
+            raise FigureError("no fact passes these filters, so there is none to draw; give fewer filters")
+        fact = open_fact(db, str(found["fact_id"].iloc[0]), names.templates)
+        return on_paper(fact_figures.ranks_figure(fact, run, self._looks), dark)
+
+    def fact(self, fact_id: str, model: Words = None, head: Words = None, dark: bool = False) -> "go.Figure":
+        """Facts: what every layer of one run would fill in for one fact, best first; the right answer is framed.
+
+        Args:
+            fact_id: from ``Results.facts``.
+            model, head: one run; None takes what the page shows at first.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> results = probing.results()
+        >>> fact_id = results.facts("nesia-mini", "tied", "trex", limit=1).loc[0, "fact_id"]
+        >>> [trace.type for trace in results.plot.fact(fact_id, model="nesia-mini").data]
+        ['heatmap', 'scatter']
+        """
+        db = self._results.database
+        one = open_fact(db, fact_id)
+        names = run_names(single("model", model), single("head", head), str(one.about["probe_set"]))
+        return on_paper(fact_figures.tokens_figure(one, one_run(db, names.choice()), dark), dark)
+
+    def edges(
+        self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None, kind: Words = None,
+        unseen: bool = False, published: bool = True, dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """Pipeline: where each task is solved, F1 by layer, labels, or which task comes first.
+
+        Args:
+            what: ``summary`` (centre of gravity and expected layer, a row per task), ``scores`` (F1 by layer, a panel per task), ``labels``
+                (of one task) or ``tasks`` (of one model: which is earlier). There is no figure of ``models``.
+            model: at most four; None takes those that are no fine-tuned ones.
+            task, unseen: as for ``Results.edges``.
+            part: one of ``dev`` (unless given), ``test``.
+            kind: of ``scores``: one of ``cumulative`` (unless given), ``at``.
+            published: of ``summary`` and ``scores``: BERT-base and BERT-large beside, as the paper gives them.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.edges(model="nesia-mini", task=["pos", "srl"], published=False)
+        >>> list(figure.layout.yaxis.ticktext)
+        ['Part of speech', 'Semantic roles']
+        """
+        given = (several("model", model), several("task", task), several("part", part), several("kind", kind))
+        choice = edges.EdgeChoice(one_of(edges.What, what), *given, unseen)
+        return on_paper(edge_figures.edge_figure(self._results.database, choice, self._looks, published), dark)
+
+    def sentences(
+        self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None, reading: Words = None,
+        protocol: str = OURS, layer: Numbers = None, dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """Sentence probes: accuracy by layer, the change from the base, where properties went, or the learning curve.
+
+        Args:
+            what: ``accuracy`` (a panel per task), ``changes`` (of one fine-tuned model, tasks by layers), ``where-gone`` (of one fine-tuned
+                model, fates by task) or ``curve`` (of one task, by number of training sentences). There is no figure of ``groups``.
+            model: at most four; None takes the page's, of ``changes`` and ``where-gone`` the first fine-tuned one.
+            task, pooling, protocol, layer: as for ``Results.sentences``; ``changes`` shows one pooling, ``curve`` one task, and without a
+                layer the best of each line.
+            reading: the figures show ``own`` probes.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.sentences(model="nesia-mini", task="subject-number")
+        >>> figure.layout.annotations[0].text
+        'Subject number'
+        """
+        given = (several("model", model), several("task", task), several("pooling", pooling), several("reading", reading))
+        choice = sentences.SentenceChoice(one_of(sentences.What, what), *given, protocol)
+        return on_paper(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
+
+    def changes(
+        self, what: str | None = None, model: Words = None, measure: Words = None, heads: bool = False, head: Words = None,
+        probe_set: Words = None, k: Numbers = None, dark: bool = False,
+    ) -> "go.Figure":  # fmt: skip
+        """What fine-tuning changed: all that was measured of one fine-tuned model and its base, on one layer axis.
+
+        Args:
+            what: None draws all panels, facts and probes among them; ``values`` (attention, states) and ``perplexity`` only theirs. There
+                is no figure of ``epochs``.
+            model: one fine-tuned model; None takes the first.
+            measure: of ``values``: measures to keep.
+            heads: the figure shows whole layers, so only False.
+            head, probe_set, k: the facts of the panel on facts, one each.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.changes("values", model="nesia-mini-control", measure="cka-mean")
+        >>> sum(one.name == "panel" for one in figure.layout.annotations)
+        1
+        """
+        names = run_names(*_one(model, head, probe_set))
+        rank = single("k", k)
+        refuse_unknown_words("k", () if rank is None else (rank,), RANKS)
+        choice = None
+        if what is not None or measure is not None or heads:
+            choice = changes.ChangeChoice(one_of(changes.What, what or "values"), names.models, several("measure", measure), heads)
+        return on_paper(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
+
+    def _choice(
+        self, model: Words, head: Words, probe_set: Words, templates: str, k: Numbers, average: Words = None, definition: Words = None,
+    ) -> ReportChoice:  # fmt: skip
+        """A choice with one rank and one average, those of the page unless they are given."""
+        rank, mean, meant = single("k", k), single("average", average), single("definition", definition)
+        return run_names(model, head, probe_set, templates).choice(
+            ks=(RANKS[0] if rank is None else rank,), averages=(mean or AVERAGES[0],), definitions=(meant,) if meant else None
+        )
+
+
+def _one(model: Words, head: Words, probe_set: Words) -> tuple[str | None, str | None, str | None]:
+    """The names of a figure of one run."""
+    return single("model", model), single("head", head), single("probe_set", probe_set)

@@ -1,0 +1,369 @@
+"""The stored results in a notebook: the numbers of the reports as DataFrames, the figures of the pages as Plotly figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pandas as pd
+
+from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, open_fact
+from probing.api.stored.given import Numbers, Words, only, several, single
+from probing.api.stored.opened import OpenResults
+from probing.api.stored.shown_runs import RunSelection, one_run, run_names
+from probing.core.sentences.example import OURS
+from probing.reports.changes import written as changes
+from probing.reports.choices import one_of
+from probing.reports.edges import written as edges
+from probing.reports.knowledge import stored as knowledge
+from probing.reports.knowledge.written import json_table
+from probing.reports.sentences import written as sentences
+
+if TYPE_CHECKING:
+    from probing.api.plots import Plots
+
+
+def open_results(folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None) -> "Results":
+    """Opens stored results; see ``Results``."""
+    return Results(folders, database)
+
+
+class Results(OpenResults):
+    """Stored results: every method gives a DataFrame, ``plot`` has the figure for the same arguments.
+
+    A method's columns and values are those that the command of the same name prints with ``--json``, unrounded: shares in [0, 1], ranks
+    from 1, layer 0 the embeddings; what is not defined is NaN. An argument takes one value or a list; None keeps everything. Results close
+    by themselves when nothing refers to them any more, or at the end of a ``with`` block.
+
+    Args:
+        folders: folders of results; None takes those that the pages read, the shipped snapshot and ``cache/runs``. Of other folders a
+            database is made below ``cache/databases`` and kept.
+        database: folder of the database; None takes that of the pages, or of the folders.
+
+    Raises:
+        StoreError: if there is no folder of results, or a file in it cannot be used.
+
+    >>> import probing
+    >>> with probing.results() as results:
+    ...     len(results.models)
+    20
+    """
+
+    @property
+    def plot(self) -> "Plots":
+        """The figures of the pages, by the same arguments: ``results.plot.curve(model="nesia-mini")``.
+
+        >>> import probing
+        >>> len(probing.results().plot.curve(model="nesia-mini", probe_set="trex").data)
+        4
+        """
+        from probing.api.plots import Plots
+
+        return Plots(self)
+
+    def curve(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
+        average: Words = None, templates: str = "default", layer: Numbers = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """P@k by layer, as ``probing report precision --json``.
+
+        Args:
+            model, head, probe_set: names to keep.
+            k: 1, 10 or 100: a fact counts as known with rank <= k.
+            average: ``macro`` (mean over relations) or ``micro`` (over facts).
+            templates: name of the template set that the facts were asked in.
+            layer: layers to keep, 0 to L.
+
+        Returns:
+            One row per run, k, average and layer: ``model, head, seed, probe_set, k, average, layer, n`` (facts), ``value`` with its 95 %
+            interval ``low, high``; ``majority`` (always the relation's commonest answer; at k = 1 only) and ``swapped`` (asked about a
+            swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
+
+        Raises:
+            StoreError: for a model, head, probe set or template set that no run has.
+            OptionError: for a k, average or layer that there is not.
+
+        >>> import probing
+        >>> curve = probing.results().curve(model="nesia-mini", head="tied", probe_set="trex", k=1, average="macro")
+        >>> curve[["layer", "value", "majority"]].round(3).tail(2)
+           layer  value  majority
+        7      7  0.073     0.229
+        8      8  0.239     0.229
+        """
+        found = self._facts(
+            "precision", run_names(model, head, probe_set, templates), ks=several("k", k), averages=several("average", average)
+        )
+        return only(found, "layer", several("layer", layer))
+
+    def total(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
+        average: Words = None, templates: str = "default",
+    ) -> pd.DataFrame:  # fmt: skip
+        """What the last layer knows and what any layer knows, as ``probing report total --json``.
+
+        Args:
+            model, head, probe_set, k, average, templates: as for ``curve``.
+
+        Returns:
+            One row per run, k and average: ``model, head, seed, probe_set, k, average, n`` (facts), ``last_layer`` and ``total`` (shares);
+            of the ``inner_n`` facts that the last layer misses with the own and with a swapped subject, inner layers find ``inner_own``
+            with the own and ``inner_swapped`` with the swapped one (numbers of facts), ``inner_p`` by McNemar's exact test.
+
+        Raises:
+            StoreError, OptionError: as ``curve``.
+
+        >>> import probing
+        >>> total = probing.results().total(model="nesia-mini", head="tied", k=1, average="micro")
+        >>> total[["probe_set", "last_layer", "total"]].round(3)
+              probe_set  last_layer  total
+        0  common_sense       0.022  0.022
+        1     google_re       0.062  0.076
+        2     questions       0.107  0.127
+        3          trex       0.245  0.285
+        """
+        return self._facts("total", run_names(model, head, probe_set, templates), ks=several("k", k), averages=several("average", average))
+
+    def forgotten(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
+        definition: Words = None, templates: str = "default",
+    ) -> pd.DataFrame:  # fmt: skip
+        """Relations that some inner layer knows better than the last, as ``probing report forgotten --json``.
+
+        Args:
+            model, head, k, templates: as for ``curve``.
+            probe_set: one probe set; None takes ``trex``.
+            definition: ``caption`` (by however little), ``authors`` (unpaired t-test, as in the authors' code) or ``strict`` (at least 2
+                points, McNemar's exact test, corrected).
+
+        Returns:
+            One row per run, k and definition: ``model, head, seed, k, definition, relations`` (compared), ``forgotten`` (how many),
+            ``share`` in [0, 1], ``names`` (tuple of the forgotten relations).
+
+        Raises:
+            StoreError, OptionError: as ``curve``; an OptionError also for several probe sets, as rows do not say theirs.
+
+        >>> import probing
+        >>> forgotten = probing.results().forgotten(model="nesia-mini", head="tied", k=1)
+        >>> forgotten[["definition", "relations", "forgotten"]]
+          definition  relations  forgotten
+        0    caption         41          5
+        1    authors         41          5
+        2     strict         41          5
+        """
+        return self._facts(
+            "forgotten", run_names(model, head, probe_set, templates), ks=several("k", k), definitions=several("definition", definition)
+        )
+
+    def transitions(
+        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
+        base: Words = None, templates: str = "default",
+    ) -> pd.DataFrame:  # fmt: skip
+        """What fine-tuned models kept, gained and lost of their base's facts at the last layer, as ``probing report transitions --json``.
+
+        Args:
+            model: fine-tuned models to keep.
+            head, probe_set, k, templates: as for ``curve``.
+            base: bases to keep.
+
+        Returns:
+            One row per pair of runs and k: ``base, model, head, seed, probe_set, k``, numbers of facts ``kept, gained, lost, never``,
+            ``p_value`` (McNemar's exact test), and the fates of the lost: ``relocated, suppressed, displaced, erased``.
+
+        Raises:
+            StoreError, OptionError: as ``curve``.
+
+        >>> import probing
+        >>> changed = probing.results().transitions(model="nesia-mini-control", head="tied", probe_set="trex", k=1)
+        >>> changed[["base", "model", "kept", "gained", "lost"]]
+                 base               model  kept  gained  lost
+        0  nesia-mini  nesia-mini-control  7113     666   747
+        """
+        found = self._facts("transitions", run_names(model, head, probe_set, templates), ks=several("k", k))
+        return only(found, "base", several("base", base))
+
+    def tasks(self, model: Words = None) -> pd.DataFrame:
+        """Whether fine-tuned models learned their own task, as ``probing report tasks --json``.
+
+        Args:
+            model: names to keep.
+
+        Returns:
+            One row per model and score: ``model, base, objective, metric, value, low, high`` (95 % interval), ``baseline, baseline_name,
+            other, other_name`` (what it is compared with), ``n``, ``decides`` (whether the verdict on the model rests on it), ``verdict``.
+
+        Raises:
+            StoreError: for a model that has no run on facts.
+
+        >>> import probing
+        >>> probing.results().tasks(model="nesia-mini-qa-squad-1")[["metric", "verdict"]].head(1)
+          metric  verdict
+        0     F1  learned
+        """
+        return self._facts("tasks", run_names(model))
+
+    def facts(
+        self, model: str | None = None, head: str | None = None, probe_set: str | None = None, *, relation: str | None = None,
+        base: str | None = None, part: str | None = None, limit: int | None = 100, **filters: Unpack[FactFilters],
+    ) -> pd.DataFrame:  # fmt: skip
+        """The facts of one run that pass the filters, the list of the Facts page.
+
+        Args:
+            model, head, probe_set: the run; None takes what the page shows at first.
+            relation: name of a relation.
+            base: the model that ``model`` is compared with; None takes its base.
+            part: what became of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
+                ``relocated, suppressed, displaced, erased``.
+            limit: most rows; None gives all.
+            **filters: see ``FactFilters``: ``text, known, known_at, first_known, last_known, at_layer, at_rank, k, exposure,
+                answer_in_subject, order, templates``.
+
+        Returns:
+            One row per fact: ``fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure``; with rank
+            1 over layers 1 to L: ``first_layer, last_layer`` (missing where none), ``layers_known``; ``best_rank``, and ``last_rank`` at L.
+
+        Raises:
+            StoreError: for a run that is not stored, or of which counts alone are.
+            OptionError: for a filter or value that is not known.
+
+        >>> import probing
+        >>> lost = probing.results().facts("nesia-mini-control", probe_set="trex", part="lost", limit=2)
+        >>> lost[["subject", "object", "last_rank"]]
+                     subject   object  last_rank
+        0  Krapp's Last Tape  English          2
+        1         The Lancet  English          3
+        """
+        names = run_names(
+            single("model", model), single("head", head), single("probe_set", probe_set), filters.get("templates") or "default"
+        )
+        run = one_run(self.database, names.choice())
+        return list_facts(self.database, FactChoice(run, single("relation", relation), base, part, filters), limit)
+
+    def fact(self, fact_id: str, model: Words = None, head: Words = None) -> pd.DataFrame:
+        """What every layer of the stored runs answered to one fact.
+
+        Args:
+            fact_id: from the list ``facts``.
+            model, head: names to keep.
+
+        Returns:
+            One row per run and layer: ``model, head, layer``; of the right answer ``gold_rank`` (in the whole vocabulary), ``answer_rank``
+            (among the relation's answers), ``other_rank`` (asked about a swapped subject), ``gold_logp`` (nats) and ``probability``; the
+            best ``token`` with its ``token_probability``. What is not stored is missing.
+
+        Raises:
+            OptionError: for a fact, model or head that is not stored.
+
+        >>> import probing
+        >>> results = probing.results()
+        >>> fact_id = results.facts("nesia-mini", "tied", "trex", text="Paris France capital").loc[0, "fact_id"]
+        >>> results.fact(fact_id, model="nesia-mini", head="tied")[["layer", "gold_rank", "token"]].tail(2)
+           layer  gold_rank    token
+        7      7          6  ireland
+        8      8          1   france
+        """
+        return by_layer(open_fact(self.database, fact_id), several("model", model), several("head", head))
+
+    def edges(
+        self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None,
+        kind: Words = None, unseen: bool = False,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Edge probing: what probes read about words, as ``probing edges report WHAT --json``.
+
+        Args:
+            what: ``summary`` (F1 and where in the layers a task is solved), ``scores`` (every probe), ``labels``, ``tasks`` (which task is
+                solved earlier) or ``models`` (in which model a task is).
+            model, task: names to keep.
+            part: ``dev`` or ``test``.
+            kind: ``cumulative`` (layers 0 to l), ``at`` (one layer) or ``full``.
+            unseen: count only targets whose span text does not occur in training.
+
+        Returns:
+            Of ``summary`` one row per model, encoder, task and part: ``model, encoder, task, part, seeds, f1_first, f1_last, memory,
+            ceiling, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains``; of ``scores`` one per
+            probe: ``model, task, kind, seed, layer, part, f1, targets``; of the others a row per label or per pair, see docs/edges.md. F1
+            in [0, 1], places in layers, K in bits.
+
+        Raises:
+            OptionError: for a word or name that is not known.
+
+        >>> import probing
+        >>> summary = probing.results().edges(model="nesia-mini", task="pos", part="test")
+        >>> summary.loc[summary["encoder"] == "trained", ["f1_first", "f1_last", "expected_layer"]].round(2)
+           f1_first  f1_last  expected_layer
+        1      0.83     0.87            2.14
+        """
+        report = one_of(edges.What, what)
+        choice = edges.EdgeChoice(
+            report, several("model", model), several("task", task), several("part", part), several("kind", kind), unseen
+        )
+        edges.refuse_unknown(self.database, choice)
+        return edges.json_table(self.database, choice).reset_index(drop=True)
+
+    def sentences(
+        self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None,
+        reading: Words = None, protocol: str = OURS, layer: Numbers = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Sentence probes: what one vector per sentence shows, as ``probing sentences report WHAT --json``.
+
+        Args:
+            what: ``accuracy`` (every probe), ``changes`` (fine-tuned models against their base), ``groups`` (mean change of lower and upper
+                layers), ``where-gone`` (what became of what the base's layers had) or ``curve`` (with fewer training sentences).
+            model, task: names to keep; of models that differ by their seed None keeps the one with the least.
+            pooling: ``first`` (token) or ``mean`` (of all tokens).
+            reading: of ``accuracy``: ``own``, ``frozen``, ``rescaled``, ``aligned`` or ``mlp``; None keeps ``own``.
+            protocol: ``ours``, ``quick`` or ``senteval``.
+            layer: layers to keep, 0 to L; ``groups`` have none.
+
+        Returns:
+            Of ``accuracy`` one row per probe, beginning with ``model, task, pooling, layer, reading, c, accuracy, n_train, n_test,
+            majority, surface``; of the others see docs/sentences.md. Accuracies in [0, 1].
+
+        Raises:
+            OptionError: for a word, name or layer that is not known.
+
+        >>> import probing
+        >>> probes = probing.results().sentences(model="nesia-mini", task="subject-number", pooling="mean", layer=[0, 8])
+        >>> probes[["layer", "accuracy", "majority"]].round(3)
+           layer  accuracy  majority
+        0      0     0.718       0.5
+        1      8     0.735       0.5
+        """
+        report = one_of(sentences.What, what)
+        choice = sentences.SentenceChoice(
+            report, several("model", model), several("task", task), several("pooling", pooling), several("reading", reading), protocol
+        )  # fmt: skip
+        sentences.refuse_unknown(self.database, choice)
+        return only(sentences.json_table(self.database, choice).reset_index(drop=True), "layer", several("layer", layer))
+
+    def changes(self, what: str = "values", model: Words = None, measure: Words = None, heads: bool = False) -> pd.DataFrame:
+        """What fine-tuning changed inside models, as ``probing changes report WHAT --json``.
+
+        Args:
+            what: ``values`` (attention and similarity of states by layer), ``perplexity`` (with layers of the base put back) or ``epochs``
+                (perplexity while a model was fine-tuned).
+            model: names to keep; of models that differ by their seed None keeps the one with the least.
+            measure: of ``values``: measures to keep.
+            heads: of ``values``: those of single attention heads, too.
+
+        Returns:
+            Of ``values`` one row per model, layer and measure, beginning with ``model, base, layer, measure, value, low, high``; of the
+            others see docs/changes.md.
+
+        Raises:
+            OptionError: for a word or name that is not known.
+
+        >>> import probing
+        >>> values = probing.results().changes(model="nesia-mini-control", measure="cka-mean")
+        >>> values[["layer", "value"]].round(3).tail(1)
+           layer  value
+        8      8  0.986
+        """
+        report = one_of(changes.What, what)
+        choice = changes.ChangeChoice(report, several("model", model), several("measure", measure), heads)
+        changes.refuse_unknown(self.database, choice)
+        return changes.json_table(self.database, choice).reset_index(drop=True)
+
+    def _facts(self, what: str, names: RunSelection, **cells: tuple[Any, ...] | None) -> pd.DataFrame:
+        """A report of knowledge with the columns that JSON has; cells that are None are all of them."""
+        choice = names.choice(what, **cells)
+        knowledge.refuse_unknown(self.database, choice)
+        return json_table(knowledge.report(self.database, choice), choice.what).reset_index(drop=True)

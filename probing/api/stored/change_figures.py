@@ -1,0 +1,102 @@
+"""The figure of what fine-tuning changed in one model, as its page draws it."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from probing.api.stored.given import single
+from probing.api.stored.looks import ModelLooks
+from probing.api.stored.shown_runs import RunSelection, in_menu_order
+from probing.core.errors import FigureError, OptionError
+from probing.core.metrics import RANKS
+from probing.core.sentences.example import OURS, PROTOCOLS
+from probing.figures import theme
+from probing.figures.changes.panels import evidence_panels
+from probing.figures.shown_runs import RunNames, fit
+from probing.reports.changes.written import ChangeChoice, What, refuse_unknown
+from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, evidence
+from probing.reports.fine_tuning.facts_kept import fact_pairs
+from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
+from probing.reports.runs import one_run_each
+from probing.store.database import Database
+from probing.store.run_queries import runs as all_runs
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
+
+if TYPE_CHECKING:
+    from probing.figures.theme import go
+
+
+def change_figure(db: Database, choice: ChangeChoice | None, names: RunSelection, k: int | None, looks: ModelLooks) -> "go.Figure":
+    """The panels of one fine-tuned model; see ``Plots.changes``.
+
+    Args:
+        db: the open database.
+        choice: the report whose panels are drawn; None draws all that the page draws.
+        names: the model, and the head and probe set of the facts that are counted.
+        k: the rank up to which a fact counts as known; None takes 1.
+        looks: of the models.
+    """
+    model = _model(db, names, looks)
+    if choice is not None:
+        refuse_unknown(db, choice)
+    found = evidence(db, model, _facts(db, model, names, k), _protocol(db, model))
+    if choice is not None:
+        found = _of_report(found, choice)
+    tuned = tuned_models(db).set_index("model")
+    base = str(tuned.at[model, "base"])
+    control = control_beside(kin(db), model, base)
+    titles: dict[str, str] = dict(sentence_tasks(db)[["task", "title"]].itertuples(index=False, name=None))
+    called = [looks.labels.get(name, name) for name in (model, base)]
+    colours = [looks.colours[model], looks.colours.get(base, theme.PALETTE[0])]
+    return evidence_panels(found, names=[*called, looks.labels[control] if control else ""], colours=colours, tasks=titles)
+
+
+def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
+    """The chosen fine-tuned model, or that of the page: the first model with facts, else the first that stands for itself."""
+    tuned = tuned_models(db)
+    if tuned.empty:
+        raise FigureError("no fine-tuned model is stored; measure one with: python -m probing changes measure --model MODEL")
+    stored = set(tuned["model"])
+    model = single("model", names.models)
+    if model is None:
+        standing = set(tuned.loc[tuned["stands"] == tuned["model"], "model"])
+        asked = fit(RunNames(), one_run_each(all_runs(db)))[0].model
+        return asked if asked in standing else min((one for one in looks.colours if one in standing), key=lambda one: one in looks.controls)
+    if model not in stored:
+        raise OptionError(f"got model {model}; fine-tuned models are {', '.join(one for one in looks.colours if one in stored)}")
+    return model
+
+
+def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> FactRuns | None:
+    """The facts that are counted, of those that the model and its base were both asked."""
+    pairs = fact_pairs(db)
+    mine = pairs[pairs["model"] == model]
+    for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
+        one = single(column, wanted)
+        if one is not None and one not in set(mine[column]):
+            there = ", ".join(dict.fromkeys(mine[column])) or "none"
+            raise OptionError(f"got {column} {one}; {model} and its base have {there}")
+        mine = mine if one is None else mine[mine[column] == one]
+    if mine.empty:
+        return None
+    first = in_menu_order(mine, all_runs(db)).iloc[0]
+    return FactRuns(str(first["head"]), str(first["probe_set"]), RANKS[0] if k is None else k)
+
+
+def _protocol(db: Database, model: str) -> str:
+    runs = sentence_runs(db)
+    return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == model, "protocol"])), OURS)
+
+
+def _of_report(found: pd.DataFrame, choice: ChangeChoice) -> pd.DataFrame:
+    """The rows of the panels that show a report."""
+    if choice.what is What.epochs:
+        raise FigureError("the pages have no figure of epochs; take the table, changes('epochs')")
+    if choice.heads:
+        raise FigureError("got heads=True; the figure shows whole layers: leave heads out")
+    if choice.what is What.perplexity:
+        return found[found["panel"] == PERPLEXITY]
+    if unknown := [name for name in choice.measures or () if name not in MEASURED]:
+        raise FigureError(f"got measure {unknown[0]}, which the page does not draw; it draws {', '.join(MEASURED)}")
+    places = {MEASURED[name] for name in choice.measures or MEASURED}
+    return found[[place in places for place in zip(found["panel"], found["line"], strict=True)]]

@@ -1,0 +1,94 @@
+"""The figures of what models know, as their pages draw them."""
+
+from typing import TYPE_CHECKING, Any
+
+from probing.api.stored.facts import OneFact, base_of, refuse_counted
+from probing.api.stored.given import only
+from probing.api.stored.looks import ModelLooks
+from probing.api.stored.shown_runs import laid_over, one_run, tuned_pair
+from probing.core.errors import FigureError, OptionError
+from probing.figures import theme
+from probing.figures.knowledge.alluvial import alluvial
+from probing.figures.knowledge.layer_curve import metric_curve
+from probing.figures.knowledge.relation_map import relation_map
+from probing.figures.knowledge.total_bars import total_bars
+from probing.figures.shown_runs import set_name
+from probing.figures.tokens.rank_lines import run_rank_lines
+from probing.figures.tokens.token_grid import token_grid
+from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.one_fact import compared_runs, rank_table, token_rows
+from probing.reports.knowledge.precision import by_layer, precision_by_relation
+from probing.reports.knowledge.stored import ReportChoice
+from probing.reports.knowledge.total import in_bar_order, total
+from probing.reports.knowledge.transitions import transitions
+from probing.store.database import Database
+
+if TYPE_CHECKING:
+    from probing.figures.theme import go
+
+#: Most tokens of a layer in a grid.
+MAX_TOKENS = 5
+
+
+def curve_figure(db: Database, choice: ReportChoice, layers: tuple[int, ...] | None, looks: ModelLooks) -> "go.Figure":
+    """The Layer curves page's lines; see ``Plots.curve``."""
+    runs = laid_over(db, choice)
+    (k,), (average,) = choice.ks, choice.averages
+    points = only(by_layer(db, tuple(runs["run_id"]), f"p_at_{k}", average), "layer", layers)
+    return metric_curve(
+        points, metric=f"p_at_{k}", average=average, colours=looks.colours, labels=looks.labels, controls=looks.controls
+    )  # fmt: skip
+
+
+def total_figure(db: Database, choice: ReportChoice, looks: ModelLooks) -> "go.Figure":
+    """Home's bars; see ``Plots.total``."""
+    runs = laid_over(db, choice)
+    table = in_bar_order(total(db, tuple(runs["run_id"]), choice.ks, choice.averages), runs)
+    names = {name: set_name(name) for name in table["probe_set"]}
+    return total_bars(table, k=choice.ks[0], colours=looks.colours, names=names, labels=looks.labels)
+
+
+def forgotten_figure(db: Database, choice: ReportChoice, definition: str | None) -> "go.Figure":
+    """The Relations page's map of one run; see ``Plots.forgotten``."""
+    run, k = one_run(db, choice), choice.ks[0]
+    points = precision_by_relation(db, (run["run_id"],), k)
+    if definition is not None:
+        found = forgotten(db, (run["run_id"],), (k,), (definition,))
+        names = found["names"].iloc[0] if len(found) else ()
+        if not names:
+            return theme.empty(f"By the definition “{definition}” this run has forgotten no relation at rank ≤ {k}.")
+        points = points[points["relation"].isin(names)]
+    return relation_map(points, k=k)
+
+
+def transitions_figure(db: Database, choice: ReportChoice, base: str | None, looks: ModelLooks) -> "go.Figure":
+    """The Compare page's flow of one pair; see ``Plots.transitions``."""
+    pair = tuned_pair(db, choice, base)
+    table = transitions(db, pair, choice.ks)
+    if table.empty or not table["n"].iloc[0]:
+        raise FigureError(f"{pair['model'].iloc[0]} and {pair['base'].iloc[0]} were asked no fact in common; change model or probe_set")
+    row: dict[str, Any] = table.iloc[0].to_dict()
+    return alluvial(row, base=row["base"], model=row["model"], colours=looks.colours, labels=looks.labels)
+
+
+def ranks_figure(one: OneFact, run: Any, looks: ModelLooks) -> "go.Figure":
+    """The Facts page's ranks of one fact through the layers; see ``Plots.facts``.
+
+    Args:
+        one: the fact.
+        run: the run that the list is of.
+        looks: of the models.
+    """
+    first = [model for model in (run["model"], base_of(run)) if model]
+    runs = compared_runs(one.runs, list(one.rows["run_id"]), run["head"], (*first, *looks.colours))
+    table = rank_table(runs, one.rows)
+    return run_rank_lines(table, colours=looks.colours, labels=looks.labels, controls=looks.controls)
+
+
+def tokens_figure(one: OneFact, run: Any, dark: bool) -> "go.Figure":
+    """The Facts page's grid of tokens; see ``Plots.fact``."""
+    refuse_counted(run)
+    tokens = token_rows(one.rows[one.rows["run_id"] == run["run_id"]])
+    if tokens.empty:
+        raise OptionError(f"{run['model']} with {run['head']} heads was not asked this fact; change model or head")
+    return token_grid(tokens, columns=min(int(tokens["place"].max()), MAX_TOKENS), dark=dark)

@@ -1,0 +1,26 @@
+"""What reports refuse before they are made, the same for the command line and for a notebook."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
+
+from probing.core.errors import OptionError
+
+What = TypeVar("What", bound=StrEnum)
+
+
+def one_of(reports: type[What], given: str) -> What:
+    """A report by its name.
+
+    Raises:
+        OptionError: for another word.
+    """
+    refuse_unknown_words("what", (given,), [one.value for one in reports])
+    return reports(given)
+
+
+def refuse_unknown_words(option: str, wanted: Iterable[object] | None, known: Iterable[object]) -> None:
+    """Raises an ``OptionError`` for a value that an option does not know."""
+    known = tuple(known)
+    if unknown := [one for one in wanted or () if one not in known]:
+        raise OptionError(f"got {option} {unknown[0]}; expected one of {', '.join(map(str, known))}")

@@ -1,0 +1,62 @@
+"""One fact in the tables of its figures: what each layer fills in, and the runs whose ranks stand beside each other."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+#: More lines than this cannot be told apart.
+MAX_LINES = 8
+
+
+def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The stored lists in long form.
+
+    Args:
+        rows: of one run, from ``store.knowledge.one_fact.fact_predictions``.
+
+    Returns:
+        layer, place, token, probability, framed: whether the token has the right answer's rank.
+    """
+    return pd.DataFrame(
+        [
+            (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
+            for row in rows.itertuples()
+            for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
+        ],
+        columns=["layer", "place", "token", "probability", "framed"],
+    )
+
+
+def compared_runs(runs: pd.DataFrame, asked: Sequence[str], head: str, models: Sequence[str]) -> pd.DataFrame:
+    """The runs whose ranks of one fact are drawn together: of several models one head each, of one model all its heads.
+
+    Args:
+        runs: rows of the table ``runs``.
+        asked: ids of the runs that asked the fact.
+        head: the kind of head of several models.
+        models: names in the order of the lines; the first is the one that the page is about.
+    """
+    there = runs[runs["run_id"].isin(list(asked))]
+    alike = there[there["head"] == head]
+    there = alike if alike["model"].nunique() > 1 else there
+    first = list(dict.fromkeys(models))
+    places = [first.index(model) if model in first else len(first) for model in there["model"]]
+    ordered = there.assign(_first=places, _other=there["head"] != head).sort_values(["_first", "_other"], kind="stable")
+    return ordered.drop(columns=["_first", "_other"]).head(MAX_LINES)
+
+
+def rank_table(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Where the right answer of one fact stands in the ranking of every layer.
+
+    Args:
+        runs: from ``compared_runs``; the order of the result.
+        rows: from ``store.knowledge.one_fact.fact_predictions``.
+
+    Returns:
+        model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a swapped subject), gold_logp,
+        probability; ranks count from 1, what is not stored is empty.
+    """
+    mine = rows[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]]
+    mine = mine.assign(probability=[math.exp(value) for value in mine["gold_logp"]])
+    return runs[["run_id", "model", "head"]].merge(mine, on="run_id").drop(columns="run_id")

@@ -1,0 +1,178 @@
+"""Figures of stored results: each is the one that the page draws for the same choices."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from probing.core.errors import FigureError, OptionError, StoreError
+from tests.api.stored_results import opened, plant_all
+from tests.pages.conftest import opening
+from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
+
+MODELS = [BASE.name, COLA.name, SST_2.name]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("plots")
+
+
+@pytest.fixture(scope="module")
+def snapshot(root):
+    return plant_all(root)
+
+
+@pytest.fixture(scope="module")
+def results(snapshot, root):
+    with opened(snapshot, root / "cache") as found:
+        yield found
+
+
+@pytest.fixture()
+def drawn(snapshot, root, monkeypatch):
+    """The traces and the titles of the axes of a page's figure, by the figure's name."""
+    look = opening(snapshot, root / "cache", monkeypatch)
+
+    def of_page(page: str, name: str, **query) -> tuple:
+        app = look(page, **query)
+        assert not app.exception
+        (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
+        return shown(json.loads(chart.proto.spec))
+
+    return of_page
+
+
+def shown(figure: dict) -> tuple:
+    """What of a figure does not come from its paper."""
+    axes = {name: axis for name, axis in figure["layout"].items() if name[1:].startswith("axis")}
+    return figure["data"], {name: (axis.get("title", {}).get("text"), axis.get("ticktext")) for name, axis in axes.items()}
+
+
+def content(figure) -> tuple:
+    return shown(json.loads(figure.to_json()))
+
+
+@pytest.mark.parametrize(
+    ("draw", "page", "name", "query"),
+    [
+        (lambda p: p.curve(), "layer_curves", "layer-curves", {}),
+        (lambda p: p.curve(model=MODELS, k=10, average="micro"), "layer_curves", "layer-curves",
+         {"models": MODELS, "metric": "p_at_10", "average": "micro"}),
+        (lambda p: p.total(), "home", "total-knowledge", {}),
+        (lambda p: p.total(model=COLA.name, k=100), "home", "total-knowledge", {"models": [COLA.name], "k": "100"}),
+        (lambda p: p.forgotten(), "relations", "relation-map", {}),
+        (lambda p: p.forgotten(model=COLA.name, k=10), "relations", "relation-map", {"model": COLA.name, "k": "10"}),
+        (lambda p: p.transitions(), "compare", "flow", {}),
+        (lambda p: p.transitions(model=SST_2.name, k=100), "compare", "flow", {"tuned": SST_2.name, "k": "100"}),
+        (lambda p: p.facts(), "facts", "fact-ranks", {}),
+        (lambda p: p.facts(model=COLA.name, relation="P19", part="lost"), "facts", "fact-ranks",
+         {"model": COLA.name, "relation": "P19", "part": "lost", "versus": BASE.name}),
+        (lambda p: p.edges(), "pipeline", "pipeline-places", {}),
+        (lambda p: p.edges(model="nesia-mini", task=["pos", "srl"], part="test", published=False), "pipeline", "pipeline-places",
+         {"edge_models": ["nesia-mini"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "published": "0"}),
+        (lambda p: p.edges("scores"), "pipeline", "pipeline-curves", {}),
+        (lambda p: p.edges("scores", kind="at", unseen=True), "pipeline", "pipeline-curves", {"layerwise": "at", "unseen": "1"}),
+        (lambda p: p.edges("labels", task="srl"), "pipeline", "pipeline-labels", {"edge_tasks": ["srl"]}),
+        (lambda p: p.edges("tasks", model="nesia-mini"), "pipeline", "pipeline-order", {"edge_models": ["nesia-mini"]}),
+        (lambda p: p.sentences(), "sentence_probes", "sentence-layers", {}),
+        (lambda p: p.sentences(model=[COLA.name, BASE.name], task="bigram-shift", pooling="mean"), "sentence_probes", "sentence-layers",
+         {"sentence_models": [COLA.name, BASE.name], "sentence_tasks": ["bigram-shift"], "poolings": ["mean"]}),
+        (lambda p: p.sentences("changes"), "sentence_probes", "sentence-change", {}),
+        (lambda p: p.sentences("changes", model=SST_2.name, pooling="mean"), "sentence_probes", "sentence-change",
+         {"tuned_model": SST_2.name, "change_kind": "mean"}),
+        (lambda p: p.sentences("where-gone", model=COLA.name), "fine_tuning", "where-gone", {"changed_model": COLA.name}),
+        (lambda p: p.sentences("curve"), "sentence_probes", "sentence-learning", {}),
+        (lambda p: p.changes(), "fine_tuning", "fine-tuning-layers", {}),
+        (lambda p: p.changes(model=SST_2.name, k=10), "fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
+    ],
+)  # fmt: skip
+def test_a_figure_is_the_one_of_the_page(results, drawn, draw, page, name, query):
+    assert content(draw(results.plot)) == drawn(page, name, **query)
+
+
+def test_lines_are_the_values_of_the_frame(results):
+    table = results.curve(model=COLA.name, k=1, average="macro")
+    (line,) = [one for one in results.plot.curve(model=COLA.name).data if one.mode == "lines+markers"]
+    assert list(line.x) == list(table["layer"]) and list(line.y) == pytest.approx(list(table["value"] * 100))
+    few = results.plot.curve(model=COLA.name, layer=[1, 2])
+    assert {layer for one in few.data if one.mode == "lines+markers" for layer in one.x} == {1, 2}
+
+
+def test_a_definition_keeps_the_forgotten_relations(results):
+    (names,) = results.forgotten(model=COLA.name, k=10, definition="caption")["names"]
+    assert len(results.plot.forgotten(model=COLA.name, k=10, definition="caption").data[0].y) == len(names) > 0
+    (none,) = results.plot.forgotten(model=BASE.name, definition="strict").layout.annotations
+    assert "has forgotten no relation" in none.text
+
+
+def test_the_grid_of_a_fact_shows_what_its_frame_says(results):
+    fact_id = results.facts(COLA.name, part="relocated").loc[0, "fact_id"]
+    table = results.fact(fact_id, model=COLA.name)
+    figure = results.plot.fact(fact_id, model=COLA.name)
+    words = figure.data[1]
+    best = [token for place, (token, _) in zip(words.x, words.customdata, strict=True) if place == 1]
+    assert best == list(table["token"])
+    assert len(figure.layout.shapes) >= (table["gold_rank"] == 1).sum()
+
+
+def test_a_dark_figure_has_light_text_and_dark_cells(results):
+    light, dark = results.plot.curve(), results.plot.curve(dark=True)
+    assert light.layout.font.color != dark.layout.font.color and content(light) == content(dark)
+    assert dark.layout.template.layout.paper_bgcolor != light.layout.template.layout.paper_bgcolor
+    fact_id = results.facts(limit=1).loc[0, "fact_id"]
+    assert results.plot.fact(fact_id).data[0].colorscale != results.plot.fact(fact_id, dark=True).data[0].colorscale
+
+
+def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
+    def panels(figure) -> list[str]:
+        return [one.text for one in figure.layout.annotations if one.name == "panel"]
+
+    assert [text.split("<br>")[0] for text in panels(results.plot.changes("perplexity", model=COLA.name))] == [
+        "<b>Perplexity with the base's layers put back</b>"
+    ]
+    (likeness,) = panels(results.plot.changes(model=COLA.name, measure="cka-mean"))
+    assert "CKA, mean" in likeness and "same token" not in likeness
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "words"),
+    [
+        (lambda p: p.curve(k=[1, 10]), FigureError, r"got k=\[1, 10\]; only one k can be shown here"),
+        (lambda p: p.curve(average=["macro", "micro"]), FigureError, "only one average"),
+        (lambda p: p.curve(model="bert"), StoreError, "no run with --model bert"),
+        (lambda p: p.curve(k=3), OptionError, "expected one of 1, 10, 100"),
+        (lambda p: p.forgotten(model=MODELS), FigureError, "only one model"),
+        (lambda p: p.forgotten(definition=["caption", "strict"]), FigureError, "only one definition"),
+        (lambda p: p.transitions(model=MODELS), FigureError, "only one model"),
+        (lambda p: p.transitions(model=BASE.name), FigureError, "no fine-tuned model of this selection"),
+        (lambda p: p.facts(text="nothing like it"), FigureError, "no fact passes these filters"),
+        (lambda p: p.edges("models"), FigureError, r"no figure of models; take the table, edges\('models'\)"),
+        (lambda p: p.edges(part=["dev", "test"]), FigureError, "only one part"),
+        (lambda p: p.edges("scores", kind="full"), FigureError, "got kind='full'; the figure shows cumulative or at probes"),
+        (lambda p: p.edges("labels", task=["pos", "srl"]), FigureError, "only one task"),
+        (lambda p: p.edges("tasks", model=["nesia-mini", "other-bert"]), FigureError, "only one model"),
+        (lambda p: p.sentences("groups"), FigureError, "no figure of groups"),
+        (lambda p: p.sentences(reading="mlp"), FigureError, "leave reading out"),
+        (lambda p: p.sentences("changes", model=BASE.name), FigureError, f"{BASE.name} has no base beside it; name a fine-tuned one"),
+        (lambda p: p.sentences("changes", pooling=["first", "mean"]), FigureError, "only one pooling"),
+        (lambda p: p.sentences("curve", task=["bigram-shift", "odd-man-out"]), FigureError, "only one task"),
+        (lambda p: p.sentences("where-gone", layer=1), FigureError, "leave layer out"),
+        (lambda p: p.sentences(model=[one.name for one in (BASE, COLA, SST_2, CONTROL)] + ["x"]), OptionError, "no probes of the model"),
+        (lambda p: p.changes("epochs"), FigureError, "no figure of epochs"),
+        (lambda p: p.changes(model=BASE.name), OptionError, f"got model {BASE.name}; fine-tuned models are"),
+        (lambda p: p.changes(heads=True), FigureError, "leave heads out"),
+        (lambda p: p.changes(model=COLA.name, head="full"), OptionError, "got head full; .* have tied"),
+        (lambda p: p.changes(k=3), OptionError, "got k 3; expected one of 1, 10, 100"),
+    ],
+)  # fmt: skip
+def test_what_a_figure_cannot_show_names_the_argument_to_narrow(results, draw, error, words):
+    with pytest.raises(error, match=words):
+        draw(results.plot)
+
+
+def test_too_many_models_for_a_panel_are_refused(results):
+    models = list(pd.unique(results.sentences()["model"]))
+    assert len(models) > 4
+    with pytest.raises(FigureError, match=f"got {len(models)} values of model; the figure has room for 4: narrow model"):
+        results.plot.sentences(model=models)

@@ -1,0 +1,237 @@
+"""Stored results in a notebook: every frame holds what the command of the same name prints as JSON."""
+
+import gc
+import json
+
+import duckdb
+import pandas as pd
+import pytest
+
+from probing.api.results import Results, open_results
+from probing.core.errors import FigureError, OptionError, StoreError
+from probing.reports.table_text import objects
+from probing.store.knowledge.fact_queries import search_facts
+from tests.api.stored_results import opened, plant_all
+from tests.planted_relatives import BASE, COLA, CONTROL
+from tests.store.planted import PlantedRun, plant_runs
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def snapshot(root):
+    return plant_all(root)
+
+
+@pytest.fixture(scope="module")
+def results(snapshot, root):
+    with opened(snapshot, root) as found:
+        yield found
+
+
+@pytest.fixture()
+def printed(run, snapshot, root, monkeypatch):
+    """What a command prints with ``--json``."""
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    monkeypatch.setenv("PROBING_CACHE", str(root / "cache"))
+    return lambda *words: json.loads(run(*words, "--json").stdout)
+
+
+def as_json(table: pd.DataFrame) -> list[dict]:
+    """The rows as JSON has them."""
+    return json.loads(json.dumps(objects(table)))
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "given"),
+    [
+        ("curve", ["precision"], {}),
+        ("curve", ["precision", "--model", COLA.name, "--head", "tied", "--k", "10", "--k", "1", "--average", "micro"],
+         {"model": COLA.name, "head": "tied", "k": [10, 1], "average": "micro"}),
+        ("total", ["total"], {}),
+        ("total", ["total", "--probe-set", "trex", "--k", "100"], {"probe_set": ["trex"], "k": 100}),
+        ("forgotten", ["forgotten"], {}),
+        ("forgotten", ["forgotten", "--definition", "strict", "--model", BASE.name], {"definition": "strict", "model": BASE.name}),
+        ("transitions", ["transitions"], {}),
+        ("transitions", ["transitions", "--model", CONTROL.name, "--k", "1"], {"model": [CONTROL.name], "k": 1}),
+        ("tasks", ["tasks"], {}),
+        ("tasks", ["tasks", "--model", COLA.name], {"model": COLA.name}),
+    ],
+)  # fmt: skip
+def test_a_frame_of_facts_holds_what_the_command_prints(results, printed, method, words, given):
+    table = getattr(results, method)(**given)
+    assert len(table) and as_json(table) == printed("report", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["summary"], {}),
+        (["summary", "--task", "srl", "--part", "test", "--unseen"], {"task": "srl", "part": "test", "unseen": True}),
+        (["scores", "--kind", "at", "--model", "nesia-mini"], {"kind": "at", "model": "nesia-mini"}),
+        (["labels", "--task", "pos", "--part", "dev"], {"task": ["pos"], "part": ["dev"]}),
+        (["tasks"], {}),
+        (["models"], {}),
+    ],
+)
+def test_a_frame_of_edges_holds_what_the_command_prints(results, printed, words, given):
+    table, found = results.edges(words[0], **given), printed("edges", "report", *words)
+    assert len(table) and as_json(table) == (found[words[0]] if isinstance(found, dict) else found)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["accuracy"], {}),
+        (["accuracy", "--reading", "frozen", "--model", COLA.name], {"reading": "frozen", "model": COLA.name}),
+        (["changes", "--task", "bigram-shift", "--pooling", "mean"], {"task": "bigram-shift", "pooling": "mean"}),
+        (["groups"], {}),
+        (["where-gone"], {}),
+        (["curve", "--model", BASE.name], {"model": [BASE.name]}),
+    ],
+)
+def test_a_frame_of_sentences_holds_what_the_command_prints(results, printed, words, given):
+    table = results.sentences(words[0], **given)
+    assert len(table) and as_json(table) == printed("sentences", "report", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["values"], {}),
+        (["values", "--model", COLA.name, "--measure", "cka-mean", "--heads"], {"model": COLA.name, "measure": "cka-mean", "heads": True}),
+        (["perplexity"], {}),
+        (["epochs"], {}),
+    ],
+)
+def test_a_frame_of_changes_holds_what_the_command_prints(results, printed, words, given):
+    table = results.changes(words[0], **given)
+    assert as_json(table) == printed("changes", "report", *words) and (len(table) or words[0] == "epochs")
+
+
+def test_further_filters_keep_the_rows_that_they_name(results):
+    every = results.curve(k=1, average="macro")
+    assert results.curve(k=1, average="macro", layer=[0, 2]).equals(every[every["layer"].isin([0, 2])].reset_index(drop=True))
+    assert set(results.transitions(base=BASE.name)["base"]) == {BASE.name}
+    assert set(results.sentences(layer=3)["layer"]) == {3}
+
+
+def test_facts_are_those_that_the_page_lists(results):
+    runs = results.runs
+    (run_id,) = runs.loc[(runs["what"] == "facts") & (runs["model"] == COLA.name), "run_id"]
+    db = results.database
+    pd.testing.assert_frame_equal(results.facts(COLA.name), search_facts(db, run_id, order="layers known"))
+    assert list(results.facts(COLA.name, part="relocated")["last_rank"]) == [50]
+    versus = {"part": "lost", "versus": runs.loc[(runs["what"] == "facts") & (runs["model"] == BASE.name), "run_id"].iloc[0]}
+    pd.testing.assert_frame_equal(
+        results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus)
+    )  # fmt: skip
+    assert set(results.facts(COLA.name, relation="P36")["relation"]) == {"P36"}
+    assert len(results.facts(COLA.name, limit=3)) == 3 and len(results.facts(COLA.name, limit=None)) == 10
+    assert list(results.facts(COLA.name, known="never")["layers_known"].unique()) == [0]
+    assert set(results.facts(COLA.name, last_known=2)["last_layer"]) == {2}
+    assert results.facts(COLA.name, exposure=["stated", "unseen"]).empty and len(results.facts(COLA.name, exposure="unknown")) == 10
+    assert len(results.facts(COLA.name, at_layer=2, at_rank=10)) == 1
+
+
+def test_one_fact_is_there_layer_by_layer_for_every_run(results):
+    fact_id = results.facts(COLA.name, part="relocated").loc[0, "fact_id"]
+    table = results.fact(fact_id, model=[COLA.name, BASE.name])
+    assert set(table["model"]) == {COLA.name, BASE.name} and table["layer"].tolist() == 2 * list(range(table["layer"].max() + 1))
+    assert table.loc[table["model"] == COLA.name, "gold_rank"].iloc[-1] == 50
+    assert ((table["probability"] > 0) & (table["probability"] <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda r: r.curve(model="bert"), StoreError, f"no run with --model bert; there are .*{BASE.name}"),
+        (lambda r: r.curve(head="lense"), StoreError, "no run with --head lense; there are tied"),
+        (lambda r: r.curve(templates="lama"), StoreError, "no run with --templates lama; there are default"),
+        (lambda r: r.total(k=5), OptionError, "got --k 5; expected one of 1, 10, 100"),
+        (lambda r: r.total(average="mean"), OptionError, "got --average mean; expected one of macro, micro"),
+        (lambda r: r.forgotten(definition="mine"), OptionError, "expected one of caption, authors, strict"),
+        (lambda r: r.curve(layer=99), OptionError, "got layer 99; there are 0, 1"),
+        (lambda r: r.curve(model=[]), OptionError, "empty list for model"),
+        (lambda r: r.transitions(base="other"), OptionError, f"got base other; there are {BASE.name}"),
+        (lambda r: r.edges("summaries"), OptionError, "got what summaries; expected one of summary, scores, labels, tasks, models"),
+        (lambda r: r.edges(task="parsing"), OptionError, "no probes of the task 'parsing' are stored; there are those of pos"),
+        (lambda r: r.edges(part="train"), OptionError, "expected one of dev, test"),
+        (lambda r: r.sentences(model="bert"), OptionError, "no probes of the model 'bert' are stored"),
+        (lambda r: r.sentences("groups", layer=1), OptionError, "this table has no layer"),
+        (lambda r: r.sentences("changes", reading="mlp"), OptionError, "only accuracy has it"),
+        (lambda r: r.changes(measure="mood"), OptionError, "nothing is stored of the measure 'mood'; there is something of"),
+        (lambda r: r.changes("epochs", heads=True), OptionError, "only values have it"),
+        (lambda r: r.facts(relation="P1"), OptionError, "got relation P1; expected one of P103, P19, P36"),
+        (lambda r: r.facts(part="gone"), OptionError, "got part gone; expected one of kept, gained, lost, never, relocated"),
+        (lambda r: r.facts(part="lost"), OptionError, "has no base; name the model to compare with in base"),
+        (lambda r: r.facts(base=COLA.name), OptionError, "without part"),
+        (lambda r: r.facts(colour="red"), OptionError, "got the filter colour; expected one of text, known"),
+        (lambda r: r.facts(known_at=99), OptionError, "got known_at 99; expected one of 0, 1"),
+        (lambda r: r.facts(at_rank=1), OptionError, "at_rank without at_layer"),
+        (lambda r: r.facts(limit=-1), OptionError, "got limit=-1"),
+        (lambda r: r.facts(model=[COLA.name, BASE.name]), FigureError, "only one model can be shown here"),
+        (lambda r: r.fact("0"), OptionError, "got fact_id '0', which is not stored"),
+        (lambda r: r.fact(r.facts().loc[0, "fact_id"], model="bert"), OptionError, "got model bert; expected one of"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_refused_with_what_there_is(results, ask, error, words):
+    with pytest.raises(error, match=words):
+        ask(results)
+
+
+def test_models_and_runs_are_listed_and_shown(results):
+    models = results.models.set_index("model")
+    assert models.at[COLA.name, "base"] == BASE.name and models.at[COLA.name, "changes"]
+    assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
+    assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
+    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == {"facts", "edges", "sentences", "changes"}
+    assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(results)
+    shown = results._repr_html_()
+    assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown
+
+
+def test_results_close_at_the_end_of_the_block_and_by_themselves(snapshot, root):
+    with opened(snapshot, root) as found:
+        database = found.database
+    assert repr(found) == "Results(closed)" and "closed" in found._repr_html_()
+    with pytest.raises(StoreError, match=r"these results are closed; open them again with probing\.results\(\)"):
+        found.curve()
+    found = opened(snapshot, root)
+    database = found.database
+    del found
+    gc.collect()
+    with pytest.raises((duckdb.Error, StoreError)):
+        database.query("SELECT 1")
+
+
+def test_other_folders_have_a_database_of_their_own_that_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(plant_runs(tmp_path / "usual", [PlantedRun()])))
+    other = plant_runs(tmp_path / "other", [PlantedRun(model="other-bert")])
+    with open_results() as usual, open_results([other]) as found, open_results(str(other)) as again:
+        assert set(usual.curve()["model"]) == {"nesia-mini"} and set(found.curve()["model"]) == {"other-bert"}
+        assert found.database.path == again.database.path and usual.database.path.parent == tmp_path / "cache" / "database"
+    with pytest.raises(StoreError, match="no folder"):
+        open_results(tmp_path / "nowhere")
+
+
+def test_without_a_folder_of_results_the_error_says_where_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
+    with pytest.raises(StoreError, match="clone the repository, which has the shipped results, or name folders"):
+        open_results()
+
+
+def test_an_empty_folder_gives_empty_frames(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "empty").mkdir()
+    with Results(tmp_path / "empty") as found:
+        for method in ("curve", "total", "forgotten", "transitions", "tasks", "edges", "sentences", "changes"):
+            assert getattr(found, method)().empty, method
+        assert found.models.empty and found.runs.empty and "0 models" in repr(found)
+        with pytest.raises(StoreError, match="no probed facts are stored"):
+            found.facts()
