@@ -78,8 +78,8 @@ SPELT_ONCE = {
 JOINING_ROOMS = ("workflows", "commands")
 #: In ``ui``, what every page may use.
 FOR_ALL_PAGES = ("frame", "widgets")
-MOST_FILES = 12
-MOST_PARAMETERS = 8
+MAX_FILES = 12
+MAX_PARAMETERS = 8
 
 
 def imported(path: Path) -> set[str]:
@@ -187,12 +187,12 @@ def test_every_exception_is_there():
 
 def test_a_folder_holds_no_more_files_than_can_be_read_at_a_glance():
     counted = Counter(path.parent for path in files() if path.name != "__init__.py")
-    assert {str(folder): n for folder, n in counted.items() if n > MOST_FILES} == {}
+    assert {str(folder): n for folder, n in counted.items() if n > MAX_FILES} == {}
 
 
 def test_no_function_takes_more_parameters_than_can_be_told_apart():
     found = [(f"{path}::{name}", n) for path in files() if path.parts[0] != "commands" for name, n in parameters(path)]
-    assert {name for name, n in found if n > MOST_PARAMETERS} == set()
+    assert {name for name, n in found if n > MAX_PARAMETERS} == set()
 
 
 def test_nested_functions_and_every_way_to_name_a_parameter_count(tmp_path):

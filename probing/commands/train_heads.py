@@ -71,7 +71,7 @@ def train_heads(
     address: AddressOption = None,
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
-    layers_a_shard: Annotated[int, typer.Option(help="Layers that one worker trains one after the other.", min=1)] = 1,
+    layers_per_shard: Annotated[int, typer.Option(help="Layers that one worker trains one after the other.", min=1)] = 1,
 ) -> None:
     """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
 
@@ -109,7 +109,7 @@ def train_heads(
         device=device,
         threads=threads,
         executor=chosen(who, workers, address, slurm),
-        layers_a_shard=layers_a_shard,
+        layers_per_shard=layers_per_shard,
     )
     with options_refused():
         workflow.train_heads(request, typer.echo)

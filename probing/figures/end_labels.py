@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 
 #: More names than this do not fit beside a figure.
-MOST = 10
+MAX_LABELS = 10
 #: Characters a line of a name may have, so that a telephone keeps room for the curve.
 _WIDEST = 17
 _LINE, _GAP, _CHARACTER, _AWAY, _SIZE = 13.5, 2, 6.3, 14, 11

@@ -44,7 +44,7 @@ class Outcome:
     there: int
     done: tuple[Line, ...]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """One line for the reader."""
         if not self.done:
             return f"{self.there} shards were there"

@@ -37,16 +37,16 @@ def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[
 
 
 def _locked(path: Path, folder: Path, say: Callable[[str], None]) -> int | None:
-    told = False
+    announced = False
     while True:
         stream = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if not told:
+                if not announced:
                     say(f"{_who(stream)} works on {folder.name}; waiting until it is done (or dead, then this process goes on)")
-                    told = True
+                    announced = True
                 fcntl.flock(stream, fcntl.LOCK_EX)
         except OSError as error:
             os.close(stream)

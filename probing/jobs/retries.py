@@ -7,7 +7,7 @@ from probing.core.errors import JobError
 from probing.jobs.job import Shard
 
 #: A shard that kills three workers would kill the fourth: too little memory, most likely.
-MOST = 3
+MAX_DEATHS = 3
 
 
 class Attempts:
@@ -24,9 +24,9 @@ class Attempts:
         """
         for shard in shards:
             self.lost[shard.name] += 1
-            if self.lost[shard.name] >= MOST:
+            if self.lost[shard.name] >= MAX_DEATHS:
                 raise JobError(
-                    f"shard {shard.name}: {MOST} workers died ({last_line(cause)}); what is finished is kept; give workers more memory "
+                    f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); what is finished is kept; give workers more memory "
                     "(a smaller --shard, fewer --workers) and call the same command again"
                 )
 

@@ -12,7 +12,7 @@ _Other = TypeVar("_Other")
 _THREADS = min(4, os.cpu_count() or 1)
 
 
-def together(make: Callable[[_One], _Other], of: Iterable[_One]) -> list[_Other]:
+def parallel_map(make: Callable[[_One], _Other], of: Iterable[_One]) -> list[_Other]:
     """``make`` of every one, in order; NumPy draws for several at the same time."""
     many = list(of)
     if len(many) < 2 or _THREADS < 2:

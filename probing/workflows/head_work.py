@@ -64,7 +64,7 @@ class HeadWork:
 def head_job(
     opened: HeadWork,
     layers: Sequence[int],
-    layers_a_shard: int,
+    layers_per_shard: int,
     model: str,
     base: str | None,
     texts: tuple[Path | None, Path | None],
@@ -92,7 +92,7 @@ def head_job(
         "half": opened.half,
         "budget": opened.budget,
     }
-    groups = [list(layers[start : start + layers_a_shard]) for start in range(0, len(layers), layers_a_shard)]
+    groups = [list(layers[start : start + layers_per_shard]) for start in range(0, len(layers), layers_per_shard)]
     shards = [Shard(f"layers-{group[0]:02d}-{group[-1]:02d}", {"layers": group}) for group in groups]
     decides = [opened.encoder.identity, opened.encoder.configuration, opened.recipe.canonical(), str(opened.folder.absolute()), opened.half]
     folder = cache_folder() / "jobs" / f"heads-{hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]}"

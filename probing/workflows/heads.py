@@ -62,7 +62,7 @@ class HeadsRequest:
         device: auto, cpu, cuda or mps.
         threads: processors of a shard; None leaves them as they are.
         executor: who computes.
-        layers_a_shard: layers that one worker trains one after the other.
+        layers_per_shard: layers that one worker trains one after the other.
     """
 
     model: str
@@ -92,7 +92,7 @@ class HeadsRequest:
     device: str = "auto"
     threads: int | None = None
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
-    layers_a_shard: int = 1
+    layers_per_shard: int = 1
 
     def wish(self, train: Sequence[str], valid: Sequence[str]) -> Wish:
         """The heads that are wanted, given the sentences of both texts."""
@@ -129,11 +129,11 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
     workers = executor(request.executor, used, encoder.device.type)
     base = request.base and same_path(request.base)
-    job = head_job(opened, layers, request.layers_a_shard, same_path(request.model), base, (request.text, request.valid), passed_on())
+    job = head_job(opened, layers, request.layers_per_shard, same_path(request.model), base, (request.text, request.valid), passed_on())
     with claimed(job.folder, say):
         outcome = run_job(job, workers)
     if request.executor.who != Who.local:
-        say(outcome.told())
+        say(outcome.summary())
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):
         say(f"  layer {row['layer']:2}: {_told(row)}")

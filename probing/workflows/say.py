@@ -20,7 +20,7 @@ class ProgressBar:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def moved(self, done: int, most: int) -> None:
+    def moved(self, done: int, total: int) -> None:
         """So much is done of at most so much."""
-        self._bar.total = most
+        self._bar.total = total
         self._bar.update(done - self._bar.n)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.knowledge.recovery import returns_at
+from probing.core.knowledge.recovery import layers_to_recover
 
 
 @pytest.mark.parametrize(
@@ -17,13 +17,13 @@ from probing.core.knowledge.recovery import returns_at
     ],
 )
 def test_a_lost_answer_returns_at_the_smallest_n_with_rank_one(ranks, expected):
-    assert returns_at(ranks) == expected
+    assert layers_to_recover(ranks) == expected
 
 
 def test_the_rank_that_counts_can_be_another():
-    assert returns_at([40, 12, 9, 1], k=10) == 2
+    assert layers_to_recover([40, 12, 9, 1], k=10) == 2
 
 
 def test_ranks_from_zero_are_refused():
     with pytest.raises(ValueError, match="from 1"):
-        returns_at([3, 0])
+        layers_to_recover([3, 0])

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import Answers, can_lend, lenders, lenders_up_to_version_0_2
+from probing.core.knowledge.swapped import Answers, can_be_swapped_subject, swapped_subjects, swapped_subjects_up_to_version_0_2
 
 CAPITAL = "The capital of [X] is [Y]."
 
@@ -43,32 +43,32 @@ def test_every_lender_is_another_subject_without_the_answer_and_is_missing_only_
     for _ in range(200):
         facts = made_up(rng)
         answers = Answers(facts)
-        for number, lender in enumerate(lenders(facts)):
+        for number, lender in enumerate(swapped_subjects(facts)):
             able = [owner for owner in facts if may_lend(facts[number], owner, facts)]
             assert facts[lender] in able if lender is not None else not able
-            assert [owner for owner in facts if can_lend(facts[number], owner, answers)] == able
+            assert [owner for owner in facts if can_be_swapped_subject(facts[number], owner, answers)] == able
 
 
 def test_a_relation_with_one_answer_has_no_lender():
-    assert lenders(facts_of((f"land {n}", "Rome") for n in range(5))) == [None] * 5
+    assert swapped_subjects(facts_of((f"land {n}", "Rome") for n in range(5))) == [None] * 5
 
 
 def test_answers_are_compared_without_case():
-    assert lenders(facts_of([("Italy", "Rome"), ("Lazio", "ROME")])) == [None, None]
+    assert swapped_subjects(facts_of([("Italy", "Rome"), ("Lazio", "ROME")])) == [None, None]
 
 
 def test_an_answer_recorded_under_another_template_counts_too():
     first, second = facts_of([("France", "Paris"), ("Italy", "Rome")])
     (also,) = facts_of([("Italy", "Paris")], "[X] has the capital [Y].")
-    assert lenders([first, second]) == [1, 0]
-    assert lenders([first, second, also]) == [None, 0, None]
+    assert swapped_subjects([first, second]) == [1, 0]
+    assert swapped_subjects([first, second, also]) == [None, 0, None]
 
 
 def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
     facts = [Fact("squad", "squad", name, answer, f"{name} is [MASK].", f"{name} is [MASK].") for name, answer in (("x", "a"), ("y", "b"))]
-    assert lenders(facts) == [None, None]
+    assert swapped_subjects(facts) == [None, None]
     facts = [Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].") for name, answer in (("x", "a"), ("y", "b"))]
-    assert lenders(facts) == lenders_up_to_version_0_2(facts) == [None, None]
+    assert swapped_subjects(facts) == swapped_subjects_up_to_version_0_2(facts) == [None, None]
 
 
 def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_facts():
@@ -78,12 +78,12 @@ def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_fac
         sizes.append(min(9, sum(sizes)))
         facts = facts_of((f"land {answer} {n}", f"city {answer}") for answer, size in enumerate(sizes) for n in range(size))
         rng.shuffle(facts)
-        assert sorted(lenders(facts)) == list(range(len(facts)))
+        assert sorted(swapped_subjects(facts)) == list(range(len(facts)))
 
 
 def test_an_answer_with_most_of_the_facts_borrows_from_the_others_in_turn():
     facts = facts_of((f"land {n}", "Rome" if n < 75 else f"city {n}") for n in range(100))
-    lent = Counter(lenders(facts)[:75])
+    lent = Counter(swapped_subjects(facts)[:75])
     assert set(lent) == set(range(75, 100)) and set(lent.values()) == {3}
 
 
@@ -91,7 +91,7 @@ def test_lenders_do_not_depend_on_the_order_of_the_facts():
     facts = made_up(random.Random(3))
 
     def borrowed(some):
-        return {some[n].fact_id: None if lender is None else some[lender].fact_id for n, lender in enumerate(lenders(some))}
+        return {some[n].fact_id: None if lender is None else some[lender].fact_id for n, lender in enumerate(swapped_subjects(some))}
 
     assert borrowed(facts) == borrowed(facts[::-1])
 
@@ -100,7 +100,7 @@ def test_lenders_do_not_depend_on_the_order_of_the_facts():
 def test_a_relation_of_12514_facts_takes_no_time(answers):
     facts = facts_of((f"subject {n // 2}", f"answer {n * 7919 % answers}") for n in range(12_514))
     start = time.perf_counter()
-    found = lenders(facts)
+    found = swapped_subjects(facts)
     assert time.perf_counter() - start < 10
     assert sum(lender is not None for lender in found) >= (12_000 if answers > 2 else 0)
 
@@ -110,8 +110,8 @@ def test_lenders_of_older_runs_are_a_circle_of_subjects_by_fact_id():
     by_id = sorted(facts, key=lambda one: one.fact_id)
     subjects = list(dict.fromkeys(one.subject for one in by_id))
     circle = [one for subject in subjects for one in by_id if one.subject == subject]
-    for number, lender in enumerate(lenders_up_to_version_0_2(facts)):
+    for number, lender in enumerate(swapped_subjects_up_to_version_0_2(facts)):
         assert facts[lender] == circle[(circle.index(facts[number]) + 2) % 5]
     # One subject with more than half of the facts meets itself.
     most = facts_of([("Spain", "Madrid"), ("Spain", "Toledo"), ("Spain", "Leon"), ("Italy", "Rome")])
-    assert lenders_up_to_version_0_2(most).count(None) == 2
+    assert swapped_subjects_up_to_version_0_2(most).count(None) == 2

@@ -10,7 +10,7 @@ from tests.faults.results import digests
 from tests.faults.warm import WarmParent
 
 #: A killed command is killed again at most this often before it is left alone.
-MOST_KILLS = 3
+MAX_KILLS = 3
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def kill_and_resume(command: Command, inputs: Path, warm: WarmParent, wanted: Un
     most of the time is spent on computing, and the moments between two steps are those that can go wrong.
     """
     place, trial = begin(command, inputs, warm), Trial()
-    for _ in range(rng.randint(1, MOST_KILLS)):
+    for _ in range(rng.randint(1, MAX_KILLS)):
         how = {"kill_after": rng.uniform(0, wanted.seconds)} if rng.random() < 0.5 else {"kill_at_step": rng.randint(1, wanted.steps)}
         done = warm.run(call(command, inputs, place, **how))
         trial.faults += done.code == -9

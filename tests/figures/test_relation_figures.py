@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from probing.figures import theme
-from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
+from probing.figures.knowledge.relation_curves import MAX_LINES, relation_curves
 from probing.figures.knowledge.relation_map import ORDERS, ordered, relation_map, row_facts
 from probing.ui.relations.selection import ROW_ORDERS
 
@@ -85,8 +85,8 @@ def test_a_baseline_that_is_not_stored_is_not_drawn():
 
 
 def test_no_more_curves_are_drawn_than_can_be_told_apart():
-    many = pd.concat([points().query("relation == 'P1'").assign(relation=f"R{n}") for n in range(MOST_LINES + 3)])
-    assert len([trace for trace in relation_curves(many, k=1).data if trace.customdata is not None]) == MOST_LINES
+    many = pd.concat([points().query("relation == 'P1'").assign(relation=f"R{n}") for n in range(MAX_LINES + 3)])
+    assert len([trace for trace in relation_curves(many, k=1).data if trace.customdata is not None]) == MAX_LINES
 
 
 @pytest.mark.parametrize("figure", [relation_map, relation_curves])

@@ -10,13 +10,13 @@ from probing.figures.tokens.verdict_map import verdict_map
 
 def test_a_token_is_a_row_and_its_markup_is_text():
     shares = np.array([[0.7, 0.3], [0.1, 0.9]])
-    figure = attention_map(shares, ["<b>", "x"], most=0.9, marked=1)
+    figure = attention_map(shares, ["<b>", "x"], maximum=0.9, marked=1)
     np.testing.assert_allclose(np.array(figure.data[0].z), shares.T)
     assert list(figure.data[0].x) == [1, 2] and figure.layout.yaxis.ticktext == ("&lt;b&gt;", "<b>x</b>")
 
 
 def test_a_click_on_a_head_gives_its_number():
-    figure = head_map(np.array([[1.0, 2.0], [3.0, 4.0]]), what="distance", unit="tokens", most=4, marked=0)
+    figure = head_map(np.array([[1.0, 2.0], [3.0, 4.0]]), what="distance", unit="tokens", maximum=4, marked=0)
     points = figure.data[1]
     assert [(x, y, own[0]) for x, y, own in zip(points.x, points.y, points.customdata, strict=True)] == [
         (1, 1, 1), (2, 1, 1), (1, 2, 2), (2, 2, 2),

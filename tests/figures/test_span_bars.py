@@ -29,7 +29,7 @@ def test_every_task_has_a_row_with_three_labels_whose_bars_are_their_shares(trac
     assert len(figure.data) == 6 and {bar.marker.color for bar in figure.data} == set(COLOURS)
     for trace, drawn in zip(traces, (figure.data[:3], figure.data[3:]), strict=True):
         values = trace.p if trace.several else trace.shares
-        for number, bar in zip(trace.told_apart(3), drawn, strict=True):
+        for number, bar in zip(trace.distinguished(3), drawn, strict=True):
             assert list(bar.x) == list(range(9))
             np.testing.assert_allclose(bar.y, values[:, number])
             np.testing.assert_allclose([p for p, _ in bar.customdata], trace.p[:, number])

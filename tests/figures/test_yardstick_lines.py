@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from probing.figures import theme
-from probing.figures.end_labels import MOST
+from probing.figures.end_labels import MAX_LABELS
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.paired_curve import paired_curve
 from probing.figures.knowledge.relation_curves import relation_curves
@@ -80,11 +80,11 @@ def test_lines_are_named_at_their_ends_by_their_labels_and_there_is_no_legend():
 
 
 def test_where_names_have_no_room_there_is_a_legend_and_one_name_for_all_swapped_subjects():
-    full, crowded = curve(family(8)), curve(family(MOST + 1))
+    full, crowded = curve(family(8)), curve(family(MAX_LABELS + 1))
     assert len(ends(full)) == 10 and len(ends(full)["swapped subject"]) == 1
     assert not any(trace.showlegend for trace in full.data)
     assert set(ends(crowded)) == {"majority answer", "swapped subject"}
-    assert sum(bool(trace.showlegend) for trace in crowded.data) == MOST + 1
+    assert sum(bool(trace.showlegend) for trace in crowded.data) == MAX_LABELS + 1
 
 
 def differences() -> dict:

@@ -16,7 +16,7 @@ from probing.jobs.job import Job, Shard
 from probing.jobs.local import LocalExecutor
 from probing.jobs.lock import claimed
 from probing.jobs.manifest import NAME, Line, append, read
-from probing.jobs.retries import MOST, Attempts
+from probing.jobs.retries import MAX_DEATHS, Attempts
 from probing.jobs.worker import do_shards, take_back
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,10 +128,10 @@ def test_shards_that_come_back_undone_are_named(job_of_squares):
 
 def test_a_shard_may_lose_all_but_its_last_worker():
     attempts, shard = Attempts(), Shard("unlucky", {})
-    for _ in range(MOST - 1):
+    for _ in range(MAX_DEATHS - 1):
         attempts.lose([shard], "killed")
     attempts.lose([Shard("another", {})], "killed")
-    with pytest.raises(JobError, match=f"shard unlucky: {MOST} workers died .killed"):
+    with pytest.raises(JobError, match=f"shard unlucky: {MAX_DEATHS} workers died .killed"):
         attempts.lose([shard], "trace\nkilled")
 
 

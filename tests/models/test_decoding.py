@@ -77,15 +77,15 @@ def test_read_out_agrees_with_slow_plain_python(monkeypatch):
         assert read.top_ids[n].tolist() == slow_best(row, 5)
         wanted = [slow_log_probability(row, token) for token in slow_best(row, 5)]
         assert read.top_logp[n].tolist() == pytest.approx(wanted, abs=1e-5)
-    assert read.guest_rank.tolist() == [slow_rank(scores[n].tolist(), token) for n, tokens in enumerate(guests) for token in tokens]
-    assert read.gold_rank.dtype == read.guest_rank.dtype == read.answer_rank.dtype == read.top_ids.dtype == np.uint32
+    assert read.swapped_rank.tolist() == [slow_rank(scores[n].tolist(), token) for n, tokens in enumerate(guests) for token in tokens]
+    assert read.gold_rank.dtype == read.swapped_rank.dtype == read.answer_rank.dtype == read.top_ids.dtype == np.uint32
     assert read.gold_logp.dtype == read.top_logp.dtype == np.float32
 
 
 def test_a_relation_with_one_answer_has_it_first_among_its_answers():
     read = read_out(PlainHead(9), np.zeros((1, 9), dtype=np.float32), [4], [[]], [[4]], 1, torch.device("cpu"))
     assert (read.gold_rank[0], read.answer_rank[0]) == (9, 1)
-    assert read.guest_rank.shape == (0,)
+    assert read.swapped_rank.shape == (0,)
 
 
 def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of, monkeypatch):
@@ -99,9 +99,9 @@ def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of, monkeypat
     monkeypatch.setattr(decoding, "decode", watched)
     facts = 3 * decoding.ROWS + 5
     states = np.random.default_rng(0).normal(size=(facts, encoder.hidden)).astype(np.float32)
-    room = decoding.LogitsRoom()
+    buffer = decoding.LogitsBuffer()
     for _ in range(2):
-        read = read_out(encoder.head, states, [5] * facts, [[6]] * facts, [[5, 6]] * facts, 3, encoder.device, room)
+        read = read_out(encoder.head, states, [5] * facts, [[6]] * facts, [[5, 6]] * facts, 3, encoder.device, buffer)
     assert len(read.gold_rank) == facts
     vocabulary = encoder.head.vocabulary.out_features
     assert [shape for shape, _ in seen] == ([(decoding.ROWS, vocabulary)] * 3 + [(5, vocabulary)]) * 2
@@ -113,11 +113,11 @@ def test_no_more_rows_of_logits_than_a_block_exist_at_once(encoder_of, monkeypat
 def test_decoding_is_the_head_itself(architecture, encoder_of, dtype, monkeypatch):
     # Blocks of the vocabulary that do not divide it.
     monkeypatch.setattr(decoding, "COLUMNS", 33)
-    head, room = encoder_of(architecture, dtype).head, decoding.LogitsRoom()
+    head, buffer = encoder_of(architecture, dtype).head, decoding.LogitsBuffer()
     states = torch.from_numpy(np.random.default_rng(0).normal(size=(9, head.dense.in_features))).to(dtype)
     with torch.inference_mode():
-        torch.testing.assert_close(decode(head, states, room), head(states))
-        fewer = decode(head, states[:2], room)
+        torch.testing.assert_close(decode(head, states, buffer), head(states))
+        fewer = decode(head, states[:2], buffer)
     assert fewer.shape == (2, head.vocabulary.out_features) and fewer.dtype == dtype
 
 

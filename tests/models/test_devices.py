@@ -115,4 +115,4 @@ def test_a_planted_slip_is_caught(slip, elsewhere, monkeypatch, tmp_path):
     if slip == "bias":
         inner = torch.zeros(2, encoder.hidden, device=ELSEWHERE)
         with pytest.raises(RuntimeError, match="one device"), torch.inference_mode():
-            decode(encoder.head, inner, decoding.LogitsRoom())
+            decode(encoder.head, inner, decoding.LogitsBuffer())

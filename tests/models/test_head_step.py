@@ -12,7 +12,7 @@ from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import HeadError
 from probing.models.encoders.load import load_encoder
-from probing.models.heads.batches import batches, most_positions, steps_an_epoch
+from probing.models.heads.batches import batches, most_positions, steps_per_epoch
 from probing.models.heads.files import head_path, validation_losses
 from probing.models.heads.masked_states import StatesCache
 from probing.models.heads.masked_text import mask_rows
@@ -50,13 +50,13 @@ def test_an_epoch_visits_every_position_once_in_an_order_of_its_own(settings, be
     epochs = [list(batches(wanted, text, 1, epoch)) for epoch in (0, 1)]
     for steps in epochs:
         assert sorted(np.concatenate(steps)) == list(range(len(text.labels)))
-        assert len(steps) == steps_an_epoch(wanted, text)
+        assert len(steps) == steps_per_epoch(wanted, text)
         assert max(map(len, steps)) <= most_positions(wanted, text)
         assert all((np.diff(step) > 0).all() for step in steps)
     assert any(not np.array_equal(a, b) for a, b in zip(*epochs, strict=True))
     assert not np.array_equal(epochs[0][0], next(batches(wanted, text, 2, 0)))
     if settings:
-        rows = [np.unique(np.searchsorted(text.until, step, side="right")) for step in epochs[0]]
+        rows = [np.unique(np.searchsorted(text.cumulative, step, side="right")) for step in epochs[0]]
         assert {len(blocks) for blocks in rows[:-1]} == {4}, "a step is four whole blocks"
 
 
@@ -66,7 +66,7 @@ def test_steps_are_those_of_the_straightforward_procedure(kind, bert, folder_of,
     wanted, layer = recipe(kind, **IN_BLOCKS), 2
     states = masked_states(bert, TRAIN, wanted, wanted.positions, 0, tmp_path)
     text, at_layer = states.text, states.layer(layer)
-    total = steps_an_epoch(wanted, text)
+    total = steps_per_epoch(wanted, text)
     ours = HeadStep(bert, wanted, total, most_positions(wanted, text))
     start = ours.weights()
     head = start_of(bert, wanted)
@@ -76,11 +76,11 @@ def test_steps_are_those_of_the_straightforward_procedure(kind, bert, folder_of,
     model = AutoModelForMaskedLM.from_pretrained(folder_of("bert")).eval()
     for step, positions in enumerate(batches(wanted, text, layer, 0)):
         ours.take(step, at_layer.at(positions), at_layer.labels[positions])
-        rows = np.unique(np.searchsorted(text.until, positions, side="right"))
+        rows = np.unique(np.searchsorted(text.cumulative, positions, side="right"))
         labels = torch.full((len(rows), wanted.pieces_a_block), -100)
         for row, block in enumerate(rows):
             masked = text.positions_of(block)
-            labels[row, text.at[masked]] = torch.from_numpy(text.labels[masked])
+            labels[row, text.index[masked]] = torch.from_numpy(text.labels[masked])
         with torch.no_grad():
             ids = torch.tensor([text.row(block) for block in rows])
             hidden = model(input_ids=ids, output_hidden_states=True).hidden_states[layer]

@@ -52,7 +52,7 @@ def curve(folder, layer=0):
 def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
     _, valid = states(recipe())
     layer = valid.layer(1)
-    ours = HeadStep(bert, recipe(), steps=1, most=7).validation_loss(layer)
+    ours = HeadStep(bert, recipe(), steps=1, max_positions=7).validation_loss(layer)
     logits = bert.head(torch.from_numpy(layer.at(np.arange(len(layer))))).tolist()
     slow = [math.log(sum(math.exp(score) for score in row)) - row[label] for row, label in zip(logits, layer.labels.tolist(), strict=True)]
     assert ours == pytest.approx(sum(slow) / len(slow), abs=1e-4)

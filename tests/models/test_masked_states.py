@@ -40,8 +40,8 @@ def test_states_have_every_layer_and_only_ordinary_tokens_as_labels(bert, tmp_pa
 @pytest.mark.parametrize("blocks", [0, 24])
 def test_eighty_of_a_hundred_chosen_pieces_become_the_mask_and_ten_stay(blocks, bert):
     text = mask_rows(bert, TRAIN * 100, recipe(pieces_a_block=blocks), 3000, 0)
-    rows = range(len(text.until))
-    now = [text.row(row)[text.at[position]] for row in rows for position in text.positions_of(row)]
+    rows = range(len(text.cumulative))
+    now = [text.row(row)[text.index[position]] for row in rows for position in text.positions_of(row)]
     masked = np.mean([token == bert.tokenizer.mask_token_id for token in now])
     kept = np.mean(np.array(now) == text.labels)
     assert 3000 <= len(text.labels) == len(now) < 3000 + (blocks or 1)
@@ -57,14 +57,14 @@ def test_blocks_are_the_text_end_to_end_between_special_tokens(bert):
     pieces = [token for line in TRAIN for token in bert.tokenizer(line, add_special_tokens=False)["input_ids"]]
     blocks = {tuple(pieces[i : i + 18]) for i in range(0, len(pieces) - 17, 18)}
     ends = bert.tokenizer("")["input_ids"]
-    for number in range(len(text.until)):
+    for number in range(len(text.cumulative)):
         row = text.row(number)
         for position in text.positions_of(number):
-            row[text.at[position]] = text.labels[position]
+            row[text.index[position]] = text.labels[position]
         assert [row[0], row[-1]] == ends
         assert tuple(row[1:-1]) in blocks
     # A block of 18 pieces has no mask with probability 0.85 ** 18, about 1 in 19.
-    assert 0.8 * (len(pieces) // 18) < len(text.until) <= len(pieces) // 18
+    assert 0.8 * (len(pieces) // 18) < len(text.cumulative) <= len(pieces) // 18
     with pytest.raises(HeadError, match="3 to 48 pieces"):
         mask_rows(bert, TRAIN, recipe(pieces_a_block=49), 0, 0)
 
@@ -75,12 +75,12 @@ def test_states_are_the_encoders_own_at_the_chosen_places(blocks, architecture, 
     train = masked_states(encoder, TRAIN, recipe(pieces_a_block=blocks), 60, 0, tmp_path)
     found, text = everything(train), train.text
     assert len(train.windows) > 1
-    for row in range(len(text.until)):
+    for row in range(len(text.cumulative)):
         with torch.inference_mode():
             hidden = encoder.body(input_ids=torch.tensor([text.row(row)]), output_hidden_states=True).hidden_states
         where = text.positions_of(row)
         for layer, state in enumerate(hidden):
-            np.testing.assert_allclose(found[layer, where], state[0, text.at[where]].numpy(), atol=1e-4)
+            np.testing.assert_allclose(found[layer, where], state[0, text.index[where]].numpy(), atol=1e-4)
 
 
 def test_some_positions_of_a_layer_are_those_of_all(bert, tmp_path, small_windows):

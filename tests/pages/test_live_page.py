@@ -97,7 +97,7 @@ def test_emptied_tokens_stay_untracked(visit, tmp_path):
 
 
 def test_what_a_link_sets_behind_more_options_is_said(ask, family):
-    app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", behaviour="negated", replaced="last", watch="france")
+    app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", perturbation="negated", replaced="last", watch="france")
     (said,) = [note.value for note in app.caption if note.value.startswith("Set under More options")]
     for part in ("compared with tiny", "head lens", "top 3 per layer", "negated", "the last n layers restored"):
         assert part in said
@@ -305,7 +305,7 @@ def test_gaps_of_several_models_are_filled_by_each(ask, family):
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "expected", "more"),
+    ("perturbation", "expected", "more"),
     [
         ("negated", r"Rocky Balboa was not born in \[MASK\]", {}),
         ("misprimed", r"London? Rocky Balboa was born in \[MASK\]", {"prime": "london"}),
@@ -314,19 +314,19 @@ def test_gaps_of_several_models_are_filled_by_each(ask, family):
         ("shuffled", "5 words in another order \\(seed 3\\)", {"shuffle_seed": "3"}),
     ],
 )
-def test_a_changed_sentence_stands_beside_the_typed_one(ask, behaviour, expected, more):
-    app = ask("Rocky Balboa was born in [MASK].", behaviour=behaviour, watch="paris", **more)
+def test_a_changed_sentence_stands_beside_the_typed_one(ask, perturbation, expected, more):
+    app = ask("Rocky Balboa was born in [MASK].", perturbation=perturbation, watch="paris", **more)
     assert not app.exception and not app.warning
     assert expected in words(app)
     changed, ranks = charts(app)[3:5]
     assert changed["layout"]["yaxis"]["ticktext"][0] == "as typed" and len(changed["layout"]["yaxis"]["ticktext"]) == 2
     assert {trace["name"].split(", ")[1] for trace in ranks["data"] if ", " in trace.get("name", "")} > {"as typed"}
     assert {trace["line"]["dash"] for trace in ranks["data"]} == {"solid", "dot"}
-    assert app.query_params["behaviour"] in (behaviour, [behaviour])
+    assert app.query_params["perturbation"] in (perturbation, [perturbation])
 
 
 def test_a_misprime_is_the_models_own_wrong_answer_unless_one_is_typed(ask):
-    app = ask("Paris is in [MASK].", behaviour="misprimed", top="10", watch="france")
+    app = ask("Paris is in [MASK].", perturbation="misprimed", top="10", watch="france")
     offered = [button.label for button in app.button if button.key and button.key.startswith("live.prime.")]
     assert offered and app.text_input(key="live.prime").value == offered[0]
     app.button(key="live.prime.0").click().run()
@@ -334,15 +334,15 @@ def test_a_misprime_is_the_models_own_wrong_answer_unless_one_is_typed(ask):
 
 
 def test_a_sentence_that_cannot_be_changed_says_why(ask):
-    app = ask("it [MASK]", behaviour="negated")
+    app = ask("it [MASK]", perturbation="negated")
     assert not app.exception
     assert any("no verb was found" in note.value for note in app.info)
-    app.segmented_control(key="live.behaviour").set_value("").run()
+    app.segmented_control(key="live.perturbation").set_value("").run()
     assert not app.info
 
 
 def test_several_models_are_asked_the_changed_sentence(ask, family):
-    app = ask("Paris is in [MASK].", behaviour="negated", live_models="tiny-tuned", watch="france, berlin")
+    app = ask("Paris is in [MASK].", perturbation="negated", live_models="tiny-tuned", watch="france, berlin")
     assert not app.exception
     *_, first, second, ranks = charts(app)
     assert [grid["layout"]["yaxis"]["ticktext"] for grid in (first, second)] == [["as typed", "negated"]] * 2

@@ -255,9 +255,9 @@ def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache):
     from probing.ui.frame import live_models
 
     asked._eager().clear()
-    live_models.shelf().kept.clear()
+    live_models.model_cache().kept.clear()
     ask()
-    kept = list(live_models.shelf().kept.values())
+    kept = list(live_models.model_cache().kept.values())
     assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(asked._eager()) == 2
     for live in kept:
         own = {tensor.data_ptr() for tensor in live.encoder.body.parameters()}

@@ -62,7 +62,7 @@ def test_models_that_find_no_room_beside_a_fact_are_named(visit, monkeypatch, cr
 
 
 def test_relations_that_find_no_room_in_the_figure_are_named(visit, monkeypatch, crowd):
-    monkeypatch.setattr("probing.ui.relations.overview.MOST_LINES", 1)
+    monkeypatch.setattr("probing.ui.relations.overview.MAX_LINES", 1)
 
     def opened(query: dict):
         app = visit("relations", query=query, run=False)

@@ -289,7 +289,7 @@ def test_an_uploaded_file_gives_a_curve_beside_its_baselines(upload):
 
 
 def test_of_a_long_file_as_much_is_taken_as_the_page_says(upload, monkeypatch):
-    monkeypatch.setattr(own_file, "MOST_AT_ONCE", 80)
+    monkeypatch.setattr(own_file, "MAX_AT_ONCE", 80)
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}")
     assert "Of 120 sentences 80 are taken here" in said(app)
     assert "48 sentences train the probes, 8 choose their regularisation and 24 test them" in said(app)

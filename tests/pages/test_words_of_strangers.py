@@ -192,7 +192,7 @@ def test_the_check_of_this_file_sees_every_attack():
     [
         {"prompt": f"{ATTACK} is [MASK].", "watch": "paris, " + ATTACK},
         {"prompt": f"{ATTACK} [MASK] is [MASK].", "mask": "0"},
-        {"prompt": "Paris is [MASK].", "behaviour": "misprimed", "prime": ATTACK},
+        {"prompt": "Paris is [MASK].", "perturbation": "misprimed", "prime": ATTACK},
         {"prompt": ATTACK, "live_head": ATTACK},
         {"live_model": ATTACK, "live_models": ATTACK, "prompt": "Paris is [MASK]."},
     ],

@@ -4,7 +4,7 @@ import threading
 
 from probing.core.stats.intervals import RelationCounts, macro
 from probing.reports import bootstrap
-from probing.reports.bootstrap import together
+from probing.reports.bootstrap import parallel_map
 
 
 def counts(number: int) -> list[RelationCounts]:
@@ -14,16 +14,16 @@ def counts(number: int) -> list[RelationCounts]:
 def test_order_and_numbers_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(bootstrap, "_THREADS", 4)
     many = [counts(number) for number in range(12)]
-    assert together(macro, many) == [macro(one) for one in many]
+    assert parallel_map(macro, many) == [macro(one) for one in many]
 
 
 def test_several_are_drawn_at_the_same_time(monkeypatch):
     monkeypatch.setattr(bootstrap, "_THREADS", 2)
     met = threading.Barrier(2, timeout=10)
-    assert together(lambda one: (met.wait() >= 0, one), [1, 2]) == [(True, 1), (True, 2)]
+    assert parallel_map(lambda one: (met.wait() >= 0, one), [1, 2]) == [(True, 1), (True, 2)]
 
 
 def test_none_and_one_need_no_threads(monkeypatch):
     monkeypatch.setattr(bootstrap, "ThreadPoolExecutor", None)
-    assert together(macro, []) == []
-    assert together(macro, [counts(1)]) == [macro(counts(1))]
+    assert parallel_map(macro, []) == []
+    assert parallel_map(macro, [counts(1)]) == [macro(counts(1))]

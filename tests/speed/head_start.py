@@ -186,9 +186,9 @@ def widen_head(narrow: Encoder, wide: Encoder) -> None:
 
 
 def _first_rows(text: MaskedText, positions: int) -> MaskedText:
-    rows = max(1, int(np.searchsorted(text.until, positions, side="right")))
-    end, until = int(text.ends[rows - 1]), int(text.until[rows - 1])
-    return MaskedText(text.ids[:end], text.ends[:rows], text.at[:until], text.until[:rows], text.labels[:until])
+    rows = max(1, int(np.searchsorted(text.cumulative, positions, side="right")))
+    end, until = int(text.ends[rows - 1]), int(text.cumulative[rows - 1])
+    return MaskedText(text.ids[:end], text.ends[:rows], text.index[:until], text.cumulative[:rows], text.labels[:until])
 
 
 def processor_seconds(call) -> float:

@@ -67,7 +67,7 @@ class Straightforward:
         labels = torch.full_like(ids, -100)
         for row, block in enumerate(blocks):
             positions = self.text.positions_of(int(block))
-            labels[row, self.text.at[positions]] = torch.from_numpy(self.text.labels[positions])
+            labels[row, self.text.index[positions]] = torch.from_numpy(self.text.labels[positions])
         with torch.no_grad():
             states = self.model(input_ids=ids, output_hidden_states=True).hidden_states[LAYER]
         loss = F.cross_entropy(self.head(states).flatten(0, 1), labels.flatten(), ignore_index=-100)
@@ -92,7 +92,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     place = folder / f"head-states-{uuid.uuid4().hex[:8]}"
     try:
         states = MaskedStates(encoder, text, range(encoder.layers + 1), torch.float32, place)
-        encoding = seconds_of(states.compute) / (len(text.until) / BLOCKS_A_STEP)
+        encoding = seconds_of(states.compute) / (len(text.cumulative) / BLOCKS_A_STEP)
         rows = _against_straightforward(encoder, model, recipe, text, states.layer(LAYER), steps, encoding)
         return [
             *rows,
@@ -112,7 +112,7 @@ def _against_straightforward(
     times: tuple[list[float], list[float]] = ([], [])
     # Each step is taken by both in turn; the first is a warm-up that trains but does not count.
     for number, positions in enumerate(list(batches(recipe, text, LAYER, 0))[:steps]):
-        blocks = np.unique(np.searchsorted(text.until, positions, side="right"))
+        blocks = np.unique(np.searchsorted(text.cumulative, positions, side="right"))
         times[0].append(seconds_of(lambda n=number, at=positions: ours.take(n, layer.at(at), layer.labels[at])))  # type: ignore[misc]
         times[1].append(seconds_of(lambda n=number, at=blocks: theirs.take(n, at)))  # type: ignore[misc]
     step, slow = median(times[0][1:]), median(times[1][1:])
@@ -144,7 +144,7 @@ def _distance(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor], st
 
 
 def _padding(encoder: Encoder, most: int, rounds: int) -> Measurement:
-    """The vocabulary product with and without the padding of ``VocabularyLoss``."""
+    """The vocabulary product with and without the padding of ``SoftmaxLoss``."""
     matrix = encoder.head.vocabulary.weight
     tokens, width = matrix.shape
     padded = matrix.new_zeros((-(-tokens // MULTIPLE) * MULTIPLE, width))

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import lenders, lenders_up_to_version_0_2
+from probing.core.knowledge.swapped import lenders, swapped_subjects_up_to_version_0_2
 from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.store.build import build_database
 from probing.store.check import check_store
@@ -46,7 +46,7 @@ def db(tmp_path: Path):
 
 
 def test_an_older_runs_rank_is_empty_where_its_lender_has_the_answer_and_kept_elsewhere(db):
-    lent = lenders_up_to_version_0_2(FACTS)
+    lent = swapped_subjects_up_to_version_0_2(FACTS)
     keeps = {
         one.fact_id for one, lender in zip(FACTS, lent, strict=True) if lender is not None and not has_answer(FACTS[lender], one.object)
     }

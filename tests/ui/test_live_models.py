@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import StopException
 from probing.core.questions import Question
 from probing.core.registry import read_registry
 from probing.ui.frame import live_models
-from probing.ui.frame.live_models import Choice, Shelf, base_of, choices, described
+from probing.ui.frame.live_models import Choice, ModelCache, base_of, choices, described
 
 
 def make(log: list, name: str, nbytes: int):
@@ -25,7 +25,7 @@ def make(log: list, name: str, nbytes: int):
 
 
 def test_a_whole_family_of_small_models_is_kept():
-    shelf, log = Shelf(limit=1000), []
+    shelf, log = ModelCache(limit=1000), []
     for _ in range(2):
         for number in range(8):
             shelf.get((number,), make(log, f"model-{number}", 100))
@@ -33,21 +33,21 @@ def test_a_whole_family_of_small_models_is_kept():
 
 
 def test_the_model_asked_longest_ago_makes_room():
-    shelf, log = Shelf(limit=250), []
+    shelf, log = ModelCache(limit=250), []
     for name in ("a", "b", "a", "c", "a", "b"):
         shelf.get((name,), make(log, name, 100))
     assert log == ["a", "b", "c", "b"]
 
 
 def test_a_large_model_is_kept_alone():
-    shelf, log = Shelf(limit=250), []
+    shelf, log = ModelCache(limit=250), []
     shelf.get(("small",), make(log, "small", 100))
     assert shelf.get(("large",), make(log, "large", 900)).name == "large"
     assert list(shelf.kept) == [("large",)]
 
 
 def test_a_model_that_cannot_be_loaded_leaves_the_others():
-    shelf, log = Shelf(limit=250), []
+    shelf, log = ModelCache(limit=250), []
     shelf.get(("a",), make(log, "a", 100))
 
     def broken():
@@ -59,7 +59,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_others():
 
 
 def test_who_asks_for_a_model_that_is_kept_does_not_wait_for_one_that_loads():
-    shelf, log, loads, go_on, ends = Shelf(limit=1000), [], threading.Event(), threading.Event(), {}
+    shelf, log, loads, go_on, ends = ModelCache(limit=1000), [], threading.Event(), threading.Event(), {}
     shelf.get(("kept",), make(log, "kept", 100))
 
     def slow():
@@ -87,7 +87,7 @@ def test_who_asks_for_a_model_that_is_kept_does_not_wait_for_one_that_loads():
 
 
 def test_a_load_that_fails_lets_the_next_one_try():
-    shelf, log = Shelf(limit=1000), []
+    shelf, log = ModelCache(limit=1000), []
 
     def broken():
         raise OSError("gone")

@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 #: Rows for each column from which on the plain estimator of CKA is used: with fewer it is too high, whatever the states.
 ROWS_A_COLUMN = 10
 #: Sentences that similarity matrices are made of; more would only take room.
-MOST_IN_MATRIX = 1000
+MAX_IN_MATRIX = 1000
 #: A column that deviates by less than this, or this share of its mean, is constant: the rest is rounding.
 CONSTANT = 1e-4
 #: Groups of rows that are left out in turn for an interval.

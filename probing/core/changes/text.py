@@ -11,7 +11,7 @@ from probing.core.nesia.corpus import share_of, wikitext_sentences
 #: The data set of the registry, and its file.
 DATA_SET, FILE = "wikitext-2-raw", "wiki.test.raw"
 #: Words of a sentence that attention and states are measured on.
-FEWEST_WORDS, MOST_WORDS = 5, 28
+FEWEST_WORDS, MAX_WORDS = 5, 28
 
 
 def raw_text(downloads: Path) -> Path:
@@ -42,7 +42,7 @@ def text_lines(path: Path) -> list[str]:
     return found
 
 
-def chosen_sentences(path: Path, most: int, plain: bool = False) -> list[str]:
+def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
     """Distinct sentences of 5 to 28 words, at most so many, in an order by hash: fewer are the beginning of more.
 
     Args:
@@ -54,10 +54,10 @@ def chosen_sentences(path: Path, most: int, plain: bool = False) -> list[str]:
         TextError: if the file cannot be read, or has fewer than two sentences.
     """
     lines = text_lines(path)
-    sentences = lines if plain else [one for one in wikitext_sentences(path) if FEWEST_WORDS <= len(one.split()) <= MOST_WORDS]
-    chosen = sorted(dict.fromkeys(sentences), key=lambda one: (share_of("changes", one), one))[:most]
+    sentences = lines if plain else [one for one in wikitext_sentences(path) if FEWEST_WORDS <= len(one.split()) <= MAX_WORDS]
+    chosen = sorted(dict.fromkeys(sentences), key=lambda one: (share_of("changes", one), one))[:limit]
     if len(chosen) < 2:
-        kind = "lines" if plain else f"sentences of {FEWEST_WORDS} to {MOST_WORDS} words"
+        kind = "lines" if plain else f"sentences of {FEWEST_WORDS} to {MAX_WORDS} words"
         raise TextError(f"{path} has {len(chosen)} different {kind}, expected at least 2")
     return chosen
 

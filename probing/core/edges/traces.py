@@ -93,9 +93,9 @@ class SpanTrace:
         """The labels that a layer answers: those with p of 0.5 or more, the most probable first; it may be none, or several."""
         return tuple(self.labels[number] for number in self._by_p(layer) if self.p[layer, number] >= HALF)
 
-    def best(self, layer: int, most: int = 3) -> tuple[int, ...]:
+    def best(self, layer: int, limit: int = 3) -> tuple[int, ...]:
         """The most probable labels of a layer."""
-        return tuple(int(number) for number in self._by_p(layer)[:most])
+        return tuple(int(number) for number in self._by_p(layer)[:limit])
 
     @property
     def several(self) -> bool:
@@ -121,15 +121,15 @@ class SpanTrace:
         layer = self.settled - 1
         return self.given(layer) if self.several else (self.labels[int(self.top[layer])],)
 
-    def told_apart(self, most: int = 3) -> tuple[int, ...]:
+    def distinguished(self, limit: int = 3) -> tuple[int, ...]:
         """The labels that show how the answer came about: the last layer's, then those that other layers held best, then the strongest."""
         last = len(self.p) - 1
         if self.several:
-            return self.best(last, most)
+            return self.best(last, limit)
         means = self.shares.mean(axis=0)
         held = sorted(set(map(int, self.top)) - {int(self.top[-1])}, key=lambda label: -means[label])
         rest = [int(label) for label in np.argsort(-means, kind="stable")]
-        return tuple(dict.fromkeys([int(self.top[-1]), *held, *rest]))[:most]
+        return tuple(dict.fromkeys([int(self.top[-1]), *held, *rest]))[:limit]
 
     def _by_p(self, layer: int) -> NDArray[np.int64]:
         return np.argsort(-self.p[layer], kind="stable")

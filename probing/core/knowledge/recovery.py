@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def returns_at(ranks: Sequence[int], k: int = 1) -> int | None:
+def layers_to_recover(ranks: Sequence[int], k: int = 1) -> int | None:
     """The smallest number of replaced layers at which a lost answer is back.
 
     Args:

@@ -50,13 +50,13 @@ class Answers:
         return self._subjects[_question(fact)]
 
 
-def can_lend(borrower: Asked, lender: Asked, answers: Answers) -> bool:
+def can_be_swapped_subject(borrower: Asked, lender: Asked, answers: Answers) -> bool:
     """Whether the lender's prompt asks the borrower's question about another subject that does not have its answer."""
     same = _text(borrower) == _text(lender) and "[X]" in borrower.template
     return same and lender.subject not in answers.subjects_with(borrower)
 
 
-def lenders(facts: Sequence[Asked]) -> list[int | None]:
+def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
     """For each fact the number of the fact whose prompt it borrows; None where no subject can lend.
 
     The facts of a relation and template stand in a circle: by answer, the most frequent first, and within an answer in the
@@ -67,11 +67,11 @@ def lenders(facts: Sequence[Asked]) -> list[int | None]:
     found: list[int | None] = [None] * len(facts)
     answers = Answers(facts)
     for group in _groups(facts):
-        _lend(facts, group, answers, found)
+        _assign(facts, group, answers, found)
     return found
 
 
-def lenders_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
+def swapped_subjects_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
     """The lenders of runs whose configuration does not name them; many have the asked answer themselves.
 
     Within a relation and template the facts stand in the order of their ids, those of one subject side by side; each borrows
@@ -89,7 +89,7 @@ def lenders_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
     return found
 
 
-def lenders_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
+def swapped_subjects_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
     """The lenders by the rule that a run's configuration names.
 
     Raises:
@@ -98,13 +98,13 @@ def lenders_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
     if rule not in RULES:
         raise ValueError(f"got {rule!r} as the rule of lenders, expected one of {', '.join(RULES)}")
     if rule == WITHOUT_THE_ANSWER:
-        return lenders(facts)
+        return swapped_subjects(facts)
     answers = Answers(facts)
-    pairs = zip(facts, lenders_up_to_version_0_2(facts), strict=True)
-    return [lender if lender is not None and can_lend(fact, facts[lender], answers) else None for fact, lender in pairs]
+    pairs = zip(facts, swapped_subjects_up_to_version_0_2(facts), strict=True)
+    return [lender if lender is not None and can_be_swapped_subject(fact, facts[lender], answers) else None for fact, lender in pairs]
 
 
-def _lend(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:
+def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:
     """Gives the facts of one relation and template their lenders."""
     # A stable sort: of equally frequent answers the one with the first id comes first.
     parts = sorted(_parted(group, lambda number: _question(facts[number])), key=len, reverse=True)

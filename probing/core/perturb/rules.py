@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probing.core.facts.fact import MASK
-from probing.core.perturb.names import find_name
+from probing.core.perturb.entity_names import find_entity
 from probing.core.perturb.negation import negate
 from probing.core.perturb.words import with_words, word_places
 from probing.core.questions import with_masks
 
 #: Behaviour -> what a reader sees.
-BEHAVIOURS = {
+PERTURBATIONS = {
     "negated": "negated",
     "misprimed": "misprimed",
     "shuffled": "words shuffled",
@@ -103,9 +103,9 @@ def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
     Args:
         sentence: the sentence.
         other: the name to put in.
-        name: the name to take out; by default the one that ``find_name`` finds.
+        name: the name to take out; by default the one that ``find_entity`` finds.
     """
-    other, name = " ".join(other.split()), name or find_name(sentence)
+    other, name = " ".join(other.split()), name or find_entity(sentence)
     if name is None:
         return Changed(None, "no name was found: names are known by their capital letters")
     if not other or MASK in with_masks(other):
@@ -118,8 +118,8 @@ def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
     return Changed(pattern.sub(lambda _: other, sentence), f"“{other}” took the place of “{name}”")
 
 
-def wrong_answers(tokens: Sequence[str], right: Sequence[str], most: int = 4) -> list[str]:
+def wrong_answers(tokens: Sequence[str], right: Sequence[str], limit: int = 4) -> list[str]:
     """Words among a model's answers that can mislead it: whole words, none of them right, in the order given."""
     known = {word.casefold() for word in right}
     words = dict.fromkeys(token.strip() for token in tokens)
-    return [word for word in words if word.isalpha() and len(word) > 1 and word.casefold() not in known][:most]
+    return [word for word in words if word.isalpha() and len(word) > 1 and word.casefold() not in known][:limit]

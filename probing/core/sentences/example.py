@@ -11,7 +11,7 @@ PARTS = ("train", "dev", "test")
 OURS, QUICK, SENTEVAL = "ours", "quick", "senteval"
 PROTOCOLS = (OURS, QUICK, SENTEVAL)
 #: The most sentences of each part, by protocol; None: all.
-MOST: Mapping[str, tuple[int, int, int] | None] = {OURS: (12_000, 2_000, 6_000), QUICK: (4_000, 1_000, 2_000), SENTEVAL: None}
+MAX_EXAMPLES: Mapping[str, tuple[int, int, int] | None] = {OURS: (12_000, 2_000, 6_000), QUICK: (4_000, 1_000, 2_000), SENTEVAL: None}
 #: How a sentence becomes one vector: the state of its first token, or the mean over all its tokens, special ones included.
 FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from probing.core.errors import SentenceDataError
-from probing.core.sentences.example import MOST, PARTS, SENTEVAL, Example, SentenceData
+from probing.core.sentences.example import MAX_EXAMPLES, PARTS, SENTEVAL, Example, SentenceData
 from probing.core.sentences.readers.labelled import Labelled
 
 #: Shares of training, development and test sentences.
@@ -18,7 +18,7 @@ SAME_WORDS = "same words as a sentence of a later part"
 BALANCED = "cut to balance the classes"
 CAPPED = "more than the protocol takes"
 #: The most sentences of all parts together that a page asks a model at once; more are for the command line.
-MOST_AT_ONCE = 2_000
+MAX_AT_ONCE = 2_000
 
 
 def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
@@ -40,7 +40,7 @@ def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
     parts: dict[str, tuple[Example, ...]] = {}
     for place, part in enumerate(PARTS):
         examples = [row.example for row in placed[part]]
-        most = MOST[protocol]
+        most = MAX_EXAMPLES[protocol]
         chosen = _ordered(examples, balanced=protocol != SENTEVAL)
         dropped[BALANCED] += len(examples) - len(chosen)
         if most is not None:

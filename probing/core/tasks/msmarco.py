@@ -71,10 +71,10 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
     return found
 
 
-def read_triples(path: Path, most: int) -> Iterator[tuple[str, str, bool]]:
+def read_triples(path: Path, limit: int) -> Iterator[tuple[str, str, bool]]:
     """(query, passage, relevant) from MS MARCO's ``triples.train.small.tsv`` (query, relevant, irrelevant passage)."""
     for number, line in enumerate(lines_of(path)):
-        if number * 2 >= most:
+        if number * 2 >= limit:
             return
         columns = line.rstrip("\n").split("\t")
         if len(columns) != 3:
@@ -84,7 +84,7 @@ def read_triples(path: Path, most: int) -> Iterator[tuple[str, str, bool]]:
         yield query, irrelevant, False
 
 
-def ranking_parts(folder: Path, most: int = 2_000_000) -> tuple[list[tuple[str, str, bool]], list[RankedList]]:
+def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str, str, bool]], list[RankedList]]:
     """Training pairs (query, passage, relevant) and the test lists.
 
     MS MARCO's own training triples where they lie; else the pairs of the lists whose query is not in the test part, an
@@ -93,22 +93,22 @@ def ranking_parts(folder: Path, most: int = 2_000_000) -> tuple[list[tuple[str, 
     judged = [found for found in read_ranked_lists(folder) if found.judged]
     triples = folder / "triples.train.small.tsv"
     if triples.is_file():
-        return list(read_triples(triples, most)), judged
+        return list(read_triples(triples, limit)), judged
     pairs = [
         (found.query, passage.text, (passage.grade or 0) >= found.relevant_from)
         for found in judged
         if not in_test_part(found.query)
         for passage in found.passages
     ]
-    return pairs[:most], [found for found in judged if in_test_part(found.query)]
+    return pairs[:limit], [found for found in judged if in_test_part(found.query)]
 
 
-def ranking_texts(folder: Path, together: int = 10) -> list[tuple[str, str]]:
+def ranking_texts(folder: Path, passages_per_text: int = 10) -> list[tuple[str, str]]:
     """(query, text): each query joined with ten of its passages at a time, the next ten with the query again."""
     texts = []
     for found in read_ranked_lists(folder):
-        for start in range(0, len(found.passages), together):
-            passages = [passage.text for passage in found.passages[start : start + together]]
+        for start in range(0, len(found.passages), passages_per_text):
+            passages = [passage.text for passage in found.passages[start : start + passages_per_text]]
             texts.append((found.query, " ".join([found.query, *passages])))
     return texts
 

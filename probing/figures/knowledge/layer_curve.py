@@ -45,7 +45,7 @@ def layer_curve(
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """Lines of a metric over the layers, each with its name at its end; a legend has the names of more than ``end_labels.MOST``.
+    """Lines of a metric over the layers, each with its name at its end; a legend has the names of more than ``end_labels.MAX_LABELS``.
 
     Colour tells models apart; where there is only one model it tells probe sets apart, and with one of each, heads. The
     marker's shape is the probe set, its filling the head. Grey: majority answer and chance, one line for all runs that share it;
@@ -70,7 +70,7 @@ def layer_curve(
     panels = panels and len(sets) > 1
     rows = len(sets) if panels else 1
     lines = points["run_id"].nunique()
-    legend = lines > end_labels.MOST * rows
+    legend = lines > end_labels.MAX_LABELS * rows
     # On a telephone the legend has a line for every series.
     height = _PANEL * rows + 60 if panels else 460 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
@@ -96,7 +96,7 @@ def layer_curve(
         drawn.append((line.sort_values("layer"), look))
         _add_line(figure, *drawn[-1], legend=legend)
     ends = _yardsticks(figure, points, called, names, scale, sets if panels else [])
-    ends += _ends(drawn, room=end_labels.MOST * rows - len(ends), legend=legend)
+    ends += _ends(drawn, room=end_labels.MAX_LABELS * rows - len(ends), legend=legend)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)

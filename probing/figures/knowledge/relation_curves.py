@@ -7,7 +7,7 @@ from probing.figures import end_labels, layer_axis, theme, yardsticks
 from probing.figures.end_labels import EndLabel
 
 #: More lines than this cannot be told apart.
-MOST_LINES = 6
+MAX_LINES = 6
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
 
 
@@ -16,20 +16,20 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
 
     Args:
         points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty where they are not
-            defined. Or what ``yardsticks.above`` makes of them. Relations beyond ``MOST_LINES`` are not drawn.
+            defined. Or what ``yardsticks.above`` makes of them. Relations beyond ``MAX_LINES`` are not drawn.
         k: the rank up to which a fact counts as known.
     """
     points = points.dropna(subset=["value"]).reset_index(drop=True)
     if points.empty:
         return theme.empty("No relation is chosen, or no facts are left under these filters.")
     figure = go.Figure()
-    points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MOST_LINES])].assign(line=points["relation"])
+    points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MAX_LINES])].assign(line=points["relation"])
     short = {relation: theme.shorten(str(label), 22) for relation, label in zip(points["relation"], points["label"], strict=True)}
     ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=short)
     lent: list[EndLabel] = []
     for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
         ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
-    ends += lent if len(ends) + len(lent) <= end_labels.MOST else lent[:1]
+    ends += lent if len(ends) + len(lent) <= end_labels.MAX_LABELS else lent[:1]
     theme.apply(theme.clickable_last(figure), height=460)
     last = int(points["layer"].max())
     layer_axis.horizontal(figure, last)

@@ -11,7 +11,7 @@ from probing.figures import layer_axis, theme
 
 _ROW, _FRAME = 30, 190
 #: Deeper models have no room for numbers in the cells of a telephone's figure.
-_MOST_NUMBERS = 13
+_MAX_NUMBERS = 13
 _GREY = "rgba(128,136,144,0.16)"
 #: Opaque, so that black numbers are read on a light page and on a dark one; less than 0 is orange, more blue.
 _SCALE = ((0, "#D55E00"), (0.5, "#F9DFCB"), (0.5, "#D6E8F6"), (1, "#1F8ACB"))
@@ -73,14 +73,14 @@ def change_map(
     figure.add_heatmap(
         z=square(cells["shown"].where(cells["counts"])), x=layers, y=places, xgap=2, ygap=2, hoverinfo="skip", colorscale=_SCALE,
         zmin=-most, zmax=most, name="counts",
-        showscale=last >= _MOST_NUMBERS, colorbar={"title": {"text": "points", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        showscale=last >= _MAX_NUMBERS, colorbar={"title": {"text": "points", "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     # A heat map's cells cannot be clicked; points can, and they carry the numbers.
     for counts, colour in ((False, None), (True, _ON_COLOUR)):
         mine = cells[cells["counts"] == counts]
         rows = mine.to_dict("records")
         figure.add_scatter(
-            x=mine["layer"], y=mine["task"].map(tasks.index), mode="markers+text" if last < _MOST_NUMBERS else "markers", showlegend=False,
+            x=mine["layer"], y=mine["task"].map(tasks.index), mode="markers+text" if last < _MAX_NUMBERS else "markers", showlegend=False,
             marker={"symbol": "square", "size": _ROW - 6, "opacity": 0}, selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}}, textfont={"size": 11, "color": colour}, text=[_number(one, kind) for one in rows],
             customdata=[[one["task"], one["pooling"], int(one["layer"])] for one in rows],

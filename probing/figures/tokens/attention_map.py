@@ -12,7 +12,7 @@ _SCALE = ((0, "rgba(0,114,178,0.05)"), (0.5, "rgba(0,114,178,0.55)"), (1, "rgba(
 _ROW, _AROUND = 22, 150
 
 
-def attention_map(shares: np.ndarray, tokens: Sequence[str], *, most: float, marked: int = 0) -> go.Figure:
+def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, marked: int = 0) -> go.Figure:
     """Shares of one token's attention.
 
     Args:
@@ -25,7 +25,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, most: float, mar
     places = list(range(len(names)))
     figure = go.Figure()
     figure.add_heatmap(
-        z=shares.T, x=list(range(1, len(shares) + 1)), y=places, zmin=0, zmax=most, colorscale=_SCALE, xgap=1, ygap=1,
+        z=shares.T, x=list(range(1, len(shares) + 1)), y=places, zmin=0, zmax=maximum, colorscale=_SCALE, xgap=1, ygap=1,
         customdata=[[name] * len(shares) for name in names], colorbar=_bar("share", ".2f"),
         hovertemplate="layer %{x}: %{z:.3f} to <b>%{customdata}</b><extra></extra>",
     )  # fmt: skip
@@ -38,7 +38,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, most: float, mar
     return figure
 
 
-def head_map(values: np.ndarray, *, what: str, unit: str, most: float, marked: int | None = None) -> go.Figure:
+def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked: int | None = None) -> go.Figure:
     """One number of every head of every layer; a click on a cell gives the head, from 1.
 
     Args:
@@ -51,7 +51,7 @@ def head_map(values: np.ndarray, *, what: str, unit: str, most: float, marked: i
     layers, heads = values.shape
     figure = go.Figure()
     figure.add_heatmap(
-        z=values.T, x=list(range(1, layers + 1)), y=list(range(1, heads + 1)), zmin=0, zmax=max(most, 1e-9), colorscale=_SCALE, xgap=1,
+        z=values.T, x=list(range(1, layers + 1)), y=list(range(1, heads + 1)), zmin=0, zmax=max(maximum, 1e-9), colorscale=_SCALE, xgap=1,
         ygap=1, hoverinfo="skip", colorbar=_bar(unit, ".1f"),
     )  # fmt: skip
     # A heat map's cells cannot be clicked; points can.

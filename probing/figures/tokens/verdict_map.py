@@ -7,7 +7,7 @@ from probing.figures import layer_axis, theme
 
 _ROW, _AROUND = 44, 146
 #: Beyond, a cell has no room for a label on a telephone.
-_MOST_LAYERS = 9
+_MAX_LAYERS = 9
 _GREY = "rgba(128,136,144,0.16)"
 _FAINT, _FULL = 0.10, 0.62
 
@@ -55,4 +55,4 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
 
 def _words(label: str, p: float, last: int) -> str:
     share = f"{p * 100:.0f}"
-    return share if last >= _MOST_LAYERS else f"{theme.plain(label[:4])}<br>{share}"
+    return share if last >= _MAX_LAYERS else f"{theme.plain(label[:4])}<br>{share}"

@@ -96,8 +96,8 @@ def batches_of_equal_length(lengths: Sequence[int]) -> Iterator[list[int]]:
     for number, length in enumerate(lengths):
         of_length.setdefault(length, []).append(number)
     for length, numbers in sorted(of_length.items()):
-        most = max(1, _PIECES_A_BATCH // length)
-        yield from (numbers[first : first + most] for first in range(0, len(numbers), most))
+        size = max(1, _PIECES_A_BATCH // length)
+        yield from (numbers[first : first + size] for first in range(0, len(numbers), size))
 
 
 def _kinds_by_id(encoder: Encoder) -> tuple[np.ndarray, np.ndarray]:

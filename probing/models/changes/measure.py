@@ -9,7 +9,7 @@ import numpy as np
 from probing.core.changes.attention import between, of_model
 from probing.core.changes.measures import BY_HEAD
 from probing.core.changes.numbers import mean_intervals
-from probing.core.changes.similarity import MOST_IN_MATRIX, jackknife, linear_cka, rsa
+from probing.core.changes.similarity import MAX_IN_MATRIX, jackknife, linear_cka, rsa
 from probing.core.errors import ModelError, TextError
 from probing.models.changes.attending import Attending, Passed
 from probing.models.changes.words import WordStates, word_places
@@ -158,7 +158,7 @@ class _Taken:
         """CKA and RSA by layer and pooling; nothing where all states are the same."""
         for pooling in ("first", "mean"):
             own, before = self._pooled[pooling, 0], self._pooled[pooling, 1]
-            for name, alike, most in (("cka", _cka, None), ("rsa", _rsa, MOST_IN_MATRIX)):
+            for name, alike, most in (("cka", _cka, None), ("rsa", _rsa, MAX_IN_MATRIX)):
                 for layer, (x, y) in enumerate(zip(own[:, :most], before[:, :most], strict=True)):
                     found = jackknife(partial(alike, x, y), len(x))
                     if found is not None:

@@ -147,10 +147,10 @@ def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
     """The arrays that a kind of parameter is stored as. Rows of one value, which are few, are float16 always."""
     if bits == 16 or values.shape[-1] == 1:
         return {name: np.ascontiguousarray(values.astype(np.float16))}
-    most = 2 ** (bits - 1) - 1
-    scale = (np.abs(values).max(-1, keepdims=True) / most).astype(np.float16)
+    largest = 2 ** (bits - 1) - 1
+    scale = (np.abs(values).max(-1, keepdims=True) / largest).astype(np.float16)
     # A row whose scale is 0 in float16 is one of zeros.
-    steps = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-most, most).astype(np.int8)
+    steps = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-largest, largest).astype(np.int8)
     if bits == 8:
         return {name: np.ascontiguousarray(steps), name + _SCALE: scale}
     return {name + _PACKED: np.frombuffer(zlib.compress(steps.tobytes(), 9), np.uint8), name + _SCALE: scale}

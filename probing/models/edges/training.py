@@ -114,13 +114,13 @@ def train_probes(
     records = data.train.records()
     a_pass = math.ceil(len(records) / recipe.batch)
     every = recipe.check_every or max(LEAST_STEPS, math.ceil(a_pass / 2))
-    most = every * recipe.most_checks
+    limit = every * recipe.most_checks
     looked_at = data.dev.of_records(data.dev.records()[: recipe.check_records])
     mask, variants = mask_of(keys, last + 1).to(device), torch.tensor(label_variants(keys))
     order, epoch = order_of(records, 0), 0
     active = np.flatnonzero(~state.numbers["stopped"])
     live = _taken(state, active, device)
-    while len(active) and state.step < most:
+    while len(active) and state.step < limit:
         now, within = divmod(state.step, a_pass)
         if now != epoch:
             order, epoch = order_of(records, now), now
@@ -142,7 +142,7 @@ def train_probes(
             live = _taken(state, active, device)
             _keep(checkpoint, state)
             if passed:
-                passed(state.step, most)
+                passed(state.step, limit)
     numbers = state.numbers
     steps = np.where(numbers["stopped"], numbers["checks"] * every, state.step)
     stopped = numbers["stopped"] & (numbers["checks"] < recipe.most_checks)

@@ -93,9 +93,9 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
     return DecodingHead(attrgetter(dense)(model), act, attrgetter(norm)(model), decoder)
 
 
-def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], at: torch.Tensor) -> torch.Tensor:
+def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], positions: torch.Tensor) -> torch.Tensor:
     """(masked, vocabulary) logits of a masked language model; only the positions ``at``, (rows, tokens), are decoded."""
-    return own_head(model)(getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[at])
+    return own_head(model)(getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[positions])
 
 
 def pretrained_head(model: PreTrainedModel) -> DecodingHead:

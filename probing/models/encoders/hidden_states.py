@@ -61,11 +61,11 @@ def all_hidden_states(
     """
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
-    seen = torch.zeros((len(rows), width), dtype=torch.long)
+    attention_mask = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = torch.tensor(row)
-        seen[i, : len(row)] = 1
-    inputs = {"input_ids": ids, "attention_mask": seen}
+        attention_mask[i, : len(row)] = 1
+    inputs = {"input_ids": ids, "attention_mask": attention_mask}
     if types is not None:
         inputs["token_type_ids"] = torch.tensor([[*row, *[0] * (width - len(row))] for row in types])
     with torch.inference_mode():
@@ -100,9 +100,9 @@ def states_at(
     result = np.empty((encoder.layers + 1, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
     for batch in batches_by_length([len(row) for row in rows], tokens, ENOUGH_TOKENS):
         states = all_hidden_states([rows[i] for i in batch], encoder)
-        at = torch.tensor([positions[i] for i in batch], device=encoder.device)
+        index = torch.tensor([positions[i] for i in batch], device=encoder.device)
         which = torch.arange(len(batch), device=encoder.device)
-        result[:, batch] = torch.stack([state[which, at] for state in states]).to(kept).cpu().numpy()
+        result[:, batch] = torch.stack([state[which, index] for state in states]).to(kept).cpu().numpy()
         if passed:
             passed(len(batch))
     return result

@@ -11,7 +11,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 from probing.core.errors import ModelError, ProbingError
 
 #: The embeddings, layer 0, and so many layers fit the column ``layer``.
-MOST_LAYERS = 255
+MAX_LAYERS = 255
 #: What the last part of a parameter's name is; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
 #: How names of floating-point formats begin, safetensors' (F32, BF16) and torch's (float32, bfloat16) in capitals.
@@ -47,8 +47,8 @@ def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelEr
 def check_layers(source: str | Path, config: PretrainedConfig) -> None:
     """Raises a ``ModelError`` for a number of layers that no model has: to build a thousand million of them takes all memory."""
     layers = getattr(config, "num_hidden_layers", None)
-    if type(layers) is not int or not 1 <= layers <= MOST_LAYERS:
-        raise ModelError(f"config.json of {source} says {layers!r} layers, expected 1 to {MOST_LAYERS}; mend it or take the model's own")
+    if type(layers) is not int or not 1 <= layers <= MAX_LAYERS:
+        raise ModelError(f"config.json of {source} says {layers!r} layers, expected 1 to {MAX_LAYERS}; mend it or take the model's own")
 
 
 def check_no_spare_weights(source: str | Path, model: PreTrainedModel, unexpected: Iterable[str]) -> None:

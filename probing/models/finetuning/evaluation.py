@@ -192,10 +192,10 @@ def masked_accuracy(
             inputs = collate([rows[n] for n in batch], tokenizer)
             labels = mask_tokens(inputs, tokenizer, share, rng)
             inputs = {name: value.to(model.device) for name, value in inputs.items()}
-            at = labels != IGNORED
-            best = masked_logits(model, inputs, at.to(model.device)).argmax(-1).cpu()
-            right += int((best == labels[at]).sum())
-            labels_seen.update(labels[at].tolist())
+            masked = labels != IGNORED
+            best = masked_logits(model, inputs, masked.to(model.device)).argmax(-1).cpu()
+            right += int((best == labels[masked]).sum())
+            labels_seen.update(labels[masked].tolist())
     n = sum(labels_seen.values())
     return right / n, labels_seen.most_common(1)[0][1] / n, n
 

@@ -74,9 +74,9 @@ def question_rows(questions: Sequence[Question], tokenizer: PreTrainedTokenizerB
     return rows
 
 
-def _cut(text: str, tokenizer: PreTrainedTokenizerBase, most: int) -> str:
+def _cut(text: str, tokenizer: PreTrainedTokenizerBase, limit: int) -> str:
     offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-    return text if len(offsets) <= most else text[: offsets[most - 1][1]]
+    return text if len(offsets) <= limit else text[: offsets[limit - 1][1]]
 
 
 def pair_rows(pairs: Sequence[tuple[str, str, bool]], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[Row]:

@@ -12,7 +12,7 @@ def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Ite
     """Masked positions of every step of an epoch, ascending inside a step; the order is fixed by seed, layer and epoch."""
     rng = np.random.default_rng([recipe.seed, layer, epoch])
     if recipe.pieces_a_block:
-        order, size = rng.permutation(len(text.until)), recipe.blocks_a_step
+        order, size = rng.permutation(len(text.cumulative)), recipe.blocks_a_step
         for first in range(0, len(order), size):
             yield np.concatenate([text.positions_of(int(block)) for block in np.sort(order[first : first + size])])
     else:
@@ -21,10 +21,10 @@ def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Ite
             yield np.sort(order[first : first + size])
 
 
-def steps_an_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
+def steps_per_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
     """Steps of one pass over the text."""
     if recipe.pieces_a_block:
-        return -(-len(text.until) // recipe.blocks_a_step)
+        return -(-len(text.cumulative) // recipe.blocks_a_step)
     return -(-len(text.labels) // recipe.batch)
 
 
@@ -32,12 +32,12 @@ def steps_of(recipe: HeadRecipe, text: MaskedText) -> int:
     """Steps of the whole training, if nothing ends it before."""
     if recipe.kind == "least_squares":
         return 0
-    return recipe.steps or recipe.epochs * steps_an_epoch(recipe, text)
+    return recipe.steps or recipe.epochs * steps_per_epoch(recipe, text)
 
 
 def steps_from(recipe: HeadRecipe, text: MaskedText, layer: int, first: int) -> Iterator[tuple[int, np.ndarray]]:
     """Number and masked positions of every step from ``first`` on, through as many epochs as it takes."""
-    each, last = steps_an_epoch(recipe, text), steps_of(recipe, text)
+    each, last = steps_per_epoch(recipe, text), steps_of(recipe, text)
     for epoch in range(first // each, -(-last // each)):
         for number, positions in enumerate(batches(recipe, text, layer, epoch), epoch * each):
             if first <= number < last:
@@ -47,5 +47,5 @@ def steps_from(recipe: HeadRecipe, text: MaskedText, layer: int, first: int) -> 
 def most_positions(recipe: HeadRecipe, text: MaskedText) -> int:
     """The most masked positions that a step can have."""
     if recipe.pieces_a_block:
-        return int(np.sort(np.diff(text.until, prepend=0))[-recipe.blocks_a_step :].sum())
+        return int(np.sort(np.diff(text.cumulative, prepend=0))[-recipe.blocks_a_step :].sum())
     return min(recipe.batch, len(text.labels))

@@ -24,7 +24,7 @@ class Readout:
     Attributes:
         gold_rank: (facts,) rank of the right answer in the vocabulary, from 1.
         answer_rank: (facts,) its rank among the relation's answers.
-        guest_rank: (guests,) rank, at the fact's prompt, of the answer of each fact that borrows the prompt; fact by fact.
+        swapped_rank: (guests,) rank, at the fact's prompt, of the answer of each fact that borrows the prompt; fact by fact.
         gold_logp: (facts,) natural log-probability of the right answer.
         top_ids: (facts, k) best tokens, by score, then id.
         top_logp: (facts, k) their log-probabilities.
@@ -32,13 +32,13 @@ class Readout:
 
     gold_rank: np.ndarray
     answer_rank: np.ndarray
-    guest_rank: np.ndarray
+    swapped_rank: np.ndarray
     gold_logp: np.ndarray
     top_ids: np.ndarray
     top_logp: np.ndarray
 
 
-class LogitsRoom:
+class LogitsBuffer:
     """Room for ``ROWS`` rows of logits, used again and again: fresh memory for each block would cost more than reading it."""
 
     def __init__(self) -> None:
@@ -53,11 +53,11 @@ class LogitsRoom:
         return self._room[: count * width].view(count, width)[:, :vocabulary]
 
 
-def decode(head: DecodingHead, states: torch.Tensor, room: LogitsRoom) -> torch.Tensor:
+def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> torch.Tensor:
     """(rows, hidden) -> (rows, vocabulary) logits in ``room``, without gradients; what ``head(states)`` gives, but faster."""
     inner = head.transform(states)
     weight, bias = head.vocabulary.weight, head.vocabulary.bias
-    logits = room.rows(len(inner), len(weight), inner)
+    logits = buffer.rows(len(inner), len(weight), inner)
     step = COLUMNS if inner.device.type == "cpu" else len(weight)
     for first in range(0, len(weight), step):
         some = slice(first, first + step)
@@ -123,7 +123,7 @@ def read_out(
     answers: Sequence[Sequence[int]],
     top_k: int,
     device: torch.device,
-    room: LogitsRoom | None = None,
+    buffer: LogitsBuffer | None = None,
 ) -> Readout:
     """Decodes a block of facts at one layer; never holds more than ``ROWS`` rows of logits.
 
@@ -140,12 +140,12 @@ def read_out(
     Raises:
         ModelError: if a logit is not a number, or endless.
     """
-    room = room or LogitsRoom()
+    buffer = buffer or LogitsBuffer()
     parts: list[tuple[np.ndarray, ...]] = []
     with torch.inference_mode():
         for first in range(0, len(states), ROWS):
             rows = slice(first, first + ROWS)
-            logits = decode(head, torch.from_numpy(states[rows]).to(device), room)
+            logits = decode(head, torch.from_numpy(states[rows]).to(device), buffer)
             norm = logits.logsumexp(1, keepdim=True)
             # One that is not a number, or endless, makes its row's sum so too.
             if not torch.isfinite(norm).all():
@@ -155,7 +155,7 @@ def read_out(
             columns = (
                 _at_least(logits, own),
                 _ranks_among(logits, own, answers[rows]),
-                _guest_ranks(logits, guests[rows]),
+                _swapped_ranks(logits, guests[rows]),
                 (own - norm)[:, 0],
                 ids,
                 values - norm,
@@ -172,7 +172,7 @@ def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     return (scores >= wanted).sum(1, dtype=torch.int32)
 
 
-def _guest_ranks(logits: torch.Tensor, guests: Sequence[Sequence[int]]) -> torch.Tensor:
+def _swapped_ranks(logits: torch.Tensor, guests: Sequence[Sequence[int]]) -> torch.Tensor:
     """(guests,) ranks of the tokens asked for at each row, row by row; a token that several ask for is ranked once."""
     asking = np.repeat(np.arange(len(guests)), [len(tokens) for tokens in guests])
     tokens = np.array([token for some in guests for token in some], dtype=np.int64)
@@ -183,15 +183,15 @@ def _guest_ranks(logits: torch.Tensor, guests: Sequence[Sequence[int]]) -> torch
     ranks = torch.empty(len(rows), dtype=torch.int32)
     for number in range(turn.max(initial=-1) + 1):
         some = np.flatnonzero(turn == number)
-        at = torch.from_numpy(rows[some]).to(logits.device)
-        wanted = logits[at, torch.from_numpy(ids[some]).to(logits.device)][:, None]
+        index = torch.from_numpy(rows[some]).to(logits.device)
+        wanted = logits[index, torch.from_numpy(ids[some]).to(logits.device)][:, None]
         # Picking rows copies them, which takes longer than ranking some in vain.
         if 2 * len(some) > len(logits):
             every = logits[:, :1].clone()
-            every[at] = wanted
-            found = _at_least(logits, every)[at]
+            every[index] = wanted
+            found = _at_least(logits, every)[index]
         else:
-            found = _at_least(logits[at], wanted)
+            found = _at_least(logits[index], wanted)
         ranks[torch.from_numpy(some)] = found.cpu()
     return ranks[torch.from_numpy(where)]
 
@@ -203,7 +203,7 @@ def _ranks_among(logits: torch.Tensor, own: torch.Tensor, answers: Sequence[Sequ
     for row, ids in enumerate(answers):
         relations.setdefault(id(ids), []).append(row)
     for rows in relations.values():
-        at = torch.tensor(rows, device=logits.device)
-        among = logits[at[:, None], torch.tensor(answers[rows[0]], device=logits.device)]
-        ranks[at] = _at_least(among, own[at])
+        index = torch.tensor(rows, device=logits.device)
+        among = logits[index[:, None], torch.tensor(answers[rows[0]], device=logits.device)]
+        ranks[index] = _at_least(among, own[index])
     return ranks

@@ -13,14 +13,14 @@ from probing.models.encoders.head import DecodingHead
 MULTIPLE = 64
 
 
-class VocabularyLoss:
+class SoftmaxLoss:
     """Mean cross-entropy in nats of a head's vocabulary matrix, and its gradients.
 
     The head's matrix and bias become views of padded buffers; padding rows have weight 0 and bias minus infinity, so their
     probability and gradients are 0.
     """
 
-    def __init__(self, head: DecodingHead, most: int, precision: str = "float32"):
+    def __init__(self, head: DecodingHead, max_positions: int, precision: str = "float32"):
         """Args:
         head: the head, whose matrix trains if its parameter requires a gradient.
         most: the most positions that come at once.
@@ -35,12 +35,12 @@ class VocabularyLoss:
             old = getattr(self.matrix, name)
             padded[: self.size] = old.detach()
             setattr(self.matrix, name, nn.Parameter(padded[: self.size], requires_grad=old.requires_grad))
-        self._scores = self._weight.new_empty((most, rows))
+        self._scores = self._weight.new_empty((max_positions, rows))
         self._gradient = torch.empty_like(self._weight) if self.matrix.weight.requires_grad else None
         self._low = precision == "bfloat16"
         if self._low:
             self._low_weight = self._weight.bfloat16()
-            self._low_scores = torch.empty((most, rows), dtype=torch.bfloat16, device=self._scores.device)
+            self._low_scores = torch.empty((max_positions, rows), dtype=torch.bfloat16, device=self._scores.device)
 
     @torch.no_grad()
     def loss(self, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -89,9 +89,9 @@ class MaskedStates:
         #: Rows of each window: as many as stay within WINDOW positions, at least one.
         self.windows: list[range] = []
         first = 0
-        while first < len(text.until):
-            before = text.until[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(text.until, before + WINDOW, side="right")))
+        while first < len(text.cumulative):
+            before = text.cumulative[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(text.cumulative, before + WINDOW, side="right")))
             self.windows.append(range(first, last))
             first = last
 
@@ -182,7 +182,7 @@ class MaskedStates:
             numbers = [text.positions_of(rows[i]) for i in batch]
             target = torch.cat([torch.arange(r.start, r.stop) for r in numbers])
             row_of = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor([len(r) for r in numbers]))
-            at = torch.from_numpy(text.at[target.numpy()])
+            at = torch.from_numpy(text.index[target.numpy()])
             row_of, at = row_of.to(encoder.device), at.to(encoder.device)
             for slot, layer in enumerate(self.layers):
                 states[slot, target - positions.start] = hidden[layer][row_of, at].to("cpu", self.dtype)

@@ -30,8 +30,8 @@ class MaskedText:
 
     ids: np.ndarray
     ends: np.ndarray
-    at: np.ndarray
-    until: np.ndarray
+    index: np.ndarray
+    cumulative: np.ndarray
     labels: np.ndarray
 
     def row(self, number: int) -> list[int]:
@@ -40,7 +40,7 @@ class MaskedText:
 
     def positions_of(self, number: int) -> range:
         """Numbers of the masked positions of a row."""
-        return range(int(self.until[number - 1]) if number else 0, int(self.until[number]))
+        return range(int(self.cumulative[number - 1]) if number else 0, int(self.cumulative[number]))
 
 
 def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path) -> MaskedText:
@@ -66,8 +66,8 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
     # Arrays, for a list of numbers takes ten times as much.
     rows: list[np.ndarray] = []
-    at: list[int] = []
-    until: list[int] = []
+    index: list[int] = []
+    cumulative: list[int] = []
     labels: list[int] = []
     whole = recipe.pieces_a_block > 0
     for row in _blocks(encoder, sentences, recipe, rng) if whole else _sentences(encoder, sentences, recipe, rng):
@@ -84,15 +84,15 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
             elif dice < 0.9:
                 row[i] = int(rng.choice(ordinary))
         rows.append(np.array(row, dtype=np.int32))
-        at.extend(int(i) for i in chosen)
-        until.append(len(labels))
+        index.extend(int(i) for i in chosen)
+        cumulative.append(len(labels))
         if positions and len(labels) >= positions:
             break
     if not labels or len(labels) < positions:
         wanted = f"{positions:,}" if positions else "at least one"
         part, more = ("validation", "--valid") if seed else ("training", "--text) or ask for fewer (--positions")
         raise HeadError(f"the {part} text gives {len(labels):,} masked positions, expected {wanted}; give more text ({more})")
-    return MaskedText(np.concatenate(rows), np.cumsum([len(row) for row in rows]), np.array(at), np.array(until), np.array(labels))
+    return MaskedText(np.concatenate(rows), np.cumsum([len(row) for row in rows]), np.array(index), np.array(cumulative), np.array(labels))
 
 
 def _sentences(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:

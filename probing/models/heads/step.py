@@ -7,7 +7,7 @@ from torch import nn
 from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import AffineMap
-from probing.models.heads.loss import VocabularyLoss
+from probing.models.heads.loss import SoftmaxLoss
 from probing.models.heads.masked_states import LayerStates
 from probing.models.heads.recipe import HeadRecipe
 
@@ -18,7 +18,7 @@ VALIDATED_AT_ONCE = 512
 class HeadStep:
     """One head in training, with its optimiser; the steps of another kind of training say what they own and learn from."""
 
-    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, most: int):
+    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
         """Args:
         encoder: whose head is trained.
         recipe: kind and settings.
@@ -29,7 +29,7 @@ class HeadStep:
         self.head = start_of(encoder, recipe)
         for parameter in self.owned().values():
             parameter.requires_grad_()
-        self.vocabulary = VocabularyLoss(self.head, max(most, VALIDATED_AT_ONCE), recipe.precision)
+        self.vocabulary = SoftmaxLoss(self.head, max(max_positions, VALIDATED_AT_ONCE), recipe.precision)
         # Named after the vocabulary's own have become views of its padded ones.
         self.own: dict[str, nn.Parameter] = self.owned()
         self.optimiser = torch.optim.AdamW(self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
@@ -64,7 +64,7 @@ class HeadStep:
             group["lr"] = self.recipe.rate(step, self.steps)
         self.optimiser.step()
 
-    def validation_loss(self, states: LayerStates, until: int | None = None, known: tuple[int, float] = (0, 0.0)) -> float:
+    def validation_loss(self, states: LayerStates, end: int | None = None, known: tuple[int, float] = (0, 0.0)) -> float:
         """Mean cross-entropy in nats over the positions of the states.
 
         Args:
@@ -72,16 +72,16 @@ class HeadStep:
             until: the first so many of the positions; None takes all.
             known: so many of the first positions are counted already, with this mean, and are not read again.
         """
-        until = len(states) if until is None else until
+        end = len(states) if end is None else end
         counted, mean = known
         total = mean * counted
-        for first in range(counted, until, VALIDATED_AT_ONCE):
-            positions = np.arange(first, min(first + VALIDATED_AT_ONCE, until))
+        for first in range(counted, end, VALIDATED_AT_ONCE):
+            positions = np.arange(first, min(first + VALIDATED_AT_ONCE, end))
             labels = torch.from_numpy(states.labels[positions]).to(self.device)
             with torch.inference_mode():
                 features = self.features(torch.from_numpy(states.at(positions)).to(self.device))
                 total += self.vocabulary.loss(features, labels).item() * len(positions)
-        return total / until
+        return total / end
 
     def weights(self) -> dict[str, torch.Tensor]:
         """A copy of the head's own weights."""

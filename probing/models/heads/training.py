@@ -22,7 +22,7 @@ from probing.core.errors import HeadError
 from probing.core.files.locks import used_together
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target, least_squares, sums_of
-from probing.models.heads.batches import most_positions, steps_an_epoch, steps_from, steps_of
+from probing.models.heads.batches import most_positions, steps_per_epoch, steps_from, steps_of
 from probing.models.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype, write_seconds
 from probing.models.heads.masked_states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
 from probing.models.heads.masked_text import MaskedText
@@ -92,37 +92,37 @@ def train_head(
         return path
     began = time.monotonic()
     tuned = recipe.kind == "tuned_lens"
-    each = recipe.validate_every or steps_an_epoch(recipe, train.text)
+    each = recipe.validate_every or steps_per_epoch(recipe, train.text)
     total = 0 if tuned and target is None else steps_of(recipe, train.text)
     step = (TunedLensStep if tuned else HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
     states, validating = train.layer(layer), valid.layer(layer)
-    at = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
-    began -= at.seconds
-    shown = tqdm(total=total, initial=at.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
+    progress = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
+    began -= progress.seconds
+    shown = tqdm(total=total, initial=progress.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
     written = time.monotonic()
-    for number, positions in steps_from(recipe, train.text, layer, at.step) if total else ():
-        if recipe.has_stopped([loss for _, loss in at.curve]):
+    for number, positions in steps_from(recipe, train.text, layer, progress.step) if total else ():
+        if recipe.has_stopped([loss for _, loss in progress.curve]):
             break
         step.take(number, states.at(positions), target.at(positions) if tuned and target else states.labels[positions])
-        at.step = number + 1
+        progress.step = number + 1
         shown.update()
-        if at.step % each and at.step < total:
+        if progress.step % each and progress.step < total:
             if time.monotonic() - written > CHECKPOINT_SECONDS:
-                at.seconds = time.monotonic() - began
-                _save(partial, recipe, encoder, step, at)
+                progress.seconds = time.monotonic() - began
+                _save(partial, recipe, encoder, step, progress)
                 written = time.monotonic()
             continue
         loss = step.validation_loss(validating)
-        if loss < min(point[1] for point in at.curve):
-            at.best = step.weights()
-        at.curve.append([at.step, loss])
-        at.seconds = time.monotonic() - began
-        _save(partial, recipe, encoder, step, at)
+        if loss < min(point[1] for point in progress.curve):
+            progress.best = step.weights()
+        progress.curve.append([progress.step, loss])
+        progress.seconds = time.monotonic() - began
+        _save(partial, recipe, encoder, step, progress)
         written = time.monotonic()
     shown.close()
-    step.put(at.best)
-    rounded = json.dumps([[number, round(loss, 5)] for number, loss in at.curve])
-    starts = json.dumps({way: round(loss, 5) for way, loss in at.starts.items()}) if at.starts else ""
+    step.put(progress.best)
+    rounded = json.dumps([[number, round(loss, 5)] for number, loss in progress.curve])
+    starts = json.dumps({way: round(loss, 5) for way, loss in progress.starts.items()}) if progress.starts else ""
     made = (encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded)
     identity = HeadIdentity(*made, configuration=encoder.configuration, starts=starts)
     write_seconds(folder, layer, identity.recipe, time.monotonic() - began)
@@ -176,12 +176,12 @@ def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtyp
     )
 
 
-def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, at: Progress) -> None:
-    parts = {"now": step.weights(), "best": at.best}
+def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, progress: Progress) -> None:
+    parts = {"now": step.weights(), "best": progress.best}
     parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
     arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
-    note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": at.step}
-    note |= {"curve": at.curve, "starts": at.starts, "seconds": at.seconds}
+    note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": progress.step}
+    note |= {"curve": progress.curve, "starts": progress.starts, "seconds": progress.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
 

@@ -14,12 +14,12 @@ from probing.models.heads.step import HeadStep
 class TunedLensStep(HeadStep):
     """A map in training, which starts as the identity; what it learns from is the target's states instead of labels."""
 
-    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, most: int):
+    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
         self.map = nn.Linear(encoder.hidden, encoder.hidden, device=encoder.device)
         with torch.no_grad():
             self.map.weight.copy_(torch.eye(encoder.hidden))
             self.map.bias.zero_()
-        super().__init__(encoder, recipe, steps, most)
+        super().__init__(encoder, recipe, steps, max_positions)
 
     def owned(self) -> dict[str, nn.Parameter]:
         return dict(self.map.named_parameters())

@@ -153,10 +153,10 @@ class LiveModel:
         """
         started = time.perf_counter()
         row = self._row(prompt)
-        at = self._position(row, mask_index)
+        position = self._position(row, mask_index)
         followed = [(word, self.watched_id(word, prompt, mask_index or 0)) for word in watch]
-        logp = read(row, at) if read else self._log_probabilities(row, at, check)
-        return self._answer(self._common_mask(prompt), row, at, logp, top, followed, started)
+        logp = read(row, position) if read else self._log_probabilities(row, position, check)
+        return self._answer(self._common_mask(prompt), row, position, logp, top, followed, started)
 
     def fill_left_to_right(
         self, prompt: str, top: int = 10, watch: Sequence[str] = (), check: Callable[[], None] | None = None
@@ -179,20 +179,20 @@ class LiveModel:
         followed = [[(word, self.watched_id(word, prompt, gap)) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
             started = time.perf_counter()
-            at = self._position(row, 0)
-            logp = self._log_probabilities(row, at, check)
-            answers.append(self._answer(text, row, at, logp, top, followed[len(answers)], started))
+            position = self._position(row, 0)
+            logp = self._log_probabilities(row, position, check)
+            answers.append(self._answer(text, row, position, logp, top, followed[len(answers)], started))
             last = logp[-1].clone()
             last[tokenizer.all_special_ids] = -torch.inf
             best = int(last[: len(tokenizer)].argmax())
-            row = [*row[:at], best, *row[at + 1 :]]
+            row = [*row[:position], best, *row[position + 1 :]]
             text = text.replace(MASK, shown(tokenizer, best), 1)
         return text, tuple(answers)
 
-    def _log_probabilities(self, row: list[int], at: int, check: Callable[[], None] | None = None) -> torch.Tensor:
+    def _log_probabilities(self, row: list[int], position: int, check: Callable[[], None] | None = None) -> torch.Tensor:
         """(layers, vocabulary) natural log-probabilities at one position."""
         with checked(self.encoder.body, check):
-            states = torch.stack([state[0, at] for state in all_hidden_states([row], self.encoder)])
+            states = torch.stack([state[0, position] for state in all_hidden_states([row], self.encoder)])
         with torch.inference_mode():
             return layer_logits(self.heads, states, check).log_softmax(1)
 
@@ -200,7 +200,7 @@ class LiveModel:
         self,
         prompt: str,
         row: list[int],
-        at: int,
+        position: int,
         logp: torch.Tensor,
         top: int,
         followed: Sequence[tuple[str, int]],
@@ -236,7 +236,7 @@ class LiveModel:
         seconds = time.perf_counter() - started
         of_best = tuple(logp[:, best[-1, 0]].exp().tolist())
         device = str(self.encoder.device)
-        return Answer(self.encoder.name, self.kind, device, seconds, prompt, pieces, at, layers, of_best, logp.shape[1])
+        return Answer(self.encoder.name, self.kind, device, seconds, prompt, pieces, position, layers, of_best, logp.shape[1])
 
     def _text(self, token_id: int) -> str:
         if token_id not in self._shown:

@@ -13,20 +13,20 @@ from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders_by
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects_by
 from probing.core.provenance import Provenance
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import cached_states, tokenize
 from probing.models.encoders.load import Encoder
-from probing.models.heads.decode import LogitsRoom, read_out
-from probing.models.runtime.background import WritingBehind, read_ahead
+from probing.models.heads.decode import LogitsBuffer, read_out
+from probing.models.runtime.background import BackgroundWriter, read_ahead
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 from probing.models.runtime.torch_settings import thread_count
 
 log = logging.getLogger(__name__)
 #: The encoder's part of the time that a fact takes; its layers' read-outs take the rest. For the progress bar alone.
 ENCODING = 0.75
-COLUMNS = ("gold_rank", "answer_rank", "guest_rank", "gold_logp", "top_ids", "top_logp")
+COLUMNS = ("gold_rank", "answer_rank", "swapped_rank", "gold_logp", "top_ids", "top_logp")
 
 
 class RunConfig(Provenance):
@@ -127,7 +127,7 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
         raise ModelError(f"{encoder.name}: got shard {strange[0]}, expected 0 to {there[-1]}: there are {len(facts)} facts")
     guests_of = _guests(facts, config)
     among = _answers_of_relations(facts, answers)
-    room = LogitsRoom()
+    buffer = LogitsBuffer()
 
     def block(number: int) -> tuple[range, list[list[int]]] | None:
         if _finished(work.shard(number), wanted) is not None:
@@ -144,7 +144,7 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
 
     sizes = [min((number + 1) * config.shard, len(facts)) - number * config.shard for number in chosen]
     bar = tqdm(total=sum(sizes), unit="fact", desc=f"probe {config.model} {config.head} {config.probe_set}")
-    with bar, WritingBehind() as writing:
+    with bar, BackgroundWriter() as writing:
         for number, size, found in zip(chosen, sizes, read_ahead(chosen, block), strict=True):
             part, done = None, _Done(bar, size)
             if found is not None:
@@ -156,7 +156,7 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
                 readings = []
                 for layer, head in zip(wanted, heads, strict=True):
-                    readings.append(read_out(head, states[layer], gold, guests, right, config.top_k, encoder.device, room))
+                    readings.append(read_out(head, states[layer], gold, guests, right, config.top_k, encoder.device, buffer))
                     done.to(ENCODING + (1 - ENCODING) * len(readings) / len(heads))
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
             writing.later(keep, number, part)
@@ -183,7 +183,7 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     result["other_rank"] = np.zeros_like(result["gold_rank"])
-    result["other_rank"][:, [guest for guests in _guests(work.facts, work.config) for guest in guests]] = result.pop("guest_rank")
+    result["other_rank"][:, [guest for guests in _guests(work.facts, work.config) for guest in guests]] = result.pop("swapped_rank")
     return result
 
 
@@ -223,7 +223,7 @@ def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found
-    for borrower, lender in enumerate(lenders_by(config.lenders or WITHOUT_THE_ANSWER, facts)):
+    for borrower, lender in enumerate(swapped_subjects_by(config.lenders or WITHOUT_THE_ANSWER, facts)):
         if lender is not None:
             found[lender].append(borrower)
     return found

@@ -103,10 +103,10 @@ class Masker:
         width = max(len(row.ids) for row in rows)
         ids = np.zeros((len(rows), width), dtype=np.int64)
         labels = np.full((len(rows), width), IGNORED, dtype=np.int64)
-        seen = np.zeros((len(rows), width), dtype=np.int64)
+        attention_mask = np.zeros((len(rows), width), dtype=np.int64)
         for i, row in enumerate(rows):
             n = len(row.ids)
-            ids[i, :n], seen[i, :n] = row.ids, 1
+            ids[i, :n], attention_mask[i, :n] = row.ids, 1
             whole: tuple[int, ...] = ()
             if row.answers and rng.random() < self.recipe.whole_answer_share:
                 whole = row.answers[rng.integers(len(row.answers))]
@@ -120,16 +120,16 @@ class Masker:
             other = chosen[dice >= 0.9]
             ids[i, other] = rng.integers(self.first_word, self.vocabulary, len(other))
             if whole:
-                at = np.array(whole)
-                labels[i, at] = row.ids[at]
-                ids[i, at] = self.mask
-        return torch.from_numpy(ids), torch.from_numpy(seen), torch.from_numpy(labels)
+                positions = np.array(whole)
+                labels[i, positions] = row.ids[positions]
+                ids[i, positions] = self.mask
+        return torch.from_numpy(ids), torch.from_numpy(attention_mask), torch.from_numpy(labels)
 
 
-def masked_loss(model: BertForMaskedLM, ids: torch.Tensor, seen: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def masked_loss(model: BertForMaskedLM, ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Mean cross-entropy at the masked positions; only those are decoded."""
-    at = labels != IGNORED
-    return F.cross_entropy(masked_logits(model, {"input_ids": ids, "attention_mask": seen}, at).float(), labels[at])
+    positions = labels != IGNORED
+    return F.cross_entropy(masked_logits(model, {"input_ids": ids, "attention_mask": attention_mask}, positions).float(), labels[positions])
 
 
 def learning_rate(step: int, recipe: PretrainRecipe) -> float:

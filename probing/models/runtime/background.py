@@ -22,24 +22,24 @@ def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[
             yield waiting.popleft().result()
 
 
-class WritingBehind:
+class BackgroundWriter:
     """Calls that are done one after another in a thread, while the next thing is computed; leaving it waits for all of them.
 
     What a call holds in memory is bounded: at most ``most`` calls are done or waiting, else ``later`` waits. The first error of a
     call is raised by the next ``later``, or on leaving; one that leaves for an error of its own keeps that.
     """
 
-    def __init__(self, most: int = 2):
-        self._most = most
+    def __init__(self, limit: int = 2):
+        self._limit = limit
         self._waiting: deque[Future[object]] = deque()
 
-    def __enter__(self) -> "WritingBehind":
+    def __enter__(self) -> "BackgroundWriter":
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="behind")
         return self
 
     def later(self, call: Callable[..., object], *arguments: object) -> None:
         """Has ``call(*arguments)`` done behind; an error of an earlier call is raised here."""
-        while self._waiting and (len(self._waiting) >= self._most or self._waiting[0].done()):
+        while self._waiting and (len(self._waiting) >= self._limit or self._waiting[0].done()):
             self._waiting.popleft().result()
         self._waiting.append(self._thread.submit(call, *arguments))
 

@@ -19,7 +19,7 @@ _order = itertools.count(1)
 _number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
 
 
-def arrive(run: Hashable) -> int:
+def register(run: Hashable) -> int:
     """The number of a run in the order in which runs came, given when it is first seen.
 
     Called before anything slow: a run that has to load a model may come to the device after a newer one, and is the older still.
@@ -62,7 +62,7 @@ class Turns:
             Superseded: as soon as a newer run of the visitor has asked.
         """
         with self._changed:
-            number, place = arrive(run), object()
+            number, place = register(run), object()
             self._newest[visitor] = max(number, self._newest.get(visitor, 0))
 
             def check() -> None:

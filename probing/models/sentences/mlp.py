@@ -17,7 +17,7 @@ RATE, DECAY = 1e-3, 0.01
 #: A look at the development part follows so many steps or more, after a whole pass over the training sentences.
 STEPS_A_LOOK = 40
 #: Looks at most, and how many without a smaller loss end a probe's training.
-MOST_LOOKS, PATIENCE = 12, 3
+MAX_LOOKS, PATIENCE = 12, 3
 _BETAS, _TINY = (0.9, 0.999), 1e-8
 #: Sentences that are asked at once.
 _ASKED = 1024
@@ -68,7 +68,7 @@ def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: 
     looks, right = torch.zeros(problems, dtype=torch.long), torch.zeros(problems, dtype=torch.long)
     running, steps = torch.arange(problems), 0
     passes = math.ceil(STEPS_A_LOOK / math.ceil(len(labels) / BATCH))
-    for look in range(1, MOST_LOOKS + 1):
+    for look in range(1, MAX_LOOKS + 1):
         order = torch.cat([torch.randperm(len(labels), generator=draw) for _ in range(passes)])
         for batch in order.split(BATCH):
             steps += 1

@@ -22,7 +22,7 @@ GRADIENT = 1e-5
 #: About the largest distance of a weight from its own at the minimum: a small gradient alone says little where the penalty hardly holds.
 STEP = 2e-5
 #: Steps of one C before it is given up, and steps without a smaller gradient before float64 takes over.
-MOST_STEPS, STALLED = 1000, 15
+MAX_STEPS, STALLED = 1000, 15
 #: So few numbers are computed in float64 at once: few sentences for their features make weights that float32 hardly finds.
 FEW = 1 << 18
 #: Pairs of steps and gradients that L-BFGS remembers.
@@ -232,12 +232,12 @@ class _Memory:
 
 
 def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int = 0) -> _Found:
-    """L-BFGS from a point until both criteria hold, nothing gets better, or ``MOST_STEPS`` are done."""
+    """L-BFGS from a point until both criteria hold, nothing gets better, or ``MAX_STEPS`` are done."""
     memory = _Memory(problem, c)
     here = problem.value(point, c)
     evaluations += 1
     best, since = np.inf, 0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         memory.measure(here.curvature)
         left, ahead = float(here.gradient.abs().max()) / (c * problem.number), memory.ahead(here.gradient)
         if left <= GRADIENT and ahead <= STEP:

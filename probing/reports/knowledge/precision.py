@@ -8,7 +8,7 @@ import pandas as pd
 from probing.core.metrics import RANKS
 from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
 from probing.core.stats.paired import PairedCounts, macro_difference, paired_difference, together_counted
-from probing.reports.bootstrap import together
+from probing.reports.bootstrap import parallel_map
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
 from probing.store.database import Database
@@ -71,7 +71,7 @@ def by_layer(
         random = _chance(mine, average) if metric in WITH_CHANCE else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
             points.append((run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}))
-    estimates = together(lambda point: _estimate(point[2], average), points)
+    estimates = parallel_map(lambda point: _estimate(point[2], average), points)
     rows = []
     for (run, layer, _, (most, random), lent), got in zip(points, estimates, strict=True):
         over = [None if one is None or most is None else one - most for one in (got.value, got.low, got.high)]

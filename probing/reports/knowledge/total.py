@@ -8,7 +8,7 @@ from probing.core.knowledge.total import KnowledgeCounts, knowledge
 from probing.core.metrics import RANKS
 from probing.core.stats.intervals import AVERAGES, RelationCounts, macro, micro
 from probing.core.stats.paired import mcnemar_exact_many
-from probing.reports.bootstrap import together
+from probing.reports.bootstrap import parallel_map
 from probing.reports.knowledge.precision import precision
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
@@ -61,7 +61,7 @@ def total(
             ]
             among = [RelationCounts(r.relation, int(r.n), int(getattr(r, f"any_{k}"))) for r in union.itertuples()]
             wanted += [(run, int(k), average, counts, among, seeds, whole) for average in averages]
-    known = together(lambda one: knowledge(one[3], one[2]), wanted)
+    known = parallel_map(lambda one: knowledge(one[3], one[2]), wanted)
     rows = []
     for (run, k, average, _, among, seeds, whole), got in zip(wanted, known, strict=True):
         last, every = got.last, got.total

@@ -33,7 +33,7 @@ def transitions(
 
     Args:
         db: the database.
-        pairs: from ``selection_of_runs.pairs``, or (base's run id, run id) of each.
+        pairs: from ``reports.runs.pairs``, or (base's run id, run id) of each.
         ks: the ranks up to which a fact counts as known.
         exposures, answer_in_subject: filters; None keeps all.
 

@@ -42,8 +42,8 @@ def early_agreement(evidence: Evidence) -> Finding:
         f"({', '.join(dict.fromkeys(table['objective']))}). The base itself reaches {points(reached)} per cent by then"
         f"{beside_majority(evidence)}."
     )
-    together, apart = every(map(_close, intervals(early))), some(opposite(_close(one)) for one in intervals(late))
-    return Finding(verdict(every([together, apart])), words, table)
+    parallel_map, apart = every(map(_close, intervals(early))), some(opposite(_close(one)) for one in intervals(late))
+    return Finding(verdict(every([parallel_map, apart])), words, table)
 
 
 def last_layers_lose(evidence: Evidence) -> Finding:

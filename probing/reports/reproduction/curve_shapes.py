@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from probing.core.stats.intervals import CONFIDENCE, RelationCounts, macro_draws
-from probing.reports.bootstrap import together
+from probing.reports.bootstrap import parallel_map
 from probing.reports.reproduction.decisions import Interval
 
 DRAWS = 1000
@@ -48,7 +48,7 @@ def curves_of(counts: pd.DataFrame) -> list[tuple[str, int, Curve]]:
         counts: ``objective, relation, layer, k, n, hits``.
     """
     groups = dict(iter(counts[counts["n"] > 0].groupby(["objective", "k", "layer"], sort=False)))
-    drawn = together(lambda one: _drawn(*one), groups.items())
+    drawn = parallel_map(lambda one: _drawn(*one), groups.items())
     found = []
     for objective, k in dict.fromkeys(key[:2] for key in groups):
         mine = sorted((key[2], *point) for key, point in zip(groups, drawn, strict=True) if key[:2] == (objective, k))

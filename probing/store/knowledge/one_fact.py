@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.knowledge.swapped import lenders_up_to_version_0_2
+from probing.core.knowledge.swapped import swapped_subjects_up_to_version_0_2
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import whole_numbers
 from probing.store.knowledge.swapped_ranks import StoredFact, names_lenders
@@ -191,7 +191,7 @@ def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> lis
             f"SELECT {columns} FROM known k JOIN facts f ON f.fact_id = k.fact_id WHERE k.run_id = $run_id", {"run_id": run_id}
         )
         facts = [StoredFact(*row) for row in asked.itertuples(index=False, name=None)]
-        lending = zip(facts, lenders_up_to_version_0_2(facts), strict=True)
+        lending = zip(facts, swapped_subjects_up_to_version_0_2(facts), strict=True)
         lender_of = {one.fact_id: facts[lender].fact_id for one, lender in lending if lender is not None}
     lenders = [lender_of[fact_id] for fact_id in fact_ids]
     prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": lenders})

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from probing.core.knowledge.swapped import Answers, Asked, can_lend, lenders_up_to_version_0_2
+from probing.core.knowledge.swapped import Answers, Asked, can_be_swapped_subject, swapped_subjects_up_to_version_0_2
 from probing.core.provenance import stored_configuration
 
 _log = logging.getLogger(__name__)
@@ -61,13 +61,13 @@ def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[s
     """
     lending: list[Asked | None]
     if lender_of is None:
-        lending = [None if number is None else facts[number] for number in lenders_up_to_version_0_2(facts)]
+        lending = [None if number is None else facts[number] for number in swapped_subjects_up_to_version_0_2(facts)]
     else:
         by_id = {fact.fact_id: fact for fact in facts}
         lending = [by_id.get(lender_of.get(fact.fact_id, "")) for fact in facts]
     answers = Answers(facts)
     pairs = zip(facts, lending, strict=True)
-    return [fact.fact_id for fact, lender in pairs if lender is None or not can_lend(fact, lender, answers)]
+    return [fact.fact_id for fact, lender in pairs if lender is None or not can_be_swapped_subject(fact, lender, answers)]
 
 
 def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:

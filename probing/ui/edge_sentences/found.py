@@ -96,18 +96,18 @@ def listing(shown: Shown) -> str:
             "Clear all filters", on_click=selection.update, kwargs={"afresh": True, "trace_model": shown.model, "text_hash": own.text_hash}
         )
         return own.text_hash
-    sheets = -(-total // ROWS)
-    sheet = min(max(own.trace_sheet, 1), sheets)
-    table = shown.view.read(sentences, shown.run_ids, shown.part, order=own.trace_order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted)
+    pages = -(-total // ROWS)
+    page = min(max(own.trace_sheet, 1), pages)
+    table = shown.view.read(sentences, shown.run_ids, shown.part, order=own.trace_order, offset=(page - 1) * ROWS, limit=ROWS, **wanted)
     table = with_words(shown.view, shown.part, table)
     keys = list(table["text_sha256"])
-    _head(total, sheet, sheets)
+    _head(total, page, pages)
     if shown.part == OWN:
         st.caption(
             "These sentences were written for this page and labelled as the data sets are. They show what probes do; they are too few "
             "to score them."
         )
-    key = f"edge_sentences.list.{abs(hash((shown.run_ids, shown.part, sheet, own.trace_order, *map(str, wanted.values()))))}"
+    key = f"edge_sentences.list.{abs(hash((shown.run_ids, shown.part, page, own.trace_order, *map(str, wanted.values()))))}"
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
@@ -133,19 +133,19 @@ def named(row: dict) -> str:
     return str(row["text"]) if isinstance(row["text"], str) and row["text"] else f"text {row['text_sha256'][:HASH]}"
 
 
-def _head(total: int, sheet: int, sheets: int) -> None:
+def _head(total: int, page: int, pages: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(filled("**{sentences}**", sentences=count(total, "sentence")))
-        if sheets > 1:
+        if pages > 1:
             st.button(
-                "Back", key="edge_sentences.back", icon=":material/chevron_left:", disabled=sheet == 1, on_click=selection.update,
-                kwargs={"trace_sheet": sheet - 1, "text_hash": ""},
+                "Back", key="edge_sentences.back", icon=":material/chevron_left:", disabled=page == 1, on_click=selection.update,
+                kwargs={"trace_sheet": page - 1, "text_hash": ""},
             )  # fmt: skip
             st.button(
-                "More", key="edge_sentences.more", icon=":material/chevron_right:", disabled=sheet == sheets, on_click=selection.update,
-                kwargs={"trace_sheet": sheet + 1, "text_hash": ""},
+                "More", key="edge_sentences.more", icon=":material/chevron_right:", disabled=page == pages, on_click=selection.update,
+                kwargs={"trace_sheet": page + 1, "text_hash": ""},
             )  # fmt: skip
-            st.caption(filled("page {sheet:,} of {sheets:,}", sheet=sheet, sheets=sheets), width="content")
+            st.caption(filled("page {page:,} of {pages:,}", page=page, pages=pages), width="content")
 
 
 def title_of(row: dict) -> Markdown:

@@ -18,7 +18,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Panels of the figure; the table has all.
-MOST_PANELS = 12
+MAX_PANELS = 12
 #: Stored probabilities are whole numbers up to this.
 _STEPS = 255
 
@@ -45,14 +45,14 @@ def draw(shown: Shown, sentence: str) -> None:
     st.markdown(_said(shown, kept))
     panels = panels_of(shown, kept)
     drawn = most_revised(panels)
-    more = panels["panel"].nunique() - MOST_PANELS
+    more = panels["panel"].nunique() - MAX_PANELS
     blocks.figure(
         drawing(trace_bars, drawn), table=panels, stamp=shown.stamp(f"text {sentence[:12]}"), name="edge-traces",
         caption=filled(
             "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over the layers, one for all of "
             "them. Bars are shares of the summed probabilities of all labels, which the probe gives independently. Dotted line: from here "
             "on the right label stays the most probable one.{more}",
-            more=f" Drawn are the {MOST_PANELS} panels with most revisions; {count(more, 'other')} in the table." if more > 0 else "",
+            more=f" Drawn are the {MAX_PANELS} panels with most revisions; {count(more, 'other')} in the table." if more > 0 else "",
         ),
         alt="Share of the right label and of the best wrong one by layer, a panel a target",
     )  # fmt: skip
@@ -137,7 +137,7 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
 def most_revised(panels: pd.DataFrame) -> pd.DataFrame:
     """The panels that there is room for, in their order: those whose most probable label changes most often; of equal ones the first."""
     each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
-    return panels[panels["panel"].isin(each["panel"].head(MOST_PANELS))]
+    return panels[panels["panel"].isin(each["panel"].head(MAX_PANELS))]
 
 
 def _settled(row: Mapping[str, Any]) -> int | None:

@@ -16,7 +16,7 @@ from probing.ui.widgets.learned import evidence, mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 #: More columns than this are too narrow on a telephone.
-MOST_MODELS = 5
+MAX_MODELS = 5
 
 
 def base_of(runs: pd.DataFrame, model: str) -> str:
@@ -35,7 +35,7 @@ def beside(view: View, runs: pd.DataFrame) -> list[str]:
     """
     there = set(runs["model"])
     wanted = (view.chosen.model, base_of(runs, view.chosen.model), *selection.of(FactsSelection).fact_models)
-    return [name for name in dict.fromkeys(wanted) if name in there][:MOST_MODELS]
+    return [name for name in dict.fromkeys(wanted) if name in there][:MAX_MODELS]
 
 
 def add_models(view: View, runs: pd.DataFrame) -> None:
@@ -45,11 +45,11 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
     if options:
         selection.bound(
             st.multiselect, filled("Beside {names}", names=" and ".join(map(view.label, first))), "fact_models", view.page,
-            options=options, format_func=view.label, max_selections=MOST_MODELS - len(first), placeholder="other models",
+            options=options, format_func=view.label, max_selections=MAX_MODELS - len(first), placeholder="other models",
         )  # fmt: skip
-    if beyond := [name for name in selection.of(FactsSelection).fact_models if name in options][MOST_MODELS - len(first) :]:
+    if beyond := [name for name in selection.of(FactsSelection).fact_models if name in options][MAX_MODELS - len(first) :]:
         words = "At most {most} models fit beside each other, so left aside: {names}"
-        st.info(filled(words, most=MOST_MODELS, names=listing([view.label(name) for name in beyond])), icon=":material/link_off:")
+        st.info(filled(words, most=MAX_MODELS, names=listing([view.label(name) for name in beyond])), icon=":material/link_off:")
 
 
 def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:

@@ -22,7 +22,7 @@ from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import count, escape, filled, joined
 
 #: More lines than this cannot be told apart.
-MOST_LINES = 8
+MAX_LINES = 8
 
 
 def show(view: View, fact_id: str) -> None:
@@ -146,7 +146,7 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     first = list(dict.fromkeys((view.chosen.model, *beside, *view.colours)))
     places = [first.index(model) if model in first else len(first) for model in there["model"]]
     chosen = there.assign(_first=places, _mine=there["head"] != view.chosen.head).sort_values(["_first", "_mine"], kind="stable")
-    chosen = chosen.head(MOST_LINES)
+    chosen = chosen.head(MAX_LINES)
     several = chosen["head"].nunique() > 1
     names = {run.run_id: view.label(run.model) + (f" · {run.head}" if several else "") for run in chosen.itertuples()}
     colours = {names[run.run_id]: view.colours.get(run.model, theme.NEUTRAL) for run in chosen.itertuples()} if not several else None

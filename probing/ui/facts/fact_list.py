@@ -136,12 +136,12 @@ def listing(view: View) -> str:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
         return chosen.fact
-    sheets = -(-total // ROWS)
-    sheet = min(max(chosen.sheet, 1), sheets)
-    found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(sheet - 1) * ROWS, limit=ROWS, **wanted)
+    pages = -(-total // ROWS)
+    page = min(max(chosen.sheet, 1), pages)
+    found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(page - 1) * ROWS, limit=ROWS, **wanted)
     ids = list(found["fact_id"])
-    _shortcuts(view, run["run_id"], wanted, total, sheet, sheets)
-    key = f"facts.list.{abs(hash((run['run_id'], sheet, chosen.order, *wanted.values())))}"
+    _shortcuts(view, run["run_id"], wanted, total, page, pages)
+    key = f"facts.list.{abs(hash((run['run_id'], page, chosen.order, *wanted.values())))}"
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
@@ -162,7 +162,7 @@ def listing(view: View) -> str:
     return chosen.fact or ids[0]
 
 
-def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sheets: int) -> None:
+def _shortcuts(view: View, run_id: str, wanted: dict, total: int, page: int, pages: int) -> None:
     seed = st.session_state.get("facts.seed", 0)
 
     def pick_random() -> None:
@@ -180,19 +180,19 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, sheet: int, sh
             )  # fmt: skip
         else:
             navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=ROCKY, watch="philadelphia", mask=1)
-        if sheets > 1:
+        if pages > 1:
             st.button(
                 "Back",
                 key="facts.back",
                 icon=":material/chevron_left:",
-                disabled=sheet == 1,
+                disabled=page == 1,
                 on_click=selection.update,
-                kwargs={"sheet": sheet - 1, "fact": ""},
+                kwargs={"sheet": page - 1, "fact": ""},
             )
-            st.caption(filled("page {sheet:,} of {sheets:,}", sheet=sheet, sheets=sheets), width="content")
+            st.caption(filled("page {page:,} of {pages:,}", page=page, pages=pages), width="content")
             st.button(
-                "More", key="facts.more", icon=":material/chevron_right:", disabled=sheet == sheets, on_click=selection.update,
-                kwargs={"sheet": sheet + 1, "fact": ""},
+                "More", key="facts.more", icon=":material/chevron_right:", disabled=page == pages, on_click=selection.update,
+                kwargs={"sheet": page + 1, "fact": ""},
             )  # fmt: skip
 
 

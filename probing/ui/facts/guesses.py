@@ -41,11 +41,11 @@ def _swapped(fact: Mapping[str, Any], rows: pd.DataFrame) -> Markdown:
     inner = rows[rows["layer"] >= 1]
     ranked = (inner if len(inner) else rows).set_index("layer")
     last, first = int(ranked.index.max()), [int(layer) for layer in ranked.index[ranked["gold_rank"] == 1]]
-    at = max(first, default=last)
-    rank = ranked.loc[at, "other_rank"]
+    layer = max(first, default=last)
+    rank = ranked.loc[layer, "other_rank"]
     if pd.isna(rank):
         return Markdown("")
     return filled(
         "Asked about a swapped subject, {layer} gives {object} rank {rank:,}.",
-        layer="the last layer" if at == last else f"layer {at}", object=fact["object"], rank=int(rank),
+        layer="the last layer" if layer == last else f"layer {layer}", object=fact["object"], rank=int(rank),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import code, count, filled, joined
 
-MOST_FACTS = 200
+MAX_FACTS = 200
 SAMPLE = (
     "subject,relation,object,prompt\n"
     "Germany,capital,Berlin,The capital of Germany is [MASK].\n"
@@ -33,7 +33,7 @@ def show(view: View) -> None:
             "A CSV or JSONL file with the columns {names}; the prompt has one `[MASK]`, the object is the right word. The "
             "first {most} facts are asked here; the file stays on this machine and is not kept.",
             names=joined(", ", map(code, COLUMNS)),
-            most=MOST_FACTS,
+            most=MAX_FACTS,
         )
     )
     st.download_button(
@@ -67,7 +67,7 @@ def show(view: View) -> None:
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
     if st.button(filled("Ask {model}", model=view.label(model)), type="primary", disabled=unready, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MOST_FACTS], asked, head)
+            st.session_state[key] = ask_all(facts.facts[:MAX_FACTS], asked, head)
         except ProbingError as error:
             blocks.problem(error)
     if key in st.session_state:
@@ -92,9 +92,9 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
         filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
         + (filled("; left out: {left}.", left=left) if left else filled("."))
     )
-    if len(facts.facts) > MOST_FACTS:
+    if len(facts.facts) > MAX_FACTS:
         st.info(
-            filled("Here the first {most} are asked. For all of them, with intervals and on every page:", most=MOST_FACTS),
+            filled("Here the first {most} are asked. For all of them, with intervals and on every page:", most=MAX_FACTS),
             icon=":material/info:",
         )
         base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""

@@ -9,7 +9,7 @@ import streamlit as st
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: A page with no more sections than this has no links to them.
-MOST_WITHOUT = 3
+MAX_WITHOUT = 3
 _BEFORE = "probing.contents"
 
 
@@ -54,7 +54,7 @@ class Contents:
 
 
 def _draw(slot: Any, sections: dict[str, str]) -> None:
-    if len(sections) <= MOST_WITHOUT:
+    if len(sections) <= MAX_WITHOUT:
         slot.empty()
         return
     links = (filled("[{title}](#{anchor})", title=title, anchor=Markdown(anchor)) for anchor, title in sections.items())

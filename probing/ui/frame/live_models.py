@@ -172,7 +172,7 @@ def described(choice: Choice) -> bool:
 
 
 @dataclass
-class Shelf:
+class ModelCache:
     """Models kept ready: many small ones or a few large ones, the least recently asked going first."""
 
     limit: int = KEPT_BYTES
@@ -207,9 +207,9 @@ class Shelf:
 
 
 @st.cache_resource(show_spinner=False)
-def shelf() -> Shelf:
+def model_cache() -> ModelCache:
     """The one shelf of this process."""
-    return Shelf()
+    return ModelCache()
 
 
 def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
@@ -238,7 +238,7 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
         with nullcontext() if fetch else without_the_hub():
             return open_live(choice.location, head, cache, base=base)
 
-    return shelf().get((choice.location, choice.base, head, str(cache)), made)
+    return model_cache().get((choice.location, choice.base, head, str(cache)), made)
 
 
 @st.cache_resource(show_spinner=False)
@@ -261,10 +261,10 @@ def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
 @contextmanager
 def _newest_only() -> "Iterator[None]":
     """Ends this drawing of the page where the visitor has asked something newer: the newer one is drawn already."""
-    from probing.models.runtime.request_queue import Superseded, arrive
+    from probing.models.runtime.request_queue import Superseded, register
 
     # Before a model is loaded, which may take longer than the drawing that comes after this one.
-    arrive(threading.current_thread())
+    register(threading.current_thread())
     try:
         yield
     except Superseded:

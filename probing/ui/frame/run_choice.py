@@ -11,9 +11,9 @@ from probing.ui.frame.selection import RunChoice
 
 #: Field of the one run -> the field of overviews that it follows until it is chosen itself.
 ONE_OF_SEVERAL = {"model": "models", "head": "heads", "probe_set": "probe_sets"}
-MOST_DEFAULT_MODELS = 8
+MAX_DEFAULT_MODELS = 8
 #: More lines than this cannot be told apart: with several models only the first probe set is laid over.
-MOST_DEFAULT_LINES = 8
+MAX_DEFAULT_LINES = 8
 
 
 def set_name(probe_set: str) -> str:
@@ -51,8 +51,8 @@ def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tup
     models = list(looks_of(runs).colours)
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
-    shown = keep("models", models, models[:MOST_DEFAULT_MODELS])
-    at_first = sets if len(shown) * len(sets) <= MOST_DEFAULT_LINES else sets[:1]
+    shown = keep("models", models, models[:MAX_DEFAULT_MODELS])
+    at_first = sets if len(shown) * len(sets) <= MAX_DEFAULT_LINES else sets[:1]
     fitted = replace(
         chosen, models=shown, heads=keep("heads", heads, heads[:1]), probe_sets=keep("probe_sets", sets, at_first)
     )  # fmt: skip

@@ -18,7 +18,7 @@ from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Models that the headline names.
-MOST_NAMED = 3
+MAX_NAMED = 3
 _HEADINGS = {
     "base_value": "base", "value": "model", "lost": "lost", "base_above_swapped": "base minus swapped",
     "above_swapped": "model minus swapped", "lost_above": "lost minus swapped",
@@ -60,8 +60,8 @@ def _sentence(view: View, found: pd.DataFrame) -> Markdown:
             "Furthest apart: {one}, minus the swapped subject.",
             models=count(models, "fine-tuned model"), where=where, one=_one(view, widest),
         )  # fmt: skip
-    named = joined("; ", (_one(view, row) for _, row in apart.head(MOST_NAMED).iterrows()))
-    more = filled("; {n} more below", n=len(apart) - MOST_NAMED) if len(apart) > MOST_NAMED else Markdown("")
+    named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
+    more = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
     return filled(
         "**The read-out changes what is said of {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
         "touch): {named}{more}; all minus the swapped subject.",

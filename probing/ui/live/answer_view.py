@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer
 
 #: More lines than this in one figure cannot be told apart.
-MOST_LINES = 12
+MAX_LINES = 12
 DASHES = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
 RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this word."
 
@@ -142,7 +142,7 @@ def _followed(view: View, got: list["Answer"], stamp: Stamp, suffix: str) -> Non
         st.caption(
             filled(
                 "More than {most} lines cannot be told apart: drawn are {names}.",
-                most=MOST_LINES,
+                most=MAX_LINES,
                 names=listing(list(dict.fromkeys(followed["word"])), 6),
             )
         )
@@ -163,7 +163,7 @@ def named(view: View, table: pd.DataFrame, models: list[str]) -> tuple[pd.DataFr
     """
     if len(models) == 1:
         return table.assign(name=table["word"]), None, None
-    words = list(dict.fromkeys(table["word"]))[: max(MOST_LINES // len(models), 1)]
+    words = list(dict.fromkeys(table["word"]))[: max(MAX_LINES // len(models), 1)]
     lines = table[table["word"].isin(words)]
     lines = lines.assign(
         name=[

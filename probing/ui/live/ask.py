@@ -18,7 +18,7 @@ from probing.ui.widgets.markdown import escape, filled, listing
 
 T = TypeVar("T")
 
-MOST_WATCHED = 6
+MAX_WATCHED = 6
 
 
 def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
@@ -28,9 +28,9 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
         st.info(filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:")
         return
     words = tuple(dict.fromkeys(word.strip() for word in controls.tracked().split(",") if word.strip()))
-    if len(words) > MOST_WATCHED:
-        st.caption(filled("At most {most} tokens are tracked.", most=MOST_WATCHED))
-    question = Question(prompt, head, max(selection.of(LiveSelection).top, 1), words[:MOST_WATCHED])
+    if len(words) > MAX_WATCHED:
+        st.caption(filled("At most {most} tokens are tracked.", most=MAX_WATCHED))
+    question = Question(prompt, head, max(selection.of(LiveSelection).top, 1), words[:MAX_WATCHED])
     there = [found for number, choice in enumerate(choices) if (found := ready(view, choice, head, first=number == 0))]
     gaps = _of_each([Asked(choice, question) for choice in there], live_models.gaps)
     there = [choice for choice in there if choice.name in gaps]
@@ -143,7 +143,7 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
         options=[*range(1, masks + 1), 0],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
-    if selection.of(LiveSelection).behaviour:
+    if selection.of(LiveSelection).perturbation:
         st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
     # A model's own mask may be written in a way that others do not know, so they see fewer gaps.
     if fewer := [view.label(choice.name) for choice in ready if gaps[choice.name] < mask]:

@@ -8,13 +8,13 @@ from probing.core.perturb import rules
 from probing.core.questions import with_masks
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
-from probing.ui.live.selection import BEHAVIOURS, EXAMPLES, OF_EXAMPLE, REPLACED, TOPS, LiveSelection
+from probing.ui.live.selection import PERTURBATIONS, EXAMPLES, OF_EXAMPLE, REPLACED, TOPS, LiveSelection
 from probing.ui.widgets.markdown import escape, filled, listing
 
-MOST_MODELS = 4
+MAX_MODELS = 4
 TYPED = "as typed"
 #: Behaviour -> what a reader sees.
-CHANGES = {"": TYPED, **rules.BEHAVIOURS}
+CHANGES = {"": TYPED, **rules.PERTURBATIONS}
 RESTORED = {"": "no", "last": "the last n layers", "first": "the first n layers"}
 
 
@@ -37,7 +37,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
         placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
     )  # fmt: skip
     name = live_models.pick(selection.current().live_model, offered)
-    others = [other for other in own.live_models if other in offered and other != name][: MOST_MODELS - 1]
+    others = [other for other in own.live_models if other in offered and other != name][: MAX_MODELS - 1]
     kind = own.live_head if own.live_head in live_models.HEADS else live_models.HEADS[0]
     named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -62,9 +62,9 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
     selection.bound(
         st.multiselect, "Compare with", "live_models", page, value=tuple(others), options=list(named), format_func=named.__getitem__,
-        max_selections=MOST_MODELS - 1, placeholder="the same sentence for other models",
+        max_selections=MAX_MODELS - 1, placeholder="the same sentence for other models",
     )  # fmt: skip
-    if len(others) == MOST_MODELS - 1 < len(named):
+    if len(others) == MAX_MODELS - 1 < len(named):
         st.caption(filled("{words}.", words=_most(len(named) + 1)))
     selection.bound(
         st.text_input, "Track tokens", "watch", page, value=tracked(), max_chars=200, placeholder="berlin, paris",
@@ -79,7 +79,7 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
         )  # fmt: skip
         selection.bound(st.segmented_control, "Top-k per layer", "top", page, options=list(TOPS), required=True)
     selection.bound(
-        st.segmented_control, "Change the sentence", "behaviour", page, options=list(BEHAVIOURS), required=True,
+        st.segmented_control, "Change the sentence", "perturbation", page, options=list(PERTURBATIONS), required=True,
         format_func=CHANGES.__getitem__,
         help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
         "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
@@ -93,7 +93,7 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
 
 
 def _most(offered: int) -> str:
-    return f"{MOST_MODELS} of {offered} models are asked, the most at once"
+    return f"{MAX_MODELS} of {offered} models are asked, the most at once"
 
 
 def _set(view: View, others: list[str], offered: int) -> list[str]:
@@ -101,14 +101,14 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
     own, words = selection.of(LiveSelection), []
     if others:
         words.append(f"compared with {listing([view.label(one) for one in others])}")
-        if len(others) == MOST_MODELS - 1 and offered > MOST_MODELS:
+        if len(others) == MAX_MODELS - 1 and offered > MAX_MODELS:
             words.append(_most(offered))
     if own.live_head in live_models.HEADS[1:]:
         words.append(f"head {own.live_head}")
     if own.top != LiveSelection().top:
         words.append(f"top {own.top} per layer")
-    if own.behaviour:
-        words.append(f"the sentence {CHANGES[own.behaviour]} below")
+    if own.perturbation:
+        words.append(f"the sentence {CHANGES[own.perturbation]} below")
     if own.replaced:
         words.append(f"{RESTORED[own.replaced]} restored below")
     return words
@@ -121,10 +121,10 @@ def left_aside(offered: Mapping[str, live_models.Choice], name: str) -> None:
     heads = [own.live_head] if own.live_head and own.live_head not in live_models.HEADS else []
     if models or heads:
         st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
-    beside = [one for one in own.live_models if one in offered and one != name][MOST_MODELS - 1 :]
+    beside = [one for one in own.live_models if one in offered and one != name][MAX_MODELS - 1 :]
     if beside:
         st.info(
-            filled("At most {most} models are asked, so left aside: {names}", most=MOST_MODELS, names=listing(beside)),
+            filled("At most {most} models are asked, so left aside: {names}", most=MAX_MODELS, names=listing(beside)),
             icon=":material/link_off:",
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from probing.core.errors import HeadError, ProbingError
-from probing.core.knowledge.recovery import returns_at
+from probing.core.knowledge.recovery import layers_to_recover
 from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
@@ -92,7 +92,7 @@ def _returns(view: View, got: "ReplacedAnswer", right: str, own: "Answer") -> No
     ranks = {word.token: [step.watched[number].rank for step in steps] for number, word in enumerate(steps[0].watched)}
     lines = []
     for word, by_n in ranks.items():
-        name, n = filled("**{word}**", word=word), returns_at(by_n)
+        name, n = filled("**{word}**", word=word), layers_to_recover(by_n)
         best, at = min(by_n), by_n.index(min(by_n))
         nearest = f"its best rank is {best:,}, at n = {at}"
         layers = filled("**all {total} layers**", total=total)

@@ -10,7 +10,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.perturb import rules
-from probing.core.perturb.names import find_name, other_name
+from probing.core.perturb.entity_names import find_entity, other_entity
 from probing.core.perturb.rules import Changed
 from probing.core.questions import Question
 from probing.figures.tokens.rank_lines import rank_lines
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from probing.models.knowledge.ask import Answer
 
 #: Words of one model whose ranks are drawn twice, before and after the change.
-MOST_WORDS = 3
+MAX_WORDS = 3
 
 
 def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]") -> None:
@@ -39,26 +39,26 @@ def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, 
         asked: the models that answered, each with its question.
         answers: model -> its answer to the sentence as typed.
     """
-    behaviour = selection.of(LiveSelection).behaviour
-    if not behaviour:
+    perturbation = selection.of(LiveSelection).perturbation
+    if not perturbation:
         return
     view.contents.section("The same sentence, changed")
     first = next(iter(answers.values()))
-    changed = _change(view, behaviour, first)
+    changed = _change(view, perturbation, first)
     if changed.text is None:
         st.info(filled("This sentence cannot be changed so: {words}.", words=changed.words), icon=":material/block:")
         return
     _show(view, asked, answers, changed)
 
 
-def _change(view: View, behaviour: str, first: "Answer") -> Changed:
-    """Draws what the behaviour needs to know and changes the sentence."""
+def _change(view: View, perturbation: str, first: "Answer") -> Changed:
+    """Draws what the perturbation needs to know and changes the sentence."""
     page, chosen, prompt = view.page, selection.of(LiveSelection), first.prompt
     if MASK not in prompt:
         return Changed(None, f"write the gap as {MASK}")
-    if behaviour == "negated":
+    if perturbation == "negated":
         return rules.negated(prompt)
-    if behaviour == "misprimed":
+    if perturbation == "misprimed":
         right = [answer_view.best_word(first), *chosen.watch.split(",")[:1]]
         offered = rules.wrong_answers([token.token for token in first.layers[-1].tokens], [word.strip() for word in right])
         prime = chosen.prime or (offered[0] if offered else "")
@@ -72,26 +72,26 @@ def _change(view: View, behaviour: str, first: "Answer") -> Changed:
                 for number, word in enumerate(offered):
                     st.button(escape(word), key=f"live.prime.{number}", on_click=selection.update, kwargs={"prime": word})
         return rules.misprimed(prompt, prime)
-    if behaviour == "shuffled":
+    if perturbation == "shuffled":
         selection.bound(st.number_input, "Seed", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
         return rules.shuffled(prompt, chosen.shuffle_seed)
-    if behaviour == "truncated":
+    if perturbation == "truncated":
         selection.bound(
             st.number_input, "Words kept on either side of the gap", "keep_words", page, min_value=0, max_value=20, step=1, width=280
         )
         return rules.truncated(prompt, min(chosen.keep_words, 20))
-    name = find_name(prompt)
+    name = find_entity(prompt)
     if name is None:
         return rules.renamed(prompt, "")
-    other = chosen.other_name or other_name(name)
+    other = chosen.other_name or other_entity(name)
     selection.bound(st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60)
     return rules.renamed(prompt, other, name)
 
 
 def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]", changed: Changed) -> None:
     assert changed.text is not None
-    first, behaviour = next(iter(answers.values())), CHANGES[selection.of(LiveSelection).behaviour]
-    for place, title, text in zip(st.columns(2), (TYPED, behaviour), (first.prompt, changed.text), strict=True):
+    first, perturbation = next(iter(answers.values())), CHANGES[selection.of(LiveSelection).perturbation]
+    for place, title, text in zip(st.columns(2), (TYPED, perturbation), (first.prompt, changed.text), strict=True):
         with place:
             st.markdown(filled("{title}\n> {text}", title=title, text=text))
     st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
@@ -105,7 +105,7 @@ def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str,
             blocks.problem(error)
             continue
         both = []
-        for row, (version, got) in enumerate(zip((TYPED, behaviour), pair, strict=True)):
+        for row, (version, got) in enumerate(zip((TYPED, perturbation), pair, strict=True)):
             last = answer_view.tokens_of(got)
             both.append(last[last["layer"] == last["layer"].max()].assign(layer=row, sentence=got.prompt, version=version))
             lines.append(answer_view.watched_of(got).assign(version=version))
@@ -114,7 +114,7 @@ def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str,
         return
     stamp = Stamp(f"{', '.join(tokens)}, {first.head} heads, {first.prompt} → {changed.text}")
     followed = pd.concat(lines, ignore_index=True)
-    _grids(view, tokens, [TYPED, behaviour], stamp)
+    _grids(view, tokens, [TYPED, perturbation], stamp)
     if followed.empty:
         st.caption("The best answer is not one whole word of the model, so its rank is not tracked; name others under Track tokens.")
         return
@@ -145,7 +145,7 @@ def _words(choice: live_models.Choice, questions: Sequence[Question], best: str,
     for question in questions:
         # A gap that has come to open the sentence may want another token, or have none for the word.
         words, _ = live_models.watchable(choice, replace(question, watch=words))
-    return words[: MOST_WORDS if alone else 1]
+    return words[: MAX_WORDS if alone else 1]
 
 
 def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) -> None:

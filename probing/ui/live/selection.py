@@ -7,7 +7,7 @@ from probing.ui.frame.selection import declared, one_of
 
 SCALES = ("rank", "probability")
 TOPS = (3, 5, 10)
-BEHAVIOURS = ("", *rules.BEHAVIOURS)
+PERTURBATIONS = ("", *rules.PERTURBATIONS)
 #: Which layers of a fine-tuned model are put back to the base's.
 REPLACED = ("", "last", "first")
 #: Sentence -> words that are worth tracking in it.
@@ -49,7 +49,7 @@ class LiveSelection:
     Attributes:
         live_head, prompt, watch, scale, top, mask: what is asked. ``mask`` counts from 1; 0 fills all.
         live_models: models asked beside ``live_model``.
-        behaviour, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
+        perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
         replaced, live_base: which layers of ``live_model`` are put back, and to whose where its base is not known.
         live_view: what is asked.
         words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the example.
@@ -69,7 +69,7 @@ class LiveSelection:
     top: int = one_of(TOPS, 5)
     mask: int = 1
     live_models: tuple[str, ...] = ()
-    behaviour: str = one_of(BEHAVIOURS)
+    perturbation: str = one_of(PERTURBATIONS)
     prime: str = ""
     shuffle_seed: int = 1
     keep_words: int = 2

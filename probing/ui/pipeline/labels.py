@@ -11,7 +11,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 #: More labels than this do not fit in a figure; the table has all.
-MOST_LABELS = 20
+MAX_LABELS = 20
 
 
 def draw(shown: Shown) -> None:
@@ -29,7 +29,7 @@ def draw(shown: Shown) -> None:
         st.info("No cumulative probes are stored for this task.", icon=":material/info:")
         return
     frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
-    kept = list(frequent.index[:MOST_LABELS])
+    kept = list(frequent.index[:MAX_LABELS])
     drawn = table[table["label"].isin(kept)]
     drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(kept.index)).sort_values("_place", kind="stable")
     more = len(frequent) - len(kept)

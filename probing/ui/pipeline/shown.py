@@ -22,7 +22,7 @@ from probing.ui.widgets.markdown import Markdown, filled, listing
 
 P = ParamSpec("P")
 #: More models than this cannot be told apart in a row.
-MOST_MODELS = 4
+MAX_MODELS = 4
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 PART_WORDS = {"dev": "dev", "test": "test"}
 
@@ -108,7 +108,7 @@ class Shown:
 
     def filters(self) -> str:
         """What is chosen, in words."""
-        names = listing([self.view.label(model) for model in self.models], most=MOST_MODELS)
+        names = listing([self.view.label(model) for model in self.models], limit=MAX_MODELS)
         return f"{names}, {self.own.edge_part}{', span text not in training' if self.own.unseen else ''}"
 
     def stamp(self, what: str, runs: pd.DataFrame | None = None) -> Stamp:
@@ -131,10 +131,10 @@ def open_results(view: View) -> Shown:
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
     stored = [model for model in own.edge_models if model in models]
-    if too_many := stored[MOST_MODELS:]:
+    if too_many := stored[MAX_MODELS:]:
         names = listing([view.label(model) for model in too_many])
-        st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
-    wanted = stored[:MOST_MODELS] or _usual(runs, models)
+        st.info(filled("There is room for {most} models, so left aside: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
+    wanted = stored[:MAX_MODELS] or _usual(runs, models)
     tasks = {task: title for task, title in titles.items() if task in own.edge_tasks} or titles
     return Shown(view, runs, tasks, tuple(wanted))
 
@@ -142,14 +142,14 @@ def open_results(view: View) -> Shown:
 def _usual(runs: pd.DataFrame, models: list[str]) -> list[str]:
     """The models that are shown unless others are chosen: those that are no fine-tuned ones, else all."""
     own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
-    return ([model for model in models if model in own] or models)[:MOST_MODELS]
+    return ([model for model in models if model in own] or models)[:MAX_MODELS]
 
 
 def _controls(view: View, models: list[str], titles: dict[str, str], usual: list[str]) -> None:
     page, own = view.page, selection.of(PipelineSelection)
     if len(models) > 1:
         selection.bound(
-            st.multiselect, "Models", "edge_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
+            st.multiselect, "Models", "edge_models", page, options=models, format_func=view.label, max_selections=MAX_MODELS,
             value=own.edge_models or usual, help=mark_key(view, models),
         )  # fmt: skip
     if len(titles) > 1:

@@ -20,7 +20,7 @@ DEFINITIONS = {
     "strict": "Some inner layer is above the last by at least 2 points, with p ≤ 0.05 in a test on the same facts that allows for the "
     "number of tests (exact McNemar, Benjamini and Hochberg; ours).",
 }
-_MOST_LINKS = 8
+_MAX_LINKS = 8
 #: What a relation's row shows before its details.
 _FIRST = (
     "label", "last", "majority", "swapped_last", "best_inner", "swapped_inner", "best_layer", "drop", "caption", "authors", "strict",
@@ -116,7 +116,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         )  # fmt: skip
         st.markdown(joined(" ", [said, _above_floor(lost, points)]))
         with st.container(horizontal=True):
-            for row in lost.head(_MOST_LINKS).itertuples():
+            for row in lost.head(_MAX_LINKS).itertuples():
                 facts_link.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
     doubling = int(table["doubling"].astype(bool).sum())
     st.caption(

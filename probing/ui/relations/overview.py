@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.shares import hits_of
-from probing.figures.knowledge.relation_curves import MOST_LINES, relation_curves
+from probing.figures.knowledge.relation_curves import MAX_LINES, relation_curves
 from probing.figures.knowledge.relation_map import MARK, ORDERS, not_above_majority, relation_map, row_facts
 from probing.figures.yardsticks import MODES, above
 from probing.reports.knowledge.precision import by_layer, precision_by_relation
@@ -161,14 +161,14 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     view.contents.section("Some relations through the layers")
     rows = points.sort_values("label").drop_duplicates("relation")
     labels = {row.relation: f"{row.label} ({row.cardinality})" if row.cardinality else str(row.label) for row in rows.itertuples()}
-    shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MOST_LINES] or _telling(points)
+    shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MAX_LINES] or _telling(points)
     selection.bound(
         st.multiselect, "Relations", "relations", view.page, value=tuple(shown), options=list(labels), format_func=labels.__getitem__,
-        max_selections=MOST_LINES,
+        max_selections=MAX_LINES,
     )  # fmt: skip
-    if beyond := [labels[name] for name in selection.of(RelationsSelection).relations if name in labels][MOST_LINES:]:
+    if beyond := [labels[name] for name in selection.of(RelationsSelection).relations if name in labels][MAX_LINES:]:
         st.info(
-            filled("At most {most} relations are drawn, so left aside: {names}", most=MOST_LINES, names=listing(beyond)),
+            filled("At most {most} relations are drawn, so left aside: {names}", most=MAX_LINES, names=listing(beyond)),
             icon=":material/link_off:",
         )
     mine = points[points["relation"].isin(shown)]

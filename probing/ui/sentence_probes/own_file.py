@@ -12,7 +12,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
-from probing.core.sentences.splits import MOST_AT_ONCE, cut_to
+from probing.core.sentences.splits import MAX_AT_ONCE, cut_to
 from probing.figures import theme
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import live_models, selection
@@ -54,7 +54,7 @@ def draw(view: View) -> None:
             "A TSV, CSV or JSONL file with the columns {names}, and {more} where you want them: every layer of a model is asked for "
             "the labels. At most {most:,} sentences are read here; the file stays on this machine and is not kept.",
             names=joined(" and ", map(code, ("sentence", "label"))), more=joined(", ", map(code, ("pair", "part", "group"))),
-            most=MOST_AT_ONCE,
+            most=MAX_AT_ONCE,
         )
     )  # fmt: skip
     st.download_button(
@@ -97,14 +97,14 @@ def draw(view: View) -> None:
 
 
 def read_upload(content: bytes, name: str) -> Upload:
-    """A file of labelled sentences, cut to ``MOST_AT_ONCE``.
+    """A file of labelled sentences, cut to ``MAX_AT_ONCE``.
 
     Raises:
         ProbingError: if it cannot be read; the message names line and reason.
     """
     _, data = tasks.read_upload(content, name)
     whole = sum(len(data.parts[part]) for part in PARTS)
-    return Upload(cut_to(data, MOST_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
+    return Upload(cut_to(data, MAX_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
 
 
 def _summary(upload: Upload, choice: live_models.Choice) -> None:

@@ -25,7 +25,7 @@ from probing.ui.widgets.markdown import Markdown, filled, listing
 
 P = ParamSpec("P")
 #: More models than this cannot be told apart in a panel: each has a line for every pooling.
-MOST_MODELS = 4
+MAX_MODELS = 4
 TRAIN_COMMAND = "python -m probing sentences train --model nesia-mini --tasks all"
 PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
 
@@ -127,7 +127,7 @@ class Shown:
         """Filters and fingerprint of a figure; of the chosen models unless others are named."""
         named = self.models if models is None else models
         mine = self.runs[self.runs["model"].isin(list(named)) & self.runs["task"].isin(list(self.tasks))]
-        names = listing([self.view.label(model) for model in named], most=MOST_MODELS)
+        names = listing([self.view.label(model) for model in named], limit=MAX_MODELS)
         return self.view.stamp(f"{what}, {names}{self.protocol_words()}", tuple(mine["run_id"]))
 
 
@@ -156,11 +156,11 @@ def open_results(view: View) -> Shown | None:
     if unknown:
         st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
     wanted = [model for model in own.sentence_models if model in models]
-    if too_many := wanted[MOST_MODELS:]:
+    if too_many := wanted[MAX_MODELS:]:
         names = listing([view.label(model) for model in too_many])
-        st.info(filled("There is room for {most} models, so left aside: {names}", most=MOST_MODELS, names=names), icon=":material/info:")
+        st.info(filled("There is room for {most} models, so left aside: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
     tasks = {task: title for task, title in titles.items() if task in own.sentence_tasks} or titles
-    return Shown(view, runs, about, tasks, tuple(wanted[:MOST_MODELS]) or tuple(usual), protocol)
+    return Shown(view, runs, about, tasks, tuple(wanted[:MAX_MODELS]) or tuple(usual), protocol)
 
 
 def _place(task: str) -> int:
@@ -180,7 +180,7 @@ def _controls(view: View, models: list[str], titles: dict[str, str], usual: list
     page, own = view.page, selection.of(SentenceProbesSelection)
     if len(models) > 1:
         selection.bound(
-            st.multiselect, "Models", "sentence_models", page, options=models, format_func=view.label, max_selections=MOST_MODELS,
+            st.multiselect, "Models", "sentence_models", page, options=models, format_func=view.label, max_selections=MAX_MODELS,
             value=own.sentence_models or usual, help=mark_key(view, models),
         )  # fmt: skip
     if len(titles) > 1:

@@ -8,20 +8,20 @@ import streamlit as st
 
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.figure_cache import Drawing, for_file, stamped
+from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
 from probing.ui.widgets.markdown import escape, filled
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head lens"
 BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 #: What a cell without a value says; Streamlit would write "None".
 EMPTY = "–"
 
 
 def figure(
-    drawn: go.Figure | Drawing, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
+    drawn: go.Figure | LazyFigure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
     on_point: Callable[[list], None] | None = None,
 ) -> None:  # fmt: skip
     """Shows a figure with its table twin and its downloads.
@@ -57,10 +57,10 @@ def figure(
     if caption:
         st.caption(escape(caption))
     with st.expander("Table and downloads", icon=":material/table:"):
-        top = table.head(MOST_ROWS)
+        top = table.head(MAX_ROWS)
         st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top))
-        if len(table) > MOST_ROWS:
-            st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MOST_ROWS, n=len(table)))
+        if len(table) > MAX_ROWS:
+            st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.download_button(
                 "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
@@ -86,7 +86,7 @@ def table_with_download(
         column_config: headings and formats; columns get the width of their words.
         **options: others of ``st.dataframe``, ``column_order`` above all.
     """
-    top = (table if shown is None else shown).head(MOST_ROWS)
+    top = (table if shown is None else shown).head(MAX_ROWS)
     written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
     st.dataframe(written, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     st.download_button(

@@ -18,7 +18,7 @@ from probing.figures import theme
 
 
 @dataclass(frozen=True)
-class Drawing:
+class LazyFigure:
     """A figure that is yet to be drawn.
 
     Attributes:
@@ -52,25 +52,25 @@ class Drawn(BaseFigure):
         return self._content
 
 
-def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> Drawing:
+def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> LazyFigure:
     """``drawing(total_bars, table, k=1)`` stands for ``total_bars(table, k=1)``, which is called if it is not drawn yet."""
-    return Drawing(draw, arguments, options)
+    return LazyFigure(draw, arguments, options)
 
 
-def stamped(wanted: go.Figure | Drawing, text: str) -> Drawn:
+def stamped(wanted: go.Figure | LazyFigure, text: str) -> Drawn:
     """The figure with its origin written below it, from the cache if it was drawn before."""
-    if isinstance(wanted, Drawing):
+    if isinstance(wanted, LazyFigure):
         return _stamped(wanted.key(), text, wanted)
     return Drawn(theme.finished(theme.stamp(wanted, text)))
 
 
-def for_file(wanted: go.Figure | Drawing, text: str) -> go.Figure:
+def for_file(wanted: go.Figure | LazyFigure, text: str) -> go.Figure:
     """The same as a figure of Plotly's own, to be written to a file."""
-    return theme.stamped(wanted.figure(), text) if isinstance(wanted, Drawing) else theme.stamp(wanted, text)
+    return theme.stamped(wanted.figure(), text) if isinstance(wanted, LazyFigure) else theme.stamp(wanted, text)
 
 
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _stamped(key: str, text: str, _wanted: Drawing) -> Drawn:
+def _stamped(key: str, text: str, _wanted: LazyFigure) -> Drawn:
     return Drawn(theme.finished(theme.stamped(_wanted.figure(), text)))
 
 

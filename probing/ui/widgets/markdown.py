@@ -66,10 +66,10 @@ def joined(separator: str, texts: Iterable[Any]) -> Markdown:
     return Markdown(separator.join(escape(text) for text in texts))
 
 
-def listing(words: list[str] | tuple[str, ...], most: int = 3) -> str:
+def listing(words: list[str] | tuple[str, ...], limit: int = 3) -> str:
     """ "a, b, c and 4 more"."""
-    shown = ", ".join(words[:most])
-    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
+    shown = ", ".join(words[:limit])
+    return shown if len(words) <= limit else f"{shown} and {len(words) - limit} more"
 
 
 def count(number: int, thing: str, things: str | None = None) -> str:

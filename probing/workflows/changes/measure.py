@@ -124,7 +124,7 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
             outcome = run_job(job, executor(request.executor, used, encoder.device.type))
             _gather(work, entry, config, left_out, parts)
         if request.executor.who != Who.local:
-            say(outcome.told())
+            say(outcome.summary())
         for reason in left_out.values():
             say(f"  no layers are put back: {reason}")
     if request.rebuild and request.out is None:

@@ -146,7 +146,7 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
             (job.folder / MANIFEST).unlink(missing_ok=True)
         outcome = run_job(job, executor(request.executor, used, opened.device.type))
     if request.executor.who != Who.local:
-        say(outcome.told())
+        say(outcome.summary())
     if request.rebuild and request.out is None:
         build_database(result_folders(), database_folder())
     say(f"probes of {', '.join(Path(name).name for name in request.task_names)} on {opened.name} ({request.encoder}): {target}")

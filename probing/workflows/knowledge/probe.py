@@ -252,4 +252,4 @@ def _ask(asked: _Asked, work: ProbeWork, say: Say) -> None:
         write_asked(job, work)
     outcome = run_job(job, asked.workers)
     if elsewhere:
-        say(f"  {outcome.told()}")
+        say(f"  {outcome.summary()}")

@@ -10,7 +10,7 @@ from probing.core.errors import FactsError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
 from probing.core.files.locks import one_at_a_time
-from probing.core.knowledge.swapped import lenders_by
+from probing.core.knowledge.swapped import swapped_subjects_by
 from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files
 from probing.core.tokenizer_ids import tokenizer_id
@@ -117,7 +117,7 @@ def _same_row(path: Path, row: dict, say: Say) -> bool:
 def _lender_rows(config: "RunConfig", facts: Sequence[Fact]) -> list[dict]:
     """Whose prompt each fact borrows; without those that nobody can lend to."""
     ids = [fact.fact_id for fact in facts]
-    pairs = zip(ids, lenders_by(config.lenders, facts), strict=True)
+    pairs = zip(ids, swapped_subjects_by(config.lenders, facts), strict=True)
     return [{"run_id": config.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 

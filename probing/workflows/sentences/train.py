@@ -152,7 +152,7 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
             (job.folder / MANIFEST).unlink(missing_ok=True)
         outcome = run_job(job, executor(request.executor, used, opened.encoder.device.type))
     if request.executor.who != Who.local:
-        say(outcome.told())
+        say(outcome.summary())
     if request.rebuild and request.out is None:
         build_database(result_folders(), database_folder())
     beside = f" beside {opened.base.name}" if opened.base else ""

@@ -21,7 +21,7 @@ from probing.workflows.share.table_files import joined, nearest, other_than_know
 OF_TASK = tuple(table for table, key in EDGE_KEYS.items() if key[0] == "task")
 OF_RUN = (*(table for table, key in EDGE_KEYS.items() if key[0] == "run_id" and table != "edge_runs"), "edge_runs")
 #: Values of a list that no run has: more labels than any task.
-_MOST_LABELS = 1000
+_MAX_LABELS = 1000
 
 
 def gather_edge_runs(model: str, sources: Sequence[Path], target: Path) -> list[dict]:
@@ -79,7 +79,7 @@ def check_edge_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
         for name, path in sorted(paths.items()):
-            refuse_form(name, path, EDGE_SCHEMAS, lambda rows: rows * _MOST_LABELS)
+            refuse_form(name, path, EDGE_SCHEMAS, lambda rows: rows * _MAX_LABELS)
         for name, path in sorted(paths.items()):
             if problem := _other_than_named(name, path, manifest.model):
                 raise StoreError(f"{name} {problem}")

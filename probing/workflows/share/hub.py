@@ -14,7 +14,7 @@ from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifes
 REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset", "edges": "dataset", "sentences": "dataset"}
 
 
-class Place(Protocol):
+class Remote(Protocol):
     """A repository with revisions.
 
     Attributes:

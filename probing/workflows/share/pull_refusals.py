@@ -21,7 +21,7 @@ from probing.store.sources import table_of
 from probing.workflows.share.runs import DATA, incomplete, lenders_file
 
 #: Rows of a table that no run announces: a hundred times what the largest vocabulary, or list of exposures, has.
-_MOST_ROWS = 5_000_000
+_MAX_ROWS = 5_000_000
 #: Tables of which one name means the same rows everywhere; the name of a template set is none of a fact's marks.
 _SAME_EVERYWHERE = {"vocabulary": (), "facts": ("template_set",)}
 
@@ -110,8 +110,8 @@ def _refuse_size(path: Path, table: str, expected: Sequence[int] | None, in_a_li
         said = f"at most {expected[-1]:,}" if isinstance(expected, range) else " or ".join(f"{n:,}" for n in dict.fromkeys(expected))
         what = f"{rows:,} predictions" if table == "predictions" else f"{rows:,} rows"
         raise HubError(f"{name} of {title} holds {what}, expected {said}; nothing was taken")
-    if rows > _MOST_ROWS and expected is None:
-        raise HubError(f"{name} of {title} holds {rows:,} rows, expected at most {_MOST_ROWS:,}; nothing was taken")
+    if rows > _MAX_ROWS and expected is None:
+        raise HubError(f"{name} of {title} holds {rows:,} rows, expected at most {_MAX_ROWS:,}; nothing was taken")
     if values > rows * in_a_list:
         raise HubError(f"{name} of {title} holds {values:,} values in a column of {rows:,} rows; nothing was taken")
 

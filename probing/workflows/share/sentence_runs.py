@@ -32,7 +32,7 @@ OF_TASK, OF_MODEL = ("sentence_tasks", "sentence_examples"), ("epoch_perplexity"
 #: Columns of sentences that are shared only of tasks whose licence allows it.
 TEXTS = ("text", "pair")
 #: Values of a column that no run has more of.
-_MOST_VALUES = 200_000_000
+_MAX_VALUES = 200_000_000
 
 
 def gather_sentence_runs(model: str, sources: Sequence[Path], target: Path) -> list[dict]:
@@ -111,7 +111,7 @@ def check_sentence_runs(folder: Path, manifest: SharedManifest, title: str) -> N
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
         for name, path in sorted(paths.items()):
-            refuse_form(name, path, SCHEMAS, lambda rows: _MOST_VALUES)
+            refuse_form(name, path, SCHEMAS, lambda rows: _MAX_VALUES)
         for name, path in sorted(paths.items()):
             if problem := _other_than_named(name, path, manifest.model):
                 raise StoreError(f"{name} {problem}")

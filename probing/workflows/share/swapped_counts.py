@@ -24,7 +24,7 @@ from probing.workflows.share.counted_runs import keep_alone
 #: Runs with equal values of these in their configurations asked the same heads the same facts.
 QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")
 #: Two versions of the program put batches together differently, so that a near-tie may fall the other way.
-MOST_DIFFERING = 0.001
+MAX_DIFFERING = 0.001
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _agreed(database: Database, twins: _Twins) -> str:
     """
     run_id, counted = twins.target["run_id"], twins.full["run_id"]
     differing, answers = differing_answers(database, run_id, counted)
-    if differing > MOST_DIFFERING * answers:
+    if differing > MAX_DIFFERING * answers:
         got = f"{differing:,} of {answers:,} answers differ from those of run {run_id}"
         raise StoreError(f"run {counted}: {got}; expected equal ones, as its question is the same; nothing is kept")
     name = " ".join(str(twins.target[column]) for column in ("model", "head", "probe_set"))

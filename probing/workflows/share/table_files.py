@@ -12,7 +12,7 @@ from probing.store.sources import table_of
 
 _Schemas = Mapping[str, pa.Schema]
 #: Rows of a table that no run has: twenty times what the largest task has.
-_MOST_ROWS = 5_000_000
+_MAX_ROWS = 5_000_000
 
 
 def nearest(path: Path, source: Path, name: str) -> Path | None:
@@ -38,8 +38,8 @@ def refuse_form(name: str, path: Path, schemas: _Schemas, most_values: Callable[
         raise StoreError(f"{name} is named after no table that can be there; expected one of {', '.join(schemas)}")
     check_file(path, table)
     rows, values = rows_and_values(path)
-    if rows > _MOST_ROWS:
-        raise StoreError(f"{name} holds {rows:,} rows, expected at most {_MOST_ROWS:,}")
+    if rows > _MAX_ROWS:
+        raise StoreError(f"{name} holds {rows:,} rows, expected at most {_MAX_ROWS:,}")
     if values > most_values(rows):
         raise StoreError(f"{name} holds {values:,} values in a column of {rows:,} rows")
 

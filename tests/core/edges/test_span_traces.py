@@ -15,7 +15,7 @@ def traced(rows, task: str = "entities", labels=LABELS) -> SpanTrace:
 def test_the_last_layers_label_is_the_answer_and_settles_where_it_stays_the_best():
     trace = traced([[0.1, 0.6, 0.2, 0], [0.9, 0.3, 0, 0], [0.4, 0.7, 0, 0], [0.1, 0.8, 0, 0]])
     assert (trace.answer, trace.settled, trace.before) == (("ORG",), 2, ("LOC",))
-    assert trace.told_apart() == (1, 0, 2) and trace.best(1, 2) == (0, 1)
+    assert trace.distinguished() == (1, 0, 2) and trace.best(1, 2) == (0, 1)
     assert traced([[0, 1, 0, 0]] * 3).settled == 0 and traced([[0, 1, 0, 0]] * 3).before == ()
 
 
@@ -26,7 +26,7 @@ def test_shares_are_p_over_its_sum_and_zero_where_there_is_none():
 
 def test_a_label_that_a_layer_held_best_is_shown_before_one_that_is_stronger_on_the_whole():
     trace = traced([[0.5, 0.4, 0, 0.45], [0.1, 0.9, 0.49, 0], [0.1, 0.9, 0.49, 0]])
-    assert [LABELS[number] for number in trace.told_apart(2)] == ["ORG", "LOC"]
+    assert [LABELS[number] for number in trace.distinguished(2)] == ["ORG", "LOC"]
 
 
 def test_where_there_may_be_several_labels_all_that_are_given_are_the_answer_and_it_may_be_none():

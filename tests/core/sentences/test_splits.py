@@ -8,7 +8,7 @@ import pytest
 
 from probing.core.errors import SentenceDataError
 from probing.core.sentences import splits
-from probing.core.sentences.example import MOST, PARTS, Example
+from probing.core.sentences.example import MAX_EXAMPLES, PARTS, Example
 from probing.core.sentences.readers.labelled import Labelled
 from probing.core.sentences.splits import BALANCED, CAPPED, REPEATED, SAME_WORDS, TWO_LABELS, split, words_key
 from tests.core.sentences.sentence_files import rows, sentences
@@ -68,13 +68,13 @@ def test_every_beginning_of_the_training_part_is_balanced(labels):
 
 
 def test_quick_is_the_beginning_of_ours(monkeypatch):
-    monkeypatch.setattr(splits, "MOST", {**MOST, "ours": (120, 20, 60), "quick": (40, 9, 20)})
+    monkeypatch.setattr(splits, "MAX_EXAMPLES", {**MAX_EXAMPLES, "ours": (120, 20, 60), "quick": (40, 9, 20)})
     texts = rows(sentences(400, ("a", "b", "c", "d")))
     ours, quick = split("t", texts, "ours"), split("t", texts, "quick")
     for part, most in zip(PARTS, (40, 8, 20), strict=True):
         assert quick.parts[part] == ours.parts[part][:most] and len(quick.parts[part]) == most
     assert ours.dropped == {CAPPED: 200} and quick.dropped == {CAPPED: 332}
-    assert MOST["quick"] is not None and MOST["ours"] is not None and MOST["quick"] < MOST["ours"]
+    assert MAX_EXAMPLES["quick"] is not None and MAX_EXAMPLES["ours"] is not None and MAX_EXAMPLES["quick"] < MAX_EXAMPLES["ours"]
 
 
 def test_sentevals_protocol_takes_the_parts_as_they_come():

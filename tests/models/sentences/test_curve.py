@@ -38,10 +38,10 @@ def test_a_curve_can_be_stopped_and_says_what_it_cannot_do(encoder, monkeypatch)
     data = data_of(labelled(300))
     with pytest.raises(Cancelled):
         quick_curve(data, encoder, cancelled=lambda: True)
-    monkeypatch.setattr(curve, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(curve, "MAX_AT_ONCE", 100)
     with pytest.raises(SentenceDataError, match=r"mine has 300 sentences, expected at most 100 here; give fewer, or train"):
         quick_curve(data, encoder)
-    monkeypatch.setattr(curve, "MOST_AT_ONCE", 2000)
+    monkeypatch.setattr(curve, "MAX_AT_ONCE", 2000)
     with pytest.raises(SentenceDataError, match=r"too few sentences fit tiny-bert, which takes 512 word pieces"):
         quick_curve(data_of([(" ".join([text] * 100), label) for text, label in labelled(120)]), encoder)
     long = [(" ".join([text] * 100), label) for text, label in labelled(20, seed=2)]

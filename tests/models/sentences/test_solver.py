@@ -117,7 +117,7 @@ def test_what_float32_cannot_solve_float64_does(monkeypatch):
 
 
 def test_an_end_without_a_solution_is_said(monkeypatch, caplog):
-    monkeypatch.setattr(solver, "MOST_STEPS", 1)
+    monkeypatch.setattr(solver, "MAX_STEPS", 1)
     vectors = correlated()
     found = solve(vectors, read(vectors, 0), 2, CS)
     assert not found.solved.all() and "ended after" in caplog.text

@@ -22,7 +22,7 @@ SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl")
 #: Columns that have to be there, and those that may be.
 NEEDED, OPTIONAL = ("sentence", "label"), ("pair", "part", "group")
 #: How many classes a task may have, and how many examples each of them needs.
-FEWEST_CLASSES, MOST_CLASSES, FEWEST_EXAMPLES = 2, 50, 40
+FEWEST_CLASSES, MAX_CLASSES, FEWEST_EXAMPLES = 2, 50, 40
 _SENTEVAL_HEADER = ["part", "label", "sentence"]
 _Row = tuple[int, dict[str, Any]]
 
@@ -72,10 +72,10 @@ def check_classes(rows: Iterable[Labelled], name: str) -> None:
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.example.label] = counts.get(row.example.label, 0) + 1
-    if not FEWEST_CLASSES <= len(counts) <= MOST_CLASSES:
+    if not FEWEST_CLASSES <= len(counts) <= MAX_CLASSES:
         labels = ", ".join(map(repr, sorted(counts)[:5]))
         raise SentenceDataError(
-            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to {MOST_CLASSES}; sentences "
+            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to {MAX_CLASSES}; sentences "
             "with two labels do not count"
         )
     label = min(counts, key=lambda one: (counts[one], one))

@@ -9,7 +9,7 @@ import torch
 from probing.core.errors import SentenceDataError
 from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
-from probing.core.sentences.splits import MOST_AT_ONCE
+from probing.core.sentences.splits import MAX_AT_ONCE
 from probing.core.sentences.surface import surface_features
 from probing.core.stats.intervals import wilson
 from probing.models.encoders.load import Encoder
@@ -54,9 +54,9 @@ class Curve:
 
 def check_size(data: SentenceData) -> None:
     """Raises ``SentenceDataError`` for more sentences than a page asks."""
-    if (number := sum(map(len, data.parts.values()))) > MOST_AT_ONCE:
+    if (number := sum(map(len, data.parts.values()))) > MAX_AT_ONCE:
         raise SentenceDataError(
-            f"{data.task} has {number:,} sentences, expected at most {MOST_AT_ONCE:,} here; give fewer, or train from the command line: "
+            f"{data.task} has {number:,} sentences, expected at most {MAX_AT_ONCE:,} here; give fewer, or train from the command line: "
             "python -m probing sentences train --tasks FILE"
         )
 
@@ -90,7 +90,7 @@ def quick_curve(
         )
     total, done = sum(map(len, kept.values())), 0
 
-    def at(share: float) -> None:
+    def report(share: float) -> None:
         if cancelled():
             raise Cancelled
         if progress:
@@ -99,7 +99,7 @@ def quick_curve(
     def passed(number: int) -> None:
         nonlocal done
         done += number
-        at(_READING * done / total)
+        report(_READING * done / total)
 
     number_of = {label: number for number, label in enumerate(data.labels)}
     gold = {part: np.array([number_of[one.label] for _, one in kept[part]], np.uint8) for part in PARTS}
@@ -110,7 +110,7 @@ def quick_curve(
         with torch.inference_mode():
             probes.append(fit_probes(train, gold["train"], dev, gold["dev"], len(data.labels), data.protocol))
             hits.append((answers(probes[-1], test) == gold["test"]).sum(2))
-        at(_READING + (1 - _READING) * layer / (encoder.layers + 1))
+        report(_READING + (1 - _READING) * layer / (encoder.layers + 1))
     right = np.concatenate(hits, 1)
     examples = {part: [one for _, one in kept[part]] for part in PARTS}
     words = [surface_features(examples["train"], examples[part]) for part in PARTS]

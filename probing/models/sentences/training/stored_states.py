@@ -68,9 +68,9 @@ class SentenceStates:
     def chunks(self, poolings: int) -> Iterator[slice]:
         """Layers that are read together, so that memory is bounded whatever the model's size."""
         sentences = int(self.taken.sum())
-        most = max(1, BYTES_AT_A_TIME // (4 * poolings * max(1, sentences) * self.hidden))
-        for start in range(0, self.layers, most):
-            yield slice(start, min(self.layers, start + most))
+        size = max(1, BYTES_AT_A_TIME // (4 * poolings * max(1, sentences) * self.hidden))
+        for start in range(0, self.layers, size):
+            yield slice(start, min(self.layers, start + size))
 
 
 def sentence_states(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from probing.models.changes.ask import OneModel, SentenceAttention
 
 #: Rows of a map; the table has all.
-MOST_TOKENS = 48
+MAX_TOKENS = 48
 HELP = (
     "Entropy of the token's attention in the last layer: 0 where one token has it all, ln n where all n tokens have the same. The distance "
     "is the earth mover's: by how many tokens attention has to be moved on average to turn one model's into the other's."
@@ -103,14 +103,14 @@ def _maps(view: View, found: "SentenceAttention", token: int, head: int | None, 
     ):
         with place:
             st.markdown(filled("**{model}**", model=view.called(one.name)))
-            shown = shares[:, :MOST_TOKENS]
+            shown = shares[:, :MAX_TOKENS]
             blocks.figure(
-                drawing(attention_map, shown, found.tokens[:MOST_TOKENS], most=most, marked=token), table=_shares(found, one.name, shares),
+                drawing(attention_map, shown, found.tokens[:MAX_TOKENS], maximum=most, marked=token), table=_shares(found, one.name, shares),
                 stamp=stamp, name=f"live-attention-{number}", alt=f"What {found.tokens[token]} attends to in {view.label(one.name)}",
             )  # fmt: skip
     st.caption("Each column sums to 1. Both figures have one scale." if len(models) > 1 else "Each column sums to 1.")
-    if len(found.tokens) > MOST_TOKENS:
-        st.caption(filled("Drawn are the first {most} of {n} tokens; the table has all.", most=MOST_TOKENS, n=len(found.tokens)))
+    if len(found.tokens) > MAX_TOKENS:
+        st.caption(filled("Drawn are the first {most} of {n} tokens; the table has all.", most=MAX_TOKENS, n=len(found.tokens)))
 
 
 def _shares(found: "SentenceAttention", model: str, shares: np.ndarray) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def _heads(view: View, found: "SentenceAttention", token: int, head: int | None,
         values, what, unit = found.own.entropy[..., token], "entropy", "nats"
     rows = [(layer + 1, number + 1, values[layer, number]) for layer in range(values.shape[0]) for number in range(values.shape[1])]
     blocks.figure(
-        drawing(head_map, values, what=what, unit=unit, most=float(values.max()), marked=head),
+        drawing(head_map, values, what=what, unit=unit, maximum=float(values.max()), marked=head),
         table=pd.DataFrame(rows, columns=["layer", "head", f"{what}, {unit}"]), stamp=stamp, name="live-attention-heads",
         caption=f"Every head of every layer: {what}, in {unit}. A click on a cell chooses the head.", alt=f"Heads by layer: {what}",
         on_point=_take_head,

@@ -23,7 +23,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled, joined, listing
 
 #: Labels of a row of the figure.
-MOST_LABELS = 3
+MAX_LABELS = 3
 HOW_TO_READ = (
     "A row for each task, a column for each layer: the probe P(l) reads the layers 0 to l. Bars are shares of all labels' probabilities: "
     "the last layer's label is blue, the two labels that tell most about the way to it are orange and grey. Where a target may have "
@@ -150,7 +150,7 @@ def bars(question: SpanQuestion, traces: Sequence[SpanTrace]) -> pd.DataFrame:
                 panel, title, place, headline.label(trace.task, trace.labels[number]), layer, shares[layer, number], trace.p[layer, number],
                 best[layer], trace.settled,
             )
-            for place, number in enumerate(trace.told_apart(MOST_LABELS), start=1)
+            for place, number in enumerate(trace.distinguished(MAX_LABELS), start=1)
             for layer in range(len(trace.p))
         ]  # fmt: skip
     return pd.DataFrame(rows, columns=["panel", "title", "place", "label", "layer", "share", "p", "best", "settled"])

@@ -48,7 +48,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
         placeholder="Type a sentence, then choose its words below.",
     )  # fmt: skip
     name = live_models.pick(selection.current().live_model, offered)
-    others = [other for other in own.live_models if other in offered and other != name][: controls.MOST_MODELS - 1]
+    others = [other for other in own.live_models if other in offered and other != name][: controls.MAX_MODELS - 1]
     named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.pills(
@@ -75,7 +75,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
 def _options(page: str, named: dict[str, str], others: Sequence[str]) -> None:
     selection.bound(
         st.multiselect, "Compare with", "live_models", page, value=tuple(others), options=list(named), format_func=named.__getitem__,
-        max_selections=controls.MOST_MODELS - 1, placeholder="the same sentence for other models",
+        max_selections=controls.MAX_MODELS - 1, placeholder="the same sentence for other models",
     )  # fmt: skip
     selection.bound(
         st.toggle, "Read fine-tuned models by their base's probes", "base_probes", page,

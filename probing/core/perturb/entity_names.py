@@ -8,7 +8,7 @@ from probing.core.perturb.words import AUXILIARIES, FUNCTION_WORDS, PARTICLES, b
 OTHER_NAMES = (("Giovanni Rossi", "Hans Müller"), ("Italy", "Poland"))
 
 
-def find_name(sentence: str) -> str | None:
+def find_entity(sentence: str) -> str | None:
     """The longest run of capitalised words outside gaps; of two equally long ones the first. None if there is none.
 
     A single capitalised word at the start of a sentence is a name only if a verb follows and nothing else is one.
@@ -32,7 +32,7 @@ def find_name(sentence: str) -> str | None:
     return start_word if best is None else sentence[places[best[0]][0] : places[best[1]][1]]
 
 
-def other_name(name: str) -> str:
+def other_entity(name: str) -> str:
     """A name that can stand in for one of the same length: of a person for several words, else of a country."""
     names = OTHER_NAMES[0 if len(name.split()) > 1 else 1]
     return next(other for other in names if other != name)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from probing.models.runtime.background import WritingBehind, read_ahead
+from probing.models.runtime.background import BackgroundWriter, read_ahead
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20
@@ -28,7 +28,7 @@ def test_all_come_in_order_and_an_error_at_its_turn():
 
 def test_calls_are_done_behind_in_order_and_all_before_leaving():
     go, done = threading.Event(), []
-    with WritingBehind() as writing:
+    with BackgroundWriter() as writing:
         writing.later(go.wait, PATIENCE)
         writing.later(done.append, 1)
         assert done == []
@@ -45,7 +45,7 @@ def test_no_more_calls_wait_than_are_allowed():
             writing.later(go.wait, PATIENCE)
         started.set()
 
-    with WritingBehind(most=2) as writing:
+    with BackgroundWriter(limit=2) as writing:
         adder = threading.Thread(target=adds_three, args=(writing,))
         adder.start()
         assert not started.wait(0.2), "the third call must not be taken while two are waiting"
@@ -55,16 +55,16 @@ def test_no_more_calls_wait_than_are_allowed():
 
 
 def test_an_error_behind_surfaces():
-    with pytest.raises(ZeroDivisionError), WritingBehind() as writing:
+    with pytest.raises(ZeroDivisionError), BackgroundWriter() as writing:
         writing.later(lambda: 1 // 0)
-    with pytest.raises(ZeroDivisionError), WritingBehind(most=1) as writing:
+    with pytest.raises(ZeroDivisionError), BackgroundWriter(limit=1) as writing:
         writing.later(lambda: 1 // 0)
         writing.later(lambda: pytest.fail("the first error ends it"))
 
 
 def test_an_error_of_ones_own_is_kept_and_what_was_asked_is_still_written():
     done = []
-    with pytest.raises(KeyboardInterrupt), WritingBehind() as writing:
+    with pytest.raises(KeyboardInterrupt), BackgroundWriter() as writing:
         writing.later(done.append, 1)
         writing.later(lambda: 1 // 0)
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from probing.models.knowledge.ask import load_live
-from probing.models.runtime.request_queue import Superseded, Turns, arrive
+from probing.models.runtime.request_queue import Superseded, Turns, register
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20
@@ -118,7 +118,7 @@ def test_a_run_that_was_superseded_is_refused_when_it_asks_again():
 
 def test_a_run_that_came_first_and_asks_last_supersedes_nobody():
     turns, older, newer = Turns(), Run(), Run()
-    arrive(older)  # It loads a model.
+    register(older)  # It loads a model.
     with turns.turn("me", newer) as check:
         with pytest.raises(Superseded), turns.turn("me", older):
             pytest.fail("the newer run is the one that is wanted")

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from probing.models.encoders.head import fresh_copy
-from probing.models.heads.loss import MULTIPLE, VocabularyLoss
+from probing.models.heads.loss import MULTIPLE, SoftmaxLoss
 
 
 def batch(head, positions=9):
@@ -30,7 +30,7 @@ def test_loss_and_gradients_are_those_of_cross_entropy(kind, architecture, encod
     expected = F.cross_entropy(theirs(states), labels)
     expected.backward()
     # A buffer larger than the batch, and used before: nothing of an earlier call may show.
-    vocabulary = VocabularyLoss(ours, most=20)
+    vocabulary = SoftmaxLoss(ours, max_positions=20)
     vocabulary.loss_and_gradients(torch.randn(20, ours.vocabulary.in_features, dtype=torch.float64), torch.zeros(20, dtype=torch.long))
     features = ours.transform(states)
     loss, gradient = vocabulary.loss_and_gradients(features.detach(), labels)
@@ -51,7 +51,7 @@ def test_the_gradient_to_a_distribution_is_that_of_the_kl_divergence(architectur
     features = head.transform(states).requires_grad_()
     F.kl_div(head.vocabulary(features).log_softmax(1), target, reduction="batchmean", log_target=True).backward()
     wanted = head.transform(torch.flip(states, [0]))
-    found = VocabularyLoss(head, most=20).gradient_to(features.detach(), wanted)
+    found = SoftmaxLoss(head, max_positions=20).gradient_to(features.detach(), wanted)
     torch.testing.assert_close(found, features.grad, rtol=1e-9, atol=1e-12)
 
 
@@ -60,7 +60,7 @@ def test_padding_rows_have_no_probability_and_stay_as_they_are(bert):
     for parameter in head.parameters():
         parameter.requires_grad_()
     before = copy.deepcopy(head.state_dict())
-    vocabulary = VocabularyLoss(head, most=9)
+    vocabulary = SoftmaxLoss(head, max_positions=9)
     assert vocabulary._weight.shape[0] % MULTIPLE == 0 and vocabulary._weight.shape[0] > head.vocabulary.out_features
     assert {name: tuple(p.shape) for name, p in head.named_parameters()} == {name: tuple(t.shape) for name, t in before.items()}
     assert all(torch.equal(tensor, before[name]) for name, tensor in head.state_dict().items())
@@ -83,7 +83,7 @@ def test_scores_too_far_apart_for_exponentials_give_the_right_loss(bert):
     states, labels = batch(head)
     expected = F.cross_entropy(head(states), labels)
     assert expected > 100
-    found = VocabularyLoss(head, most=9).loss(head.transform(states), labels)
+    found = SoftmaxLoss(head, max_positions=9).loss(head.transform(states), labels)
     torch.testing.assert_close(found, expected.detach(), rtol=1e-5, atol=0)
 
 
@@ -94,7 +94,7 @@ def test_products_in_bfloat16_agree_to_their_digits(bert):
     for precision in ("float32", "bfloat16"):
         own = copy.deepcopy(head)
         features = own.transform(states).detach()
-        loss, gradient = VocabularyLoss(own, 64, precision).loss_and_gradients(features, labels)
+        loss, gradient = SoftmaxLoss(own, 64, precision).loss_and_gradients(features, labels)
         found[precision] = (loss, gradient, own.vocabulary.weight.grad, own.vocabulary.bias.grad)
     for low, full in zip(found["bfloat16"], found["float32"], strict=True):
         assert low.dtype == torch.float32

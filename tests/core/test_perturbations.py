@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.perturb.names import find_name, other_name
+from probing.core.perturb.entity_names import find_entity, other_entity
 from probing.core.perturb.rules import misprimed, negated, renamed, shuffled, truncated, wrong_answers
 
 
@@ -128,7 +128,7 @@ def test_a_short_sentence_or_one_without_gap_cannot_be_cut():
     ],
 )
 def test_a_name_is_known_by_its_capital_letters(sentence, name):
-    assert find_name(sentence) == name
+    assert find_entity(sentence) == name
 
 
 def test_another_name_takes_the_place_of_the_one_that_is_there():
@@ -152,9 +152,9 @@ def test_a_name_that_cannot_be_changed_is_explained(sentence, other, name, expec
 
 
 def test_a_name_is_offered_that_is_not_there_yet():
-    assert other_name("Rocky Balboa") == "Giovanni Rossi"
-    assert other_name("Giovanni Rossi") == "Hans Müller"
-    assert other_name("Italy") == "Poland"
+    assert other_entity("Rocky Balboa") == "Giovanni Rossi"
+    assert other_entity("Giovanni Rossi") == "Hans Müller"
+    assert other_entity("Italy") == "Poland"
 
 
 def test_words_to_mislead_with_are_the_models_own_wrong_answers():
