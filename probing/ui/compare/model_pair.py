@@ -12,7 +12,7 @@ from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.shown_runs import set_name, set_order
 from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences
-from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.counted import counts_only

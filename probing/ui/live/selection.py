@@ -70,7 +70,7 @@ class LiveSelection:
     top: int = one_of(TOPS, 5)
     mask: int = 1
     live_models: tuple[str, ...] = ()
-    perturbation: str = one_of(PERTURBATIONS, once="perturbation")
+    perturbation: str = one_of(PERTURBATIONS, once="behaviour")
     prime: str = ""
     shuffle_seed: int = 1
     keep_words: int = 2

@@ -1,0 +1,1 @@
+"""A question to a model about one cloze sentence, and its answer."""
