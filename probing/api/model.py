@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from probing.api.answer import Answer
 from probing.api.wording import in_a_notebook
-from probing.core.cloze.questions import SeveralMasks
 from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, TIED, canonical_head
 from probing.core.model_folders import check_name, find_entry
 from probing.core.paths import cache_folder
+from probing.core.questions import SeveralMasks
 from probing.core.registry import ModelEntry
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.in_memory import encoder_of

@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer
 
 import probing
-from probing.core.cloze.questions import NoMask, SeveralMasks, UnknownWord
 from probing.core.errors import HeadError, ModelError, NoOwnHead, PromptError
+from probing.core.questions import NoMask, SeveralMasks, UnknownWord
 from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from probing.core.cloze.questions import with_masks
 from probing.core.perturb import rules
+from probing.core.questions import with_masks
 
 
 @pytest.mark.parametrize("gap", ["[MASK]", "[mask]", "[Mask]", "<mask>", "<MASK>", "___", "_______"])

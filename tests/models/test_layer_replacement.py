@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from probing.core.cloze.questions import NoMask
+from probing.core.questions import NoMask
 from probing.models.encoders.hidden_states import all_hidden_states, tokenize
 from probing.models.encoders.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
 from probing.models.encoders.load import load_encoder

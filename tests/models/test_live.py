@@ -4,9 +4,9 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.cloze.questions import NoMask, SeveralMasks, TooLong, UnknownWord
 from probing.core.errors import HeadError, PromptError
 from probing.core.facts.fact import Fact
+from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import load_encoder

@@ -8,7 +8,7 @@ import huggingface_hub
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
-from probing.core.cloze.questions import Question
+from probing.core.questions import Question
 from probing.core.registry import read_registry
 from probing.ui.frame import live_models
 from probing.ui.frame.live_models import Choice, ModelCache, base_of, choices, described

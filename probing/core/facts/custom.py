@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from probing.core.cloze.questions import with_masks
 from probing.core.errors import FactsError
 from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets, parse_json_lines
+from probing.core.questions import with_masks
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 SUFFIXES = (".jsonl", ".csv")

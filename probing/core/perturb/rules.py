@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing.core.cloze.questions import with_masks
 from probing.core.facts.fact import MASK
 from probing.core.perturb.entity_names import find_entity
 from probing.core.perturb.negation import negate
 from probing.core.perturb.words import with_words, word_places
+from probing.core.questions import with_masks
 
 #: Behaviour -> what a reader sees.
 PERTURBATIONS = {

@@ -10,9 +10,9 @@ from transformers import BatchEncoding
 from probing.core.changes.attention import entropy, movers_distance, total_variation
 from probing.core.changes.minimal_pairs import Gap, MinimalPair
 from probing.core.changes.similarity import mean_cosine, unit_rows
-from probing.core.cloze.questions import TooLong
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
+from probing.core.questions import TooLong
 from probing.models.changes.attending import Attending
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.core.cloze.questions import Question
 from probing.core.errors import ProbingError, PromptError
 from probing.core.facts.custom import COLUMNS, parse_own_facts
 from probing.core.facts.fact import Fact, FactSet
+from probing.core.questions import Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import streamlit as st
 
-from probing.core.cloze.questions import SPELLINGS, Question
 from probing.core.errors import ProbingError, PromptError
 from probing.core.head_kinds import LOGIT_LENS
+from probing.core.questions import SPELLINGS, Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Asked
 from probing.ui.frame.page import View

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from probing.core.cloze.questions import with_masks
 from probing.core.perturb import rules
+from probing.core.questions import with_masks
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live.selection import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, TOPS, LiveSelection

@@ -1,6 +1,6 @@
 """The last layer's prediction, each number with its yardstick."""
 
-from probing.core.cloze.answers import Answer
+from probing.core.answers import Answer
 from probing.core.facts.fact import PROBE_SETS
 from probing.reports.knowledge.asked import asked
 from probing.ui.frame.page import View

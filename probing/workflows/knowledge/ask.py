@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from probing.core.cloze.answers import Answer
+from probing.core.answers import Answer
 from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import open_encoder

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from probing.core.changes.minimal_pairs import two_words
-from probing.core.cloze.questions import TooLong
 from probing.core.errors import PromptError
+from probing.core.questions import TooLong
 from probing.models.changes.ask import ask_attention, pair_scores
 from probing.models.changes.attending import Attending
 from tests.models.test_layer_replacement import changed

@@ -5,8 +5,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.changes.minimal_pairs import KINDS, MinimalPair, by_guessing, read_minimal_pairs, typed_pair
-from probing.core.cloze.questions import with_masks
 from probing.core.errors import ProbingError
+from probing.core.questions import with_masks
 from probing.figures import theme
 from probing.figures.layer_lines import layer_lines
 from probing.ui.frame import selection

@@ -1,1 +1,0 @@
-"""A question to a model about one cloze sentence, and its answer."""
