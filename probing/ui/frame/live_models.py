@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from probing.core.answers import Answer
 from probing.core.errors import ModelError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
-from probing.core.questions import Question, UnknownWord
+from probing.core.questions import Answer, Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
-from probing.core.questions import Question
+from probing.core.questions import Answer, Question
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts import guesses
 from probing.ui.frame import live_models, navigation, selection

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from probing.core.answers import Answer
+from probing.core.questions import Answer
 from probing.figures import theme
 from probing.figures.model_looks import usual_colour
 from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines

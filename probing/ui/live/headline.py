@@ -1,7 +1,7 @@
 """What the last layer says, each number beside its yardstick."""
 
-from probing.core.answers import Answer
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.questions import Answer
 from probing.reports.knowledge.asked import asked
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.recovery import returns_at
-from probing.core.questions import Question
+from probing.core.questions import Answer, Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.live_answer import tokens_of, watched_of

@@ -6,13 +6,12 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.core.answers import Answer
 from probing.core.errors import ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.perturb import rules
 from probing.core.perturb.names import find_name, other_name
 from probing.core.perturb.rules import Changed
-from probing.core.questions import Question
+from probing.core.questions import Answer, Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.live_answer import tokens_of, watched_of
