@@ -5,8 +5,8 @@ import streamlit as st
 
 from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
+from probing.figures.tokens.stored_fact import compared_runs, rank_table, token_rows
 from probing.figures.tokens.token_grid import token_grid
-from probing.reports.knowledge.one_fact import compared_runs, rank_table, token_rows
 from probing.store.knowledge.fact_queries import neighbours
 from probing.store.knowledge.one_fact import fact as fact_of
 from probing.store.knowledge.one_fact import fact_predictions, fact_runs
