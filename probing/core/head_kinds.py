@@ -43,7 +43,7 @@ HEAD_METRICS = (
         "as of the two shares",
         "no value without facts; minus the swapped subject none where either of the two has no swapped subject",
         "ours; not in the paper",
-        "reports.knowledge.pair_yardsticks.joined",
+        "reports.knowledge.pairs.yardsticks.joined",
     ),
 )
 

@@ -34,7 +34,7 @@ def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
 
 
 def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """``above`` for two models side by side, the columns of ``reports.knowledge.pair_yardsticks``.
+    """``above`` for two models side by side, the columns of ``reports.knowledge.pairs.yardsticks``.
 
     Above the majority answer their difference stays as it is; above the swapped subject it is how much more one gains from the subject.
     """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from probing.core.facts.fact import MASK
-from probing.core.token_text import NO_TEXT
+from probing.core.tokens.text import NO_TEXT
 
 #: Kind -> how a reader sees it, in the order in which they are tried: the first that holds.
 KIND_LABELS: dict[str, str] = {

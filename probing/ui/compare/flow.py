@@ -13,7 +13,7 @@ from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.reports.comparability import as_long
 from probing.reports.knowledge.heads.lost import points_lost
-from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
 from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of

@@ -11,7 +11,7 @@ from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences
-from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.counted import counts_only

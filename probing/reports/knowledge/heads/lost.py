@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.reports.knowledge.pair_yardsticks import joined
+from probing.reports.knowledge.pairs.yardsticks import joined
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import PAIR
