@@ -20,10 +20,10 @@ _TITLES = {
 _WORDS = {
     "cumulative": "P(l) reads the layers 0 to l, so it can hide that a layer lost something.",
     "at": "A probe reads one layer alone, so a layer that lost something shows.",
-    "selectivity": "F1 less that of an equal probe on control labels, which are drawn at random once for every span text (Hewitt and Liang "
-    "2019): what memorising texts cannot give.",
-    "compression": "How many times shorter the online code of the labels is than the uniform code, which has 1 (Voita and Titov 2020): the "
-    "code grows with every label that is hard to learn, so it also says how easily a layer's answer is read.",
+    "selectivity": "F1 minus that of an equal probe on control labels, which are drawn at random once per span text (Hewitt and Liang "
+    "2019): the part that memorising span texts cannot explain.",
+    "compression": "How many times shorter the online code of the labels is than the uniform code, which has compression 1 (Voita and "
+    "Titov 2020). Labels that are hard to learn lengthen the code, so compression also shows how easily a layer's answer is read.",
 }  # fmt: skip
 _COMMANDS = {
     "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --labels task,control", "compression": " --codes",
@@ -37,7 +37,7 @@ _LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling
 
 
 def draw(shown: Shown) -> None:
-    """The switch, and a panel a task."""
+    """The switch, and one panel per task."""
     shown.view.contents.section("Layer by layer")
     mode = selection.bound(
         st.segmented_control, "Show", "layerwise", shown.view.page, options=list(NAMES), required=True, wrap=True,
@@ -58,7 +58,7 @@ def draw(shown: Shown) -> None:
         drawing(task_curves, points, levels, axis=axis, colours=shown.colours, labels=shown.labels, titles=shown.tasks), table=points,
         stamp=shown.stamp(_TITLES[mode]), name="pipeline-curves",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
-        alt=f"{_TITLES[mode]} by layer, a panel a task",
+        alt=f"{_TITLES[mode]} by layer, one panel per task",
     )  # fmt: skip
 
 

@@ -48,8 +48,8 @@ def draw(shown: Shown) -> None:
         table=points, stamp=shown.stamp(f"learning curve of {shown.tasks[task]}, {where}"), name="sentence-learning",
         caption=filled(
             "{title}, {where}: probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with "
-            "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. A line "
-            "that still rises would read more with more sentences. {key}",
+            "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. If a "
+            "line still rises, the probe would gain from more sentences. {key}",
             title=shown.tasks[task], where=where, key=shown.key(),
         ),
         alt=f"Accuracy on {shown.tasks[task]} by number of training sentences",
@@ -57,7 +57,7 @@ def draw(shown: Shown) -> None:
 
 
 def at_best_layer(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each model's and pooling's best layer on dev, with all training sentences; of equal ones the lowest.
+    """The rows of each model's and pooling's best layer on dev, with all training sentences; ties go to the lowest.
 
     Args:
         table: learning curves of one task.
