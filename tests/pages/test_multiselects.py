@@ -1,4 +1,4 @@
-"""Every multiselect of every page, with all of its options in the link: no page ends, whatever the menu has room for."""
+"""Every multiselect of every page, with all of its options in the link: no page ends, however many the menu allows."""
 
 import pytest
 import streamlit as st
@@ -63,7 +63,7 @@ def test_models_beyond_the_maximum_for_a_fact_are_listed(visit, monkeypatch, cro
     assert any("Ignored" in note.value and r"tuned\-6" in note.value for note in app.info)
 
 
-def test_relations_that_find_no_room_in_the_figure_are_named(visit, monkeypatch, crowd):
+def test_relations_beyond_the_limit_of_the_figure_are_listed(visit, monkeypatch, crowd):
     monkeypatch.setattr("probing.ui.relations.overview.MAX_LINES", 1)
 
     def opened(query: dict):
@@ -79,4 +79,4 @@ def test_relations_that_find_no_room_in_the_figure_are_named(visit, monkeypatch,
     opened({})
     app = opened({"relations": menus["relations"]})
     assert len(menus["relations"]) > 1 and app.multiselect(key="relations.relations").value == menus["relations"][:1]
-    assert any("left aside" in note.value for note in app.info)
+    assert any("Ignored" in note.value for note in app.info)

@@ -161,12 +161,10 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
     most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
     assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
     assert f"Always giving the relation's commonest answer would be right for {most}." in said
-    shares = "About a swapped subject, QA-SQuAD-1 still gives 20.0 % and nesia-mini 20.0 % of the 10 facts that have one; about their own, "
-    assert shares + "20.0 % and 60.0 %." in said
-    assert (
-        "About a swapped subject, nesia-mini still gives 2 and QA-SQuAD-1 2 of the 10 facts that have one; about their own, 6 and 2."
-        in said
-    )
+    shares = "Asked about a swapped subject, QA-SQuAD-1 still gives 20.0 % and nesia-mini 20.0 % of the 10 facts that have one; "
+    assert shares + "asked about their own, 20.0 % and 60.0 %." in said
+    facts = "Asked about a swapped subject, nesia-mini still gives 2 and QA-SQuAD-1 2 of the 10 facts that have one; "
+    assert facts + "asked about their own, 6 and 2." in said
     known = sum(base_rank(number, 3) == 1 for number in range(10))
     assert f"nesia-mini knows {known} of the 10 facts that both were asked" in said
     assert sum(tuned_rank(number, 3) == 1 for number in range(10)) == 2
@@ -174,15 +172,15 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
 
 def test_compare_says_whether_what_is_still_given_comes_from_the_subject(look):
     # Facts 0 and 6, the two that the fine-tuned model gives, it gives for the swapped subject too; ten facts leave the interval wide.
-    assert "Whether anything that QA-SQuAD-1 still gives comes from the subject cannot be told: own minus swapped" in plain(look("compare"))
+    assert "undecided whether anything that QA-SQuAD-1 still knows comes from the subject: own minus swapped" in plain(look("compare"))
     said = {
         ends: of_subject(dict(zip(("above_swapped", "above_swapped_low", "above_swapped_high"), ends, strict=True)), Markdown("it"))
         for ends in [(-0.0001, -0.001, 0.001), (0.2, 0.19, 0.21), (-0.2, -0.21, -0.19), (float("nan"),) * 3]
     }
     same, some, fewer, none = said.values()
-    assert same.startswith("it gives **as many** answers about a swapped subject as about the own one (0.0 points, −0.1 to 0.1): nothing")
-    assert some == "Of what it still gives, **20.0 points** come from the subject (own minus swapped: 19.0 to 21.0)."
-    assert "**fewer** answers" in fewer and "(−20.0 points, −21.0 to −19.0)" in fewer
+    assert same.startswith("it gives the answer **as often** for a swapped subject as for the fact's own (0.0 points, −0.1 to 0.1)")
+    assert some == "**20.0 points** of what it still knows come from the subject (own minus swapped: 19.0 to 21.0)."
+    assert "**less often** for a fact's own subject" in fewer and "(−20.0 points, −21.0 to −19.0)" in fewer
     assert none == ""
 
 
