@@ -37,7 +37,7 @@ def named_ends(chart: dict) -> list[str]:
 
 
 def numbers(values) -> list[float]:
-    """What a trace draws, also where Plotly packs it."""
+    """The values of a trace, even if Plotly packs them."""
     return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])) if isinstance(values, dict) else list(values)
 
 
@@ -96,10 +96,10 @@ def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_
 @pytest.mark.parametrize(
     ("page", "query", "reason"),
     [
-        ("layer_curves", {"metric": "p_at_10", "minus": "majority"}, "P@1 and P@1 among answers only"),
-        ("layer_curves", {"metric": "mrr", "minus": "swapped"}, "measured for P@1, P@10 and P@100 only"),
-        ("relations", {"k": "10", "map_minus": "majority"}, "P@1 and P@1 among answers only"),
-        ("compare", {"k": "100", "pair_minus": "majority"}, "P@1 and P@1 among answers only"),
+        ("layer_curves", {"metric": "p_at_10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ("layer_curves", {"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
+        ("relations", {"k": "10", "map_minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ("compare", {"k": "100", "pair_minus": "majority"}, "only from P@1 and P@1 among answers"),
     ],
 )
 def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_drawn(look, page, query, reason):
@@ -191,7 +191,7 @@ def test_the_choice_of_yardsticks_is_off_where_the_metric_has_none_and_says_why(
         return next(one for one in look("layer_curves", **query).segmented_control if one.key == "layer_curves.minus")
 
     of_rank, of_share = choice(metric="mrr"), choice(metric="p_at_10")
-    assert of_rank.proto.disabled and "P@1" in of_rank.proto.help and "swapped subject is measured for" in of_rank.proto.help
+    assert of_rank.proto.disabled and "P@1" in of_rank.proto.help and "swapped subject is measured only for" in of_rank.proto.help
     assert not of_share.proto.disabled and not of_share.proto.help
 
 

@@ -21,17 +21,17 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import count, escape, filled, joined
 
-#: More lines than this cannot be told apart.
+#: More lines than this cannot be distinguished.
 MAX_LINES = 8
 
 
 def show(view: View, fact_id: str) -> None:
-    """Draws a fact: heading, grids of tokens, what fine-tuning made of it, rank by layer."""
+    """Draws a fact: heading, grids of tokens, its fate in fine-tuning, rank by layer."""
     if view.database is None or not fact_id:
         return
     found = view.read(fact_of, fact_id)
     if found.empty:
-        st.info("The link names a fact that is not in these results; the list above has those that are.", icon=":material/link_off:")
+        st.info("The fact in this link is not in these results; choose another one from the list above.", icon=":material/link_off:")
         return
     fact = found.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
@@ -47,7 +47,7 @@ def show(view: View, fact_id: str) -> None:
     _leaf(view, fact_id, beside)
     if mine.empty and not counted.counts_only(run):
         st.info(
-            filled("{model} with {head} heads was not asked this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
+            filled("{model} with {head} heads was not probed for this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",
         )
     elif len(mine) and (len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1):
@@ -70,7 +70,7 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
     if isinstance(fact["pred"], str) and fact["pred"]:
         about.append(escape(fact["pred"]))
     if fact["answer_in_subject"]:
-        about.append(escape("the answer stands in the subject"))
+        about.append(escape("the answer is part of the subject"))
     asked = view.read(fact_runs, fact_id)
     mine = asked[asked["run_id"] == run_of(view)["run_id"]]
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
@@ -79,13 +79,13 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
 
 
 def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
-    """What the model's last layer makes of the right word, and what a guess would."""
+    """Draws the rank of the right word at the model's last layer, and the results of guessing."""
     found = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
     words = guesses.in_words(fact.to_dict(), rows, found)
     if words:
         st.markdown(
             filled(
-                "At its last layer {model} gives the right word, **{object}**, rank {rank:,}. {words}",
+                "At the last layer of {model} the right word, **{object}**, has rank {rank:,}. {words}",
                 model=view.called(view.chosen.model), object=fact["object"], rank=int(rows["gold_rank"].iloc[-1]), words=words,
             )
         )  # fmt: skip
@@ -111,7 +111,7 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
 
 
 def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Long form of the stored lists: ``layer, place, token, probability, framed``; framed is the token at the right answer's rank."""
+    """Long form of the stored lists: ``layer, place, token, probability, framed``; the token at the right answer's rank is framed."""
     return pd.DataFrame(
         [
             (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
@@ -125,13 +125,13 @@ def tokens_of(rows: pd.DataFrame) -> pd.DataFrame:
 def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> None:
     tokens = tokens_of(rows)
     stored = int(tokens["place"].max()) if len(tokens) else 0
-    more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
+    more = f" This run stores {count(stored, 'token')} per layer; “Ask live” shows more."
     more = more if stored < 5 else ""
     blocks.figure(
         drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()), table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=filled(
-            "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
+            "The predictions of each layer, best first. The right answer is framed; a stronger tint means a higher probability.{more}",
             more=more,
         ),
         alt=f"Top tokens of every layer for: {fact['prompt']}",
@@ -141,7 +141,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
 def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, beside: list[str]) -> None:
     there = runs[runs["run_id"].isin(rows["run_id"])]
     alike = there[there["head"] == view.chosen.head]
-    # Of several models one head each; of one model all its heads.
+    # With several models, one head each; with a single model, all its heads.
     there = alike if alike["model"].nunique() > 1 else there
     first = list(dict.fromkeys((view.chosen.model, *beside, *view.colours)))
     places = [first.index(model) if model in first else len(first) for model in there["model"]]
@@ -163,8 +163,8 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
         drawing(rank_lines, places, colours=colours, dashes=dashes, best=True), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(names)), name="fact-ranks",
         caption=filled(
-            "Where “{object}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark the layers where it "
-            "stands best. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),
+            "Rank of “{object}” in each layer's ranking of the whole vocabulary; rank 1 is on top, and rings mark the layers with the best "
+            "rank. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),
         ),
         alt=f"Rank of {fact['object']} by layer",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which runs a page shows: what was chosen, brought together with what is stored."""
+"""Which runs a page shows: the user's choice fitted to the stored runs."""
 
 from dataclasses import replace
 
@@ -9,33 +9,33 @@ from probing.core.head_kinds import HEADS
 from probing.ui.frame.model_looks import looks_of
 from probing.ui.frame.selection import RunChoice
 
-#: Field of the one run -> the field of overviews that it follows until it is chosen itself.
+#: Field of the single run -> the field of overviews that it follows until the user chooses it.
 ONE_OF_SEVERAL = {"model": "models", "head": "heads", "probe_set": "probe_sets"}
 MAX_DEFAULT_MODELS = 8
-#: More lines than this cannot be told apart: with several models only the first probe set is laid over.
+#: More lines than this cannot be distinguished; beyond it only the first probe set is shown by default.
 MAX_DEFAULT_LINES = 8
 
 
 def set_name(probe_set: str) -> str:
-    """A probe set as a reader sees it."""
+    """The title of a probe set."""
     return PROBE_SETS.get(probe_set, probe_set)
 
 
 def set_order(probe_set: str) -> int:
-    """Place of a probe set in lists; own sets come last."""
+    """Position of a probe set in lists; the user's own sets come last."""
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
 def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[RunChoice, dict[str, list[str]]]:
-    """Fills in defaults and takes out names that the store does not have.
+    """Fills in defaults and removes names that are not in the store.
 
     Args:
-        chosen: the visitor's choice.
+        chosen: the user's choice.
         runs: the runs that pages show.
-        any_head: whether the one probe set may be of any kind of head, as on a page that lays kinds beside each other.
+        any_head: whether the single probe set may have runs with any kind of head, as on a page that compares kinds.
 
     Returns:
-        The fitted choice, and field -> the names taken out.
+        The fitted choice, and field -> the names removed.
     """
     if runs.empty:
         return chosen, {}
@@ -56,7 +56,7 @@ def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tup
     fitted = replace(
         chosen, models=shown, heads=keep("heads", heads, heads[:1]), probe_sets=keep("probe_sets", sets, at_first)
     )  # fmt: skip
-    # One run for the pages that read a single one: each choice narrows the next, and follows what is laid over each other.
+    # The single run: each choice narrows the next, and by default follows the choice for overviews.
     model = keep("model", models, list(fitted.models))[0]
     of_model = runs[runs["model"] == model]
     its_heads = [name for name in heads if name in set(of_model["head"])]
@@ -68,5 +68,5 @@ def fit(chosen: RunChoice, runs: pd.DataFrame, *, any_head: bool = False) -> tup
 
 
 def followed(chosen: RunChoice, fitted: RunChoice) -> dict[str, str]:
-    """The fields of the one run that follow what was chosen for overviews; a page's link says them, as it does not say the latter."""
+    """The fields of the single run that follow the choice for overviews; links of its pages need them, as they lack the latter."""
     return {one: getattr(fitted, one) for one, several in ONE_OF_SEVERAL.items() if getattr(chosen, several) and not getattr(chosen, one)}

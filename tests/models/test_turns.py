@@ -1,0 +1,164 @@
+"""One request at a time on a device, in order of arrival, and none that its own visitor has superseded. Events, never waits for luck."""
+
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+import torch
+
+from probing.models.knowledge.ask import load_live
+from probing.models.runtime.request_queue import Superseded, Turns, register
+
+#: No test waits so long; it only keeps a broken one from hanging.
+PATIENCE = 20
+
+
+class Run:
+    """What a request belongs to."""
+
+
+class Request(threading.Thread):
+    """One visitor's request, which computes until it is let go, checking before it ends."""
+
+    def __init__(self, turns, log, visitor, run, name):
+        super().__init__(daemon=True)
+        self.turns, self.log, self.visitor, self.run_of, self.called = turns, log, visitor, run, name
+        self.computes, self.go, self.superseded = threading.Event(), threading.Event(), False
+
+    def run(self):
+        try:
+            with self.turns.turn(self.visitor, self.run_of) as check:
+                self.log.append(f"{self.called} computes")
+                self.computes.set()
+                assert self.go.wait(PATIENCE)
+                check()
+                self.log.append(f"{self.called} answers")
+        except Superseded:
+            self.superseded = True
+            self.log.append(f"{self.called} gives up")
+
+
+class Desk:
+    """Starts requests, each once the one before stands in the queue."""
+
+    def __init__(self):
+        self.turns, self.log = Turns(), []
+
+    def ask(self, visitor, run, name):
+        before, request = self.turns.length, Request(self.turns, self.log, visitor, run, name)
+        request.start()
+        while request.is_alive() and self.turns.length == before:
+            time.sleep(0.001)
+        return request
+
+
+@pytest.fixture()
+def desk():
+    return Desk()
+
+
+def finish(*requests):
+    for request in requests:
+        request.go.set()
+        request.join(PATIENCE)
+        assert not request.is_alive()
+
+
+def test_visitors_are_served_one_at_a_time_in_order_of_arrival(desk):
+    runs = [Run() for _ in range(4)]
+    requests = [desk.ask(f"visitor {n}", run, f"request {n}") for n, run in enumerate(runs)]
+    assert requests[0].computes.wait(PATIENCE)
+    assert desk.turns.length == 4 and not any(request.computes.is_set() for request in requests[1:])
+    finish(*requests)
+    assert desk.log == [f"request {n} {word}" for n in range(4) for word in ("computes", "answers")]
+    assert desk.turns.length == 0
+
+
+def test_a_newer_request_stops_the_one_that_computes(desk):
+    older, newer = Run(), Run()
+    first = desk.ask("me", older, "first")
+    assert first.computes.wait(PATIENCE)
+    second = desk.ask("me", newer, "second")
+    finish(first, second)
+    assert desk.log == ["first computes", "first gives up", "second computes", "second answers"]
+
+
+def test_a_newer_request_takes_the_one_that_waits_out_of_the_queue_and_leaves_others_in_theirs(desk):
+    runs = [Run() for _ in range(4)]
+    busy = desk.ask("other", runs[0], "busy")
+    assert busy.computes.wait(PATIENCE)
+    waiting = desk.ask("me", runs[1], "waiting")
+    third = desk.ask("third", runs[2], "third")
+    newer = Request(desk.turns, desk.log, "me", runs[3], "newer")
+    newer.start()
+    # It gives up while the device is still busy.
+    waiting.join(PATIENCE)
+    assert waiting.superseded and not waiting.computes.is_set() and not busy.go.is_set()
+    finish(busy, third, newer)
+    assert desk.log == [
+        "busy computes", "waiting gives up", "busy answers", "third computes", "third answers", "newer computes", "newer answers",
+    ]  # fmt: skip
+
+
+def test_a_run_that_was_superseded_is_refused_when_it_asks_again():
+    turns, older, newer = Turns(), Run(), Run()
+    for run in (older, older, newer, newer):
+        with turns.turn("me", run) as check:
+            check()
+    with pytest.raises(Superseded, match="something newer was asked"), turns.turn("me", older):
+        pytest.fail("an old run may not compute")
+    with turns.turn("me", newer), suppress(Superseded):
+        pass
+    # Another visitor's runs have nothing to do with it.
+    with turns.turn("you", Run()):
+        assert turns.length == 1
+    assert turns.length == 0
+
+
+def test_a_run_that_came_first_and_asks_last_supersedes_nobody():
+    turns, older, newer = Turns(), Run(), Run()
+    register(older)  # It loads a model.
+    with turns.turn("me", newer) as check:
+        with pytest.raises(Superseded), turns.turn("me", older):
+            pytest.fail("the newer run is the one that is wanted")
+        check()
+    with turns.turn("me", newer):
+        assert turns.length == 1
+
+
+def test_an_error_gives_the_device_free():
+    turns = Turns()
+    with pytest.raises(ZeroDivisionError), turns.turn("me", Run()):
+        raise ZeroDivisionError
+    with turns.turn("you", Run()):
+        assert turns.length == 1
+
+
+@pytest.mark.parametrize("stop_at", [1, 2, 5, 9])
+def test_a_superseded_model_stops_between_layers_and_answers_the_next_as_before(stop_at, architecture, encoder_of):
+    live, calls, layers = load_live(encoder_of(architecture), "lens", None), [], []
+    wanted = live.ask("It is [MASK].").layers
+
+    def check():
+        calls.append(1)
+        if len(calls) == stop_at:
+            raise Superseded("newer")
+
+    handles = [
+        m.register_forward_hook(lambda *_: layers.append(1)) for m in live.encoder.body.modules() if isinstance(m, torch.nn.LayerNorm)
+    ]
+    try:
+        with pytest.raises(Superseded):
+            live.ask("It is [MASK].", check=check)
+        # Norms that ran are those before the check that stopped it.
+        assert len(calls) == stop_at and len(layers) <= stop_at - 1
+        layers.clear()
+        live.ask("It is [MASK].")
+        assert len(layers) >= live.encoder.layers, "there must be something to stop"
+    finally:
+        for handle in handles:
+            handle.remove()
+    calls.clear()
+    assert live.ask("It is [MASK].").layers == wanted
+    assert calls == [], "no check of a request that is over is left behind"
