@@ -59,7 +59,7 @@ def browser():
 
 @pytest.fixture()
 def visit(browser, address):
-    """Opens a path in a fresh window and waits until the page is idle; errors of the page fail the test."""
+    """Opens a path in a fresh window and waits until the page is at rest; errors of the page fail the test."""
     contexts, errors = [], []
 
     def call(path: str = "/", width: int = 1280, dark: bool = False, height: int = 900):

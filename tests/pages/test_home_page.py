@@ -277,7 +277,7 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
     own = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[3] == 1}
     swapped = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[4] == 1}
     assert f"some inner layer finds **{100 * len(own) / len(missed):.1f} %**" in line
-    assert f"with a swapped subject {100 * len(swapped) / len(missed):.1f} %:" in line
+    assert f"and {100 * len(swapped) / len(missed):.1f} % with the swapped one:" in line
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def draw(shown: Shown) -> None:
         drawing(task_curves, points, levels, axis=axis_of(points, mode), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
         table=points, stamp=shown.stamp(TITLES[mode]), name="pipeline-curves",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
-        alt=f"{_TITLES[mode]} by layer, one panel per task",
+        alt=f"{TITLES[mode]} by layer, one panel per task",
     )  # fmt: skip
 
 
