@@ -9,7 +9,7 @@ import pytest
 from probing.core.errors import HeadError
 from probing.models.heads import training
 from probing.models.heads.files import head_path, read_identity
-from probing.models.heads.recipe import LEAST_SQUARES, HeadRecipe
+from probing.models.heads.recipe import FROM_LEAST_SQUARES, HeadRecipe
 from probing.workflows.head_training import _of_the_logit_lens
 
 OLD = Path(__file__).parents[1] / "fixtures" / "v0_2" / "cache"
@@ -47,7 +47,7 @@ def test_an_empty_folder_gets_a_hundred_steps_from_the_map(train, cache, kind):
     assert "(first 1,024 positions)" in output and "go by the recipe" not in output
     for path in heads_in(cache / "heads"):
         recipe = said(path)
-        assert (recipe.start, recipe.steps, recipe.start_positions) == (LEAST_SQUARES, 100, 1024)
+        assert (recipe.start, recipe.steps, recipe.start_positions) == (FROM_LEAST_SQUARES, 100, 1024)
     before = heads_in(cache / "heads")
     assert "go by the recipe" not in train("--head", kind, "--positions", 200, "--batch", 32).output
     assert heads_in(cache / "heads") == before
@@ -55,10 +55,10 @@ def test_an_empty_folder_gets_a_hundred_steps_from_the_map(train, cache, kind):
 
 def test_what_is_asked_for_decides_what_is_usual_beside_it(train, tmp_path):
     wanted = {
-        ("--epochs", 1): (LEAST_SQUARES, 0, 1),
+        ("--epochs", 1): (FROM_LEAST_SQUARES, 0, 1),
         ("--start", "pretrained"): ("pre-trained", 0, 3),
-        ("--start", "least-squares"): (LEAST_SQUARES, 100, 3),
-        ("--steps", 5): (LEAST_SQUARES, 5, 3),
+        ("--start", "least-squares"): (FROM_LEAST_SQUARES, 100, 3),
+        ("--steps", 5): (FROM_LEAST_SQUARES, 5, 3),
     }
     for number, (words, expected) in enumerate(wanted.items()):
         train("--positions", 200, "--batch", 128, *words, "--out", tmp_path / str(number))
@@ -136,8 +136,8 @@ def test_heads_of_version_0_2_are_gone_on_with(run, cache, kind, tmp_path, monke
     found = recipe_for(wish, encoder, [], [copy], lines.append)
     assert found.canonical() == read_identity(head_path(copy, 0)).recipe and len(lines) == 1
     assert all(training.finished(head_path(copy, layer), found, encoder, training.stored_dtype(head_path(copy, layer))) for layer in (0, 1))
-    asked = recipe_for(Wish(kind, 0, recipe.text_sha256, {"start": LEAST_SQUARES}), encoder, [], [copy], lines.append)
-    assert asked.start == LEAST_SQUARES and len(lines) == 1
+    asked = recipe_for(Wish(kind, 0, recipe.text_sha256, {"start": FROM_LEAST_SQUARES}), encoder, [], [copy], lines.append)
+    assert asked.start == FROM_LEAST_SQUARES and len(lines) == 1
     with pytest.raises(HeadError, match="another recipe"):
         training.finished(head_path(copy, 0), asked, encoder, training.stored_dtype(head_path(copy, 0)))
 

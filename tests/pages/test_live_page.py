@@ -100,7 +100,7 @@ def test_what_a_link_sets_behind_more_options_is_said(ask, family):
     app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", behaviour="negated", replaced="last", watch="france")
     (said,) = [note.value for note in app.caption if note.value.startswith("Set under More options")]
     for part in ("compared with tiny", "head logit_lens", "top 3 per layer", "negated", "the last n layers restored"):
-        assert part in said
+        assert part in said.replace("\\", "")
     assert "framed\\: france" in words(app)
     plain = ask("Paris is in [MASK].", live_head="tied")
     assert "Set under More options" not in words(plain)
@@ -160,7 +160,7 @@ def test_an_example_is_one_click(ask):
 def test_missing_heads_are_named_and_the_lens_is_offered(ask):
     app = ask("Paris is in [MASK].", live_head="tied")
     assert not app.exception and "train\\-heads" in app.warning[0].value
-    next(button for button in app.button if "logit_lens" in button.label).click().run()
+    next(button for button in app.button if "logit lens" in button.label).click().run()
     assert charts(app)
 
 

@@ -123,7 +123,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
         return
     _draw_answer(view, answer, gaps)
     if answer.head != question.head:
-        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (logit_lens)."
+        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (`logit_lens`)."
         st.caption(filled(words, model=view.called(choice.name), head=question.head))
     navigation.link(
         "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
