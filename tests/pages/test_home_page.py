@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact
+from probing.ui.frame import navigation
 from probing.ui.home.examples import layers_in_words
 from probing.ui.home.known import beyond_words
 from tests.models.tiny_models import LAYERS, save
@@ -74,6 +75,12 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
     assert headings(app) == HEADINGS
     assert len(figures(app)) == 4, "the grid and two figures, and one that is folded away"
+
+
+def test_every_other_page_is_named_under_where_to_go():
+    source = (ROOT / "probing" / "ui" / "home" / "overview.py").read_text("utf-8")
+    linked = re.findall(r'navigation\.link\("(\w+)", "\*\*', source)
+    assert sorted([*linked, "home"]) == sorted(page for page, _, _ in navigation.PAGES.values())
 
 
 def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, planted_snapshots, tmp_path):

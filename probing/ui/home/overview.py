@@ -89,13 +89,16 @@ def ways(view: View) -> None:
         navigation.link("facts", "**Facts**: one fact through all layers and models")
         navigation.link("pipeline", "**Pipeline**: where do syntax and meaning appear?")
         navigation.link("edge_sentences", "**Edge sentences**: one sentence, analysed layer by layer")
-        navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
     with second:
+        navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
+        navigation.link("fine_tuning", "**What fine-tuning changed**: all evidence for one model on one layer axis")
         navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
         navigation.link("heads", "**Decoding heads**: what does the read-out change?")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers compared with ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(
         "The explorer rebuilds and extends the experiments of *BERTnesia: Investigating the capture and forgetting of knowledge in BERT* "
-        "(Wallat, Singh and Anand 2020), and those of *BERT Rediscovers the Classical NLP Pipeline* (Tenney, Das and Pavlick 2019)."
+        "(Wallat, Singh and Anand 2020), of *BERT Rediscovers the Classical NLP Pipeline* (Tenney, Das and Pavlick 2019), and of *On the "
+        "Interplay Between Fine-tuning and Sentence-Level Probing for Linguistic Knowledge in Pre-Trained Transformers* (Mosbach et al. "
+        "2020)."
     )
