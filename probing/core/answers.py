@@ -1,4 +1,4 @@
-"""What every layer of a model answers to one sentence with a gap."""
+"""What every layer of a model predicts for one sentence with a gap."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class WatchedToken:
 
 @dataclass(frozen=True)
 class LayerAnswer:
-    """What one layer says at the mask; entropy in nats."""
+    """What one layer predicts at the mask; entropy in nats."""
 
     layer: int
     tokens: tuple[TokenProbability, ...]
@@ -35,17 +35,17 @@ class LayerAnswer:
 
 @dataclass(frozen=True)
 class Answer:
-    """Every layer's answer to one prompt.
+    """Every layer's prediction for one prompt.
 
     Attributes:
-        model, head, device: who answered, and where.
-        seconds: from typed text to answer.
+        model, head, device: what predicted, and where.
+        seconds: from the typed text to the predictions.
         prompt: the sentence, its gaps written ``[MASK]``.
         pieces: its word pieces.
-        mask_position: of the gap among them.
+        mask_position: position of the gap among them.
         layers: 0 is the embeddings.
         of_best: (layers,) probabilities of the last layer's best token.
-        vocabulary: how many tokens share each layer's probabilities.
+        vocabulary: number of tokens that each layer's probabilities are over.
     """
 
     model: str

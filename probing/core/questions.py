@@ -1,4 +1,4 @@
-"""What is asked of a model live, and why a sentence cannot be asked."""
+"""What a user asks a model live, and why a sentence cannot be asked."""
 
 import re
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ def with_masks(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A sentence with a gap, and what is wanted of every layer.
+    """A sentence with a gap, and what to return of every layer.
 
     Attributes:
         prompt: the sentence, its gaps written ``[MASK]``.
-        head: kind of the heads that read the layers.
-        top: tokens a layer.
+        head: kind of the decoding heads.
+        top: tokens per layer.
         watch: words to follow, each one token.
-        mask: which of several gaps is read, from 0; None where there is one, or where every gap is meant.
+        mask: which of several gaps is predicted, from 0; None if there is one, or for every gap.
     """
 
     prompt: str

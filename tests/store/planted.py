@@ -9,7 +9,7 @@ from typing import Any
 
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import configured_head
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.build import build_database
 from probing.store.migration import stored_token_texts
 from probing.store.parquet import write_table
@@ -64,9 +64,9 @@ _QUESTIONS = (
 class PlantedRun:
     """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.
 
-    ``facts`` takes the place of the probe set's own, ``top`` gives the id of the token that is put first where the right answer is
+    ``facts`` replaces the probe set's own, ``top`` gives the id of the token that is put first if the right answer is
     not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; ``older`` runs
-    do not say who lends for the swapped subject, as up to version 0.2; without ``swapped`` nobody lends, as in compact runs.
+    name no swapped subjects, as up to version 0.2; without ``swapped`` there are none, as in compact runs.
     """
 
     model: str = "nesia-mini"
@@ -164,7 +164,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
 def lender_rows(run: PlantedRun) -> list[dict[str, str]]:
     """The rows of ``lenders`` of a run."""
     ids = [fact.fact_id for fact in run.asked]
-    pairs = zip(ids, lenders(run.asked), strict=True)
+    pairs = zip(ids, swapped_subjects(run.asked), strict=True)
     return [{"run_id": run.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 

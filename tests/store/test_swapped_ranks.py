@@ -1,4 +1,4 @@
-"""Swapped ranks of older runs, and of runs that name their lenders, as the database has them."""
+"""Swapped ranks of older runs, and of runs that name their swapped subjects, in the database."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import lenders, swapped_subjects_up_to_version_0_2
+from probing.core.knowledge.swapped import swapped_subjects, swapped_subjects_up_to_version_0_2
 from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.store.build import build_database
 from probing.store.check import check_store
@@ -59,7 +59,7 @@ def test_an_older_runs_rank_is_empty_where_its_lender_has_the_answer_and_kept_el
 
 
 def test_ranks_of_a_run_that_names_its_lenders_are_all_kept(db):
-    assert None not in lenders(FACTS)
+    assert None not in swapped_subjects(FACTS)
     assert stored(db, NEWER) == {(row["fact_id"], row["layer"]): row["other_rank"] for row in prediction_rows(NEWER)}
 
 
@@ -86,11 +86,11 @@ def test_what_was_not_measured_is_empty_in_the_reports(db):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("no file", "13 facts have a rank with a swapped subject, but no lender"),
-        ("one is missing", "1 facts have a rank with a swapped subject, but no lender"),
+        ("no file", "13 facts have a rank with a swapped subject, but no row of lenders"),
+        ("one is missing", "1 facts have a rank with a swapped subject, but no row of lenders"),
         ("has the answer", "1 facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"),
-        ("stranger", "its lenders name 1 facts that it was not asked"),
-        ("no run", "has lenders, but neither predictions nor a row in any runs file"),
+        ("stranger", "its rows of lenders name 1 facts that it was not asked"),
+        ("no run", "has rows of lenders, but neither predictions nor a row in any runs file"),
     ],
 )
 def test_wrong_lenders_are_named(tmp_path: Path, fault: str, words: str):
