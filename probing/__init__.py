@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["__version__", "load", "results"]
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 
 def load(
@@ -49,9 +49,9 @@ def load(
         HeadError: if no heads of this kind are trained, or the model has no masked-LM head and no base is given.
 
     >>> import probing
-    >>> model = probing.load("nesia-mini", head="logit_lens")
-    >>> model.ask("The capital of France is [MASK].").table.tail(1)["layer"].item()
-    8
+    >>> model = probing.load("nesia-mini")
+    >>> model.ask("The capital of France is [MASK].", top=1).table["token"].tolist()[-1]
+    'paris'
     """
     from probing.api.model import open_model
 

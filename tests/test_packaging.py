@@ -126,8 +126,8 @@ for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-m
 
 
 def test_with_the_repository_named_the_installed_package_has_the_shipped_model(outside):
-    ask = 'probing.load("nesia-mini", device="cpu").ask("The capital of France is [MASK].", top=1)'
-    code = f'import probing; print({ask}.table["token"].iloc[-1])'
+    asked = 'probing.load("nesia-mini", device="cpu").ask("The capital of France is [MASK].", top=1)'
+    code = f'import probing; print({asked}.table["token"].iloc[-1])'
     assert outside(code, PROBING_REPOSITORY=str(ROOT), PROBING_CACHE="cache").strip() == "paris"
 
 

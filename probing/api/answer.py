@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from probing.api.shown import as_html, for_notebook
-from probing.core.answers import Answer as EveryLayer
+from probing.core.questions import Answer as EveryLayer
 from probing.reports.live_answer import entropy_of, tokens_of, watched_of
 
 if TYPE_CHECKING:

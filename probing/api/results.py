@@ -260,7 +260,8 @@ class Results(OpenResults):
         7      7          6  ireland
         8      8          1   france
         """
-        return by_layer(open_fact(self.database, fact_id), several("model", model), several("head", head))
+        names = run_names(model, head).choice()
+        return by_layer(open_fact(self.database, fact_id), names.models, names.heads)
 
     def edges(
         self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None,

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from probing.core.answers import Answer
 from probing.core.errors import PromptError
 from probing.core.head_kinds import listed
-from probing.core.questions import SeveralMasks
+from probing.core.questions import Answer, SeveralMasks
 
 
 def ask(

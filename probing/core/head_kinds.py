@@ -52,7 +52,7 @@ HEAD_METRICS = (
         "as for the two shares",
         "undefined without facts; minus the swapped subject undefined if either of the two has no swapped subject",
         "ours; not in the paper",
-        "reports.knowledge.pair_yardsticks.joined",
+        "reports.knowledge.pairs.yardsticks.joined",
     ),
 )
 

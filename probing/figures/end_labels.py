@@ -1,4 +1,4 @@
-"""Names at the right ends of lines, where a reader looks for them: beside each other's way, never over each other."""
+"""Names at the right ends of lines; they never overlap."""
 
 import textwrap
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ import plotly.graph_objects as go
 
 from probing.figures import theme
 
-#: More names than this do not fit beside a figure.
+#: More names than this do not fit next to a figure.
 MAX_LABELS = 10
-#: Characters a line of a name may have, so that a telephone keeps room for the curve.
+#: Maximum characters per line of a name, so that the curve keeps enough width on a phone.
 _WIDEST = 17
 _LINE, _GAP, _CHARACTER, _AWAY, _SIZE = 13.5, 2, 6.3, 14, 11
-#: What ``theme.stamped`` and the axis title take below a figure, less what it adds to the height.
+#: Height that ``theme.stamped`` and the axis title need below a figure, minus what ``stamped`` adds to the figure.
 _BELOW = 80
-#: Luminance that has the same contrast to the light page (white) as to the dark one (#11161C).
+#: Luminance with the same contrast against the light page (white) and the dark one (#11161C).
 _MIDDLE = 0.195
 
 
@@ -41,26 +41,26 @@ class EndLabel:
 
     @property
     def lines(self) -> list[str]:
-        """The name on lines that fit a telephone."""
-        # A dot that parts two names stays with the first.
+        """The name, broken into lines that fit a phone."""
+        # A dot that separates two names stays with the first.
         return textwrap.wrap(self.text.replace(" · ", "\u00a0· "), _WIDEST) or [""]
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Centres as near as can be to those wanted, so that nothing overlaps; their order stays.
+    """Centres as close as possible to those wanted, without overlap and in the same order.
 
-    Neighbours that would overlap are moved by equal parts (isotonic regression by pooling); then all are kept within the ends.
+    Neighbours that would overlap are moved by equal amounts (isotonic regression by pooling); then all are kept within the ends.
 
     Args:
         wanted: centre of each label, in pixels.
         heights: height of each.
-        low, high: between which they stand. Where they need more room than that they go beyond ``high``.
+        low, high: the range for the labels. If they need more, they go beyond ``high``.
     """
     if not wanted:
         return []
     order = np.argsort(wanted, kind="stable")
     tall = np.asarray(heights, dtype=float)[order]
-    # Distance of each centre from the first where all stand as close as they may.
+    # Distance of each centre from the first if all are as close as possible.
     offsets = np.concatenate([[0.0], np.cumsum((tall[1:] + tall[:-1]) / 2)])
     pools: list[list[float]] = []
     for place in np.asarray(wanted, dtype=float)[order] - offsets:
@@ -76,7 +76,7 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
 
 
 def readable(colour: str) -> str:
-    """A colour's hue, as light as can be read on the light page and on the dark one."""
+    """The colour's hue, at a lightness that is readable on the light and on the dark page."""
     parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -99,7 +99,7 @@ def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tup
     Args:
         figure: with its height and its axes' domains.
         labels: the names.
-        ranges: what the vertical axis of each panel shows; it is set to that, so that the places are known.
+        ranges: the range of each panel's vertical axis; the axes are set to it, so that positions are known.
         top: the margin above.
     """
     figure.update_layout(margin_r=room(labels), margin_t=top)

@@ -1,4 +1,4 @@
-"""The one layer axis: 0 is the embeddings, 1 to L are transformer layers, on every figure alike."""
+"""The layer axis of every figure: 0 is the embeddings, 1 to L are transformer layers."""
 
 import plotly.graph_objects as go
 
@@ -14,7 +14,7 @@ def _ticks(last: int) -> list[int]:
 
 
 def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
-    """Layers from left to right, layer 0 on a shaded band and with its name.
+    """Layers from left to right; layer 0 is named and on a shaded band.
 
     Args:
         figure: changed in place and returned.

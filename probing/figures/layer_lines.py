@@ -17,18 +17,18 @@ def layer_lines(
     dashes: Mapping[str, str] | None = None,
     steps: str = "",
 ) -> go.Figure:
-    """One line a name.
+    """One line per name.
 
     Args:
         lines: ``name, layer`` and the column that is drawn.
-        column: its name.
-        shown: how a value is written when it is pointed at, as Plotly wants it.
+        column: name of that column.
+        shown: format of a value in the hover text, in Plotly's notation.
         colours: name -> colour; others take the palette in turn. Lines of one colour have one marker.
         dashes: name -> dash; others are solid.
-        steps: what ``layer`` counts where it is not layers; title of the horizontal axis.
+        steps: what ``layer`` counts if it does not count layers; title of the horizontal axis.
     """
     if lines.empty:
-        return theme.empty("Nothing to draw: no answer is watched.")
+        return theme.empty("Nothing to draw: no answer is followed.")
     figure = go.Figure()
     hues = list(dict.fromkeys((colours or {}).values()))
     for number, (name, line) in enumerate(lines.groupby("name", sort=False)):
@@ -42,7 +42,7 @@ def layer_lines(
             marker={"size": 8, "symbol": theme.SYMBOLS[symbol % len(theme.SYMBOLS)]}, showlegend=True,
             hovertemplate=f"<b>{label}</b><br>{'replaced' if steps else 'layer'} %{{x}}: {shown}<extra></extra>",
         )  # fmt: skip
-    # On a telephone every name takes a line of its own.
+    # On a phone every name takes its own line.
     theme.apply(figure, height=380 + 14 * max(lines["name"].nunique() - 3, 0))
     last = int(lines["layer"].max())
     if not steps:

@@ -1,4 +1,4 @@
-"""How the stored models are called and coloured, the same on every page."""
+"""Names and colours of the stored models, the same on every page."""
 
 import os
 from collections.abc import Mapping
@@ -34,15 +34,15 @@ class Looks:
 
 
 def looks_of(runs: pd.DataFrame) -> Looks:
-    """The looks of all models of the runs.
+    """Names and colours of all models of the runs.
 
     Args:
-        runs: column ``model``, and ``base`` and ``objective`` where they are known.
+        runs: column ``model``; optionally ``base`` and ``objective``.
     """
     if runs.empty:
         return _looks((), _registry())
     models = runs.reindex(columns=["model", "base", "objective"]).fillna("").astype(str).sort_values(["model", "base", "objective"])
-    # Of several descriptions of one model the last says most.
+    # Empty texts sort first, so the last description of a model is the most complete one.
     described = models.drop_duplicates("model", keep="last")
     return _looks(tuple(described.itertuples(index=False, name=None)), _registry())
 
@@ -63,7 +63,7 @@ def says_so(name: str, verdict: Verdict) -> bool:
 
 
 def usual_colour(name: str) -> str:
-    """The colour of a registered model that stands alone, such as one that is asked live; empty for others."""
+    """The colour of a registered model without regard to other models, such as one asked live; empty for other models."""
     known = known_model(_registry(), name)
     return model_colours([known])[name] if known.listed else ""
 
@@ -75,7 +75,7 @@ def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Look
 
 
 def _registry() -> Registry:
-    """The registry; an empty one where it cannot be read, for results are shown without it too."""
+    """The registry; an empty one if it cannot be read, because results can be shown without it."""
     path = os.environ.get("PROBING_REGISTRY") or str(REGISTRY)
     try:
         return _read(path, Path(path).stat().st_mtime_ns)

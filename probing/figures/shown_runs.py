@@ -1,4 +1,4 @@
-"""Which runs a page's figures show: what was chosen, brought together with what is stored."""
+"""Which runs a page shows: the user's choice fitted to the stored runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +10,10 @@ from probing.core.facts.fact import PROBE_SETS
 from probing.core.head_kinds import HEADS
 from probing.figures.model_looks import looks_of
 
-#: Field of the one run -> the field of overviews that it follows until it is chosen itself.
+#: Field of the single run -> the field of overviews that it follows until the user chooses it.
 ONE_OF_SEVERAL = {"model": "models", "head": "heads", "probe_set": "probe_sets"}
 MAX_DEFAULT_MODELS = 8
-#: More lines than this cannot be told apart: with several models only the first probe set is laid over.
+#: More lines than this cannot be distinguished; beyond it only the first probe set is shown by default.
 MAX_DEFAULT_LINES = 8
 
 
@@ -38,25 +38,25 @@ Chosen = TypeVar("Chosen", bound=RunNames)
 
 
 def set_name(probe_set: str) -> str:
-    """A probe set as a reader sees it."""
+    """The title of a probe set."""
     return PROBE_SETS.get(probe_set, probe_set)
 
 
 def set_order(probe_set: str) -> int:
-    """Place of a probe set in lists; own sets come last."""
+    """Position of a probe set in lists; the user's own sets come last."""
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
 def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[Chosen, dict[str, list[str]]]:
-    """Fills in defaults and takes out names that the store does not have.
+    """Fills in defaults and removes names that are not in the store.
 
     Args:
-        chosen: the visitor's choice.
+        chosen: the user's choice.
         runs: the runs that pages show.
-        any_head: whether the one probe set may be of any kind of head, as on a page that lays kinds beside each other.
+        any_head: whether the single probe set may have runs with any kind of head, as on a page that compares kinds.
 
     Returns:
-        The fitted choice, and field -> the names taken out.
+        The fitted choice, and field -> the names removed.
     """
     if runs.empty:
         return chosen, {}
@@ -77,7 +77,7 @@ def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[
     fitted = replace(
         chosen, models=shown, heads=keep("heads", heads, heads[:1]), probe_sets=keep("probe_sets", sets, at_first)
     )  # fmt: skip
-    # One run for the pages that read a single one: each choice narrows the next, and follows what is laid over each other.
+    # The single run: each choice narrows the next, and by default follows the choice for overviews.
     model = keep("model", models, list(fitted.models))[0]
     of_model = runs[runs["model"] == model]
     its_heads = [name for name in heads if name in set(of_model["head"])]
@@ -96,5 +96,5 @@ def overlaid(runs: pd.DataFrame, models: Sequence[str], heads: Sequence[str], pr
 
 
 def followed(chosen: RunNames, fitted: RunNames) -> dict[str, str]:
-    """The fields of the one run that follow what was chosen for overviews; a page's link says them, as it does not say the latter."""
+    """The fields of the single run that follow the choice for overviews; links of its pages need them, as they lack the latter."""
     return {one: getattr(fitted, one) for one, several in ONE_OF_SEVERAL.items() if getattr(chosen, several) and not getattr(chosen, one)}

@@ -1,4 +1,4 @@
-"""One look for every figure: colours that survive colour blindness, neutral on light and on dark."""
+"""One look for every figure: colours that are safe for colour blindness, on light and dark pages."""
 
 import html
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ import plotly.io as pio
 from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS
 from probing.core.naming.model_names import KnownModel
 
-#: Okabe and Ito (2008), without black and yellow, which vanish on a dark or a light page.
+#: Okabe and Ito (2008), without black and yellow, which are invisible on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
-#: Probe sets have colours of their own (after Paul Tol's "bright"), so that no model's colour means two things.
+#: Probe sets have their own colours (after Paul Tol's "bright"), so that no model's colour means two things.
 PROBE_SET_COLOURS = {
     "trex": "#6459C9",
     "google_re": "#E5606F",
@@ -23,7 +23,7 @@ PROBE_SET_COLOURS = {
 }
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "cross")
 HEAD_SUFFIX = {TIED: "", LOGIT_LENS: "-open", FULL: "-dot", LEAST_SQUARES: "-open-dot", TUNED_LENS: "-x"}
-#: Signs of which plotly has no form with an x, and what stands for it.
+#: Symbols without a crossed form in Plotly -> the symbol that replaces it.
 _CROSSED = {
     "triangle-up": "star-triangle-up",
     "triangle-down": "star-triangle-down",
@@ -34,7 +34,7 @@ _CROSSED = {
 #: Readable on white and on near-black; used for baselines, grid marks and stamps.
 NEUTRAL = "#808890"
 GRID = "rgba(128,136,144,0.22)"
-#: Plotly's look that ours stands on.
+#: The Plotly template that ours extends.
 TEMPLATE = "plotly_white"
 DARK_TEMPLATE = "plotly_dark"
 #: Text on white paper.
@@ -42,8 +42,8 @@ INK = "#46525E"
 #: Text on dark paper.
 LIGHT_INK = "#D7DCE1"
 
-#: Objective -> the hue of its models, a shade for each family. The first family has the colours above, and those of ``OTHER_COLOURS``
-#: and of the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learnt nothing new,
+#: Objective -> the hue of its models, one shade per family. The first family has the colours above; those of ``OTHER_COLOURS``
+#: and the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learnt no task,
 #: is grey; its lines are dashed.
 OBJECTIVE_COLOURS = {
     "pre-training": ("#0072B2", "#2070E8", "#4090B8"),
@@ -60,7 +60,7 @@ OBJECTIVE_COLOURS = {
 }
 #: For models of other objectives, in turn, and for those of further families.
 OTHER_COLOURS = ("#74991C", "#C2185B", "#00A0A0", "#9A8700", "#B05CA5", "#C97B3B", "#5F8BD8", "#8A5A6B")
-#: What became of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that none means two things.
+#: Outcomes of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that no colour means two things.
 PART_COLOURS = {
     "kept": "#3DAA8C",
     "gained": "#6F9BE8",
@@ -74,25 +74,25 @@ PART_COLOURS = {
 
 
 def head_symbol(place: int, head: str) -> str:
-    """The marker of a line: its sign by place, its form by kind of head."""
+    """The marker of a line: its symbol by place, its form by kind of head."""
     symbol, suffix = SYMBOLS[place % len(SYMBOLS)], HEAD_SUFFIX.get(head, "")
     return _CROSSED.get(symbol, f"{symbol}{suffix}") if suffix == "-x" else f"{symbol}{suffix}"
 
 
 def head_colour(head: str) -> str:
-    """The colour of a kind of head, where lines of one model are told apart by it."""
+    """The colour of a kind of head, for figures that distinguish lines of one model by it."""
     return dict(zip(HEAD_SUFFIX, PALETTE, strict=False)).get(head, NEUTRAL)
 
 
 def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
-    """One colour a model, the same on every page: a hue for its objective, a shade of it for its family.
+    """One colour per model, the same on every page: the hue is its objective, the shade its family.
 
     Args:
         models: *all* models of the store, not only those shown, so that a filter never recolours a figure.
 
     Returns:
         Name -> colour, family by family in the registry's order, a family's models in the order of ``OBJECTIVE_COLOURS``. No two models
-        have one colour as long as there are enough; a colour that the registry gives is taken as it is.
+        share a colour while there are enough; a colour that the registry gives is used unchanged.
     """
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
     ordered = sorted(set(models), key=lambda one: (one.place, one.family, places.get(one.objective, len(places)), one.name))
@@ -109,7 +109,7 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
 
 
 def line_dash(control: bool) -> str:
-    """How a model's line is drawn, and how a control's is; short dashes and dots are left to baselines."""
+    """The dash of a model's or a control's line; short dashes and dots are reserved for baselines."""
     return "longdash" if control else "solid"
 
 
@@ -119,13 +119,13 @@ def probe_set_colour(probe_set: str) -> str:
 
 
 def faint(colour: str, alpha: float) -> str:
-    """``#RRGGBB`` with an opacity, as Plotly wants it."""
+    """``#RRGGBB`` with an opacity, in Plotly's notation."""
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is read more easily on ``#RRGGBB``: the one with more contrast (WCAG)."""
+    """Black or white, whichever has more contrast with ``#RRGGBB`` (WCAG)."""
     parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -133,17 +133,17 @@ def ink_on(colour: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that Plotly shows as it stands: its labels read a small HTML, in which a token like ``<b>`` would vanish."""
+    """Text that Plotly shows unchanged: its labels interpret some HTML, so a token like ``<b>`` would vanish."""
     return html.escape(str(text), quote=False)
 
 
 def shorten(text: str, length: int) -> str:
-    """At most ``length`` characters, the last an ellipsis where text was cut."""
+    """At most ``length`` characters, the last an ellipsis if text was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def breakable(name: str, width: int = 14) -> str:
-    """A model's name on lines short enough for a telephone, broken after hyphens; ``<br>`` parts them."""
+    """A model's name on lines short enough for a phone, broken after hyphens with ``<br>``."""
     lines = [""]
     for part in name.replace("-", "-\n").split("\n"):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -155,7 +155,7 @@ def breakable(name: str, width: int = 14) -> str:
 def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:
     """Gives a figure the common layout. Colours of text and background are left to the page's theme."""
     figure.update_layout(
-        # Filled in by ``finished``: Plotly would check all of a template's thousand values for every figure.
+        # ``finished`` fills it in: otherwise Plotly checks all of a template's thousand values for every figure.
         template="none",
         height=height,
         margin={"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2},
@@ -181,7 +181,7 @@ def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
     Args:
         figure: the figure; it is changed.
         text: filters and fingerprint.
-        width: characters a line; 58 fit a telephone.
+        width: characters per line; 58 fit a phone.
     """
     lines, line = [], ""
     for word in text.split():
@@ -221,8 +221,8 @@ def finished(figure: go.Figure) -> dict[str, Any]:
 def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
     """Puts the figure on white paper, or on dark, in place: the template, and a colour for the text that is left to the page's theme.
 
-    On a page such text must have no colour of its own: Streamlit then recolours it when the visitor switches between light
-    and dark, which the server is not told.
+    On a page such text must have no colour: Streamlit then recolours it when the user switches between light and dark, which
+    the server does not see.
     """
     template, colour = (DARK_TEMPLATE, LIGHT_INK) if dark else (TEMPLATE, INK)
     figure.update_layout(template=template, font_color=colour, legend_font_color=colour)
@@ -232,13 +232,13 @@ def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
 
 
 def clickable_last(figure: go.Figure) -> go.Figure:
-    """Draws what can be clicked over what cannot, in place: of two points in one place a click takes the one drawn last."""
+    """Draws clickable traces over the others, in place: of two points in one place, a click selects the one drawn last."""
     figure.data = tuple(sorted(figure.data, key=lambda trace: trace.customdata is not None))
     return figure
 
 
 def empty(message: str) -> go.Figure:
-    """A figure that says in words why it is empty."""
+    """An empty figure with a message that explains why."""
     figure = apply(go.Figure(), height=200)
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)

@@ -7,22 +7,22 @@ from probing.figures import theme
 from probing.figures.end_labels import EndLabel
 
 MAJORITY, SWAPPED, CHANCE = "majority answer", "swapped subject", "chance"
-#: What a figure shows -> what 0 means there; empty for the values themselves.
+#: Mode of a figure -> what 0 means in it; empty for the values themselves.
 MODES = {"value": "", "majority": MAJORITY, "swapped": SWAPPED}
-#: Column -> (name, dash) of what is one number a set of facts, whatever the model.
+#: Column -> (name, dash) of the yardsticks that depend only on the facts, not on the model.
 _LEVELS = {"majority": (MAJORITY, "dash"), "chance": (CHANCE, "dashdot")}
 
 
 def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """The points with what lies above a yardstick in place of the value.
+    """The points with the difference to a yardstick in place of the value.
 
     Args:
-        points: ``value, low, high`` and, but for the mode ``value``, ``above_MODE`` with ``_low`` and ``_high``.
+        points: ``value, low, high`` and, except in mode ``value``, ``above_MODE`` with ``_low`` and ``_high``.
         mode: a key of ``MODES``.
 
     Returns:
-        The same for ``value``. Else ``value, low, high`` are the difference, ``zero`` says what 0 means, no other yardstick is left, and
-        ``n`` counts the facts that have a swapped subject where that is taken off.
+        In mode ``value``, the same points. Else ``value, low, high`` are the difference, ``zero`` states what 0 means, no other yardstick
+        is left, and ``n`` counts the facts with a swapped subject if that is subtracted.
     """
     if mode == "value":
         return points
@@ -34,9 +34,9 @@ def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
 
 
 def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """``above`` for two models side by side, the columns of ``reports.knowledge.pair_yardsticks``.
+    """``above`` for two models side by side, the columns of ``reports.knowledge.pairs.yardsticks``.
 
-    Above the majority answer their difference stays as it is; above the swapped subject it is how much more one gains from the subject.
+    Minus the majority answer, their difference is unchanged; minus the swapped subject, it is how much more one gains from the subject.
     """
     if mode == "value":
         return points
@@ -48,19 +48,19 @@ def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
 
 
 def zero_of(points: pd.DataFrame) -> str:
-    """What 0 means in a figure of differences; ``""`` where values are drawn."""
+    """What 0 means in a figure of differences; ``""`` if values are drawn."""
     return str(points["zero"].iloc[0]) if "zero" in points and len(points) else ""
 
 
 def add_levels(figure: go.Figure, points: pd.DataFrame, *, by: dict[str, str], scale: int = 100, row: int | None = None) -> list[EndLabel]:
-    """One neutral line for every level of the majority answer, and of chance, however many runs share it.
+    """One neutral line per level of the majority answer, and of chance, no matter how many runs share it.
 
     Args:
         figure: gets the lines, in place.
-        points: ``layer`` and ``majority`` or ``chance``, or none of them; a line of the figure each has a ``line`` of its own.
-        by: line -> how it is called, where levels differ by line.
-        scale: what shares are multiplied with.
-        row: the panel; None where there are none.
+        points: ``layer`` and ``majority`` or ``chance``, or none of them; ``line`` identifies the line of the figure.
+        by: line -> displayed name, if levels differ by line.
+        scale: multiplies shares.
+        row: the panel; None if there are none.
 
     Returns:
         The lines' names, to be written at their ends.
@@ -81,7 +81,7 @@ def add_levels(figure: go.Figure, points: pd.DataFrame, *, by: dict[str, str], s
 
 
 def add_zero(figure: go.Figure, points: pd.DataFrame, *, row: int | None = None) -> list[EndLabel]:
-    """The line that differences are measured from, with its name; nothing where values are drawn."""
+    """The zero line of differences, with its name; nothing if values are drawn."""
     name = zero_of(points)
     if not name:
         return []
@@ -100,7 +100,7 @@ def _level(figure: go.Figure, last: float, level: float, name: str, dash: str, r
 
 
 def extent(points: pd.DataFrame, columns: tuple[str, ...], scale: float) -> tuple[float, float]:
-    """What the vertical axis shows: from 0 for values, beyond both ends for differences."""
+    """The range of the vertical axis: from 0 for values, beyond both ends for differences."""
     there = points[[column for column in columns if column in points]].astype("float64") * scale
     low, high = float(there.min().min()), float(there.max().max())
     if not zero_of(points):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.core.answers import Answer
+from probing.core.questions import Answer
 
 
 def tokens_of(got: Answer) -> pd.DataFrame:

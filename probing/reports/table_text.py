@@ -21,24 +21,18 @@ def as_json(content: Any) -> str:
 
 def text_table(table: pd.DataFrame) -> str:
     """Columns as wide as their cells."""
-    columns, rows = list(table.columns), _cells(table)
-    widths = [max(len(name), *(len(row[n]) for row in rows)) if rows else len(name) for n, name in enumerate(columns)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (columns, *rows)]
-    return "\n".join(lines if rows else [*lines, NO_ROWS]) + "\n"
+    if table.empty:
+        return f"{' '.join(table.columns)}\n{NO_ROWS}\n"
+    return _cells(table).to_string(index=False) + "\n"
 
 
 def latex_table(table: pd.DataFrame) -> str:
     """A table for the package booktabs."""
-
-    def escaped(cells: list[str]) -> str:
-        return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"
-
-    head = [rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule", escaped(list(table.columns)), r"\midrule"]
-    return "\n".join([*head, *map(escaped, _cells(table)), r"\bottomrule", r"\end{tabular}"]) + "\n"
+    return _cells(table).to_latex(index=False, escape=True, column_format="l" * len(table.columns))
 
 
-def _cells(table: pd.DataFrame) -> list[list[str]]:
-    return [[_rounded(value) for value in row] for row in _with_null(table).itertuples(index=False)]
+def _cells(table: pd.DataFrame) -> pd.DataFrame:
+    return _with_null(table).map(_rounded)
 
 
 def _with_null(table: pd.DataFrame) -> pd.DataFrame:
@@ -66,8 +60,3 @@ def _rounded(value: Any) -> str:
         if isinstance(value, float)
         else str(value)
     )
-
-
-_ESCAPES = str.maketrans(
-    {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)

@@ -160,8 +160,7 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
     try:
         with duckdb.connect(path, config={"enable_external_access": "false", "python_enable_replacements": "false"}) as connection:
             connection.execute(f"SET threads = {THREADS}")
-            # DuckDB draws its own progress bars in notebooks; ``progress`` is what callers show.
-            connection.execute("SET enable_progress_bar = false")
+            _draw_no_bars(connection)
             if memory:
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:
@@ -208,6 +207,16 @@ def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
         _log.warning("left out of the database: %s", error)
         notes.leave_out(file, str(error))
         return None
+
+
+def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
+    """Switches off the bars that DuckDB draws if Python is interactive: ``progress`` reports how far the build is.
+
+    In a notebook without ipywidgets there are none, and DuckDB refuses to set the option to any value.
+    """
+    row = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()
+    if row and row[0]:
+        connection.execute("SET enable_progress_bar = false")
 
 
 def _load_plain(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from probing.core.head_kinds import canonical_head
-from probing.core.token_text import SPACE, TokenText
+from probing.core.tokens.text import SPACE, TokenText
 from probing.store.schema import SCHEMAS
 
 #: How vocabularies mark a token: WordPiece the one that continues a word, byte-level and SentencePiece ones the one that begins it.

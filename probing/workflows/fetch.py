@@ -2,14 +2,10 @@
 
 import json
 import shutil
-import tarfile
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from tqdm import tqdm
 
@@ -19,6 +15,7 @@ from probing.core.files.checksums import file_sha256
 from probing.core.files.locks import exclusive_lock
 from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
+from probing.workflows.downloads import download, download_member
 from probing.workflows.say import Say
 
 _WEIGHTS = (
@@ -174,28 +171,10 @@ def _place(bring, file: DataFile, target: Path) -> None:
 def _download(url: str, target: Path, member: str = "") -> None:
     if not url:
         raise RegistryError(f"no address is known for {target.name}; give local copies: --from FOLDER")
-    try:
-        with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as stream:
-            if url.endswith(".tar.gz"):
-                _copy_member(response, member, stream, url)
-            else:
-                shutil.copyfileobj(response, stream)
-    except (tarfile.TarError, EOFError) as error:
-        raise RegistryError(f"{url} is not a tar archive: {error}") from error
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
-        raise RegistryError(f"cannot download {url}: {error}; check the connection or give local copies: --from FOLDER") from error
-
-
-def _copy_member(archive: IO[bytes], name: str, target: IO[bytes], url: str) -> None:
-    """Copies one file out of a stream, so that an archive of many GB is never stored."""
-    with tarfile.open(fileobj=archive, mode="r|gz") as opened:
-        for found in opened:
-            if found.isfile() and PurePosixPath(found.name).name == PurePosixPath(name).name:
-                extracted = opened.extractfile(found)
-                assert extracted is not None
-                shutil.copyfileobj(extracted, target)
-                return
-    raise RegistryError(f"{url} has no member {name}")
+    if url.endswith(".tar.gz"):
+        download_member(url, member, target)
+    else:
+        download(url, target)
 
 
 def _unpack(entry: DataEntry, target: Path) -> None:

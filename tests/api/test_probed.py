@@ -80,10 +80,8 @@ def test_the_second_call_asks_nothing_and_a_table_is_a_list_of_dicts(lens, facts
 
 def test_facts_that_cannot_be_asked_are_counted_by_reason(lens, facts_file, cache):
     found = lens.probe(rows_of(facts_file), called="capitals", progress=False)
-    assert found.left_out.values.tolist() == [
-        ["capitals", "not exactly one mask", 1],
-        ["capitals", "object is unknown to the vocabulary", 1],
-    ]
+    reasons = ["not exactly one mask", "object is unknown to the vocabulary"]
+    assert found.left_out.values.tolist() == [["capitals", reason, 1] for reason in reasons]
     assert repr(found) == "Probed('tiny-bert', head='logit_lens', capitals: 4 facts, 2 left out)"
     none = lens.probe([{"subject": "x", "relation": "r", "object": "Zanzibar", "prompt": "The city is [MASK]."}], progress=False)
     assert none.run_ids == [] and none.table.empty and list(none.table.columns) == list(found.table.columns)

@@ -134,7 +134,10 @@ def test_facts_are_those_that_the_page_lists(results):
     assert list(results.facts(COLA.name, known="never")["layers_known"].unique()) == [0]
     assert set(results.facts(COLA.name, last_known=2)["last_layer"]) == {2}
     assert results.facts(COLA.name, exposure=["stated", "unseen"]).empty and len(results.facts(COLA.name, exposure="unknown")) == 10
-    assert len(results.facts(COLA.name, at_layer=2, at_rank=10)) == 1
+    at_layer = {"layer_rank": (2, 10)}
+    pd.testing.assert_frame_equal(
+        results.facts(COLA.name, at_layer=2, at_rank=10, order="fact"), search_facts(db, run_id, **at_layer)
+    )  # fmt: skip
 
 
 def test_one_fact_is_there_layer_by_layer_for_every_run(results):
@@ -167,7 +170,7 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
         (lambda r: r.changes("epochs", heads=True), OptionError, "only values have it"),
         (lambda r: r.facts(relation="P1"), OptionError, "got relation P1; expected one of P103, P19, P36"),
         (lambda r: r.facts(part="gone"), OptionError, "got part gone; expected one of kept, gained, lost, never, relocated"),
-        (lambda r: r.facts(part="lost"), OptionError, "has no base; name the model to compare with in base"),
+        (lambda r: r.facts(BASE.name, part="lost"), OptionError, "has no base; name the model to compare with in base"),
         (lambda r: r.facts(base=COLA.name), OptionError, "without part"),
         (lambda r: r.facts(colour="red"), OptionError, "got the filter colour; expected one of text, known"),
         (lambda r: r.facts(known_at=99), OptionError, "got known_at 99; expected one of 0, 1"),

@@ -44,7 +44,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's chromium under Playwright; tests skip where there is none."""
+    """Debian's chromium under Playwright; tests are skipped if there is none."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip(f"no chromium on PATH; to run the browser tests: {INSTALL}")
@@ -59,7 +59,7 @@ def browser():
 
 @pytest.fixture()
 def visit(browser, address):
-    """Opens a path in a fresh window and waits until the page stands still; errors of the page fail the test."""
+    """Opens a path in a fresh window and waits until the page is at rest; errors of the page fail the test."""
     contexts, errors = [], []
 
     def call(path: str = "/", width: int = 1280, dark: bool = False, height: int = 900):

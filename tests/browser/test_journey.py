@@ -19,7 +19,7 @@ WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "
 
 
 def shoot(page, name: str, tmp_path: Path) -> None:
-    """A screenshot, kept in ``$PROBING_SCREENSHOTS`` where that is set; a blank page makes a tiny file."""
+    """A screenshot, kept in ``$PROBING_SCREENSHOTS`` if that is set; a blank page makes a tiny file."""
     folder = Path(os.environ.get("PROBING_SCREENSHOTS") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.png"
@@ -65,7 +65,7 @@ def test_a_typed_sentence_is_answered_at_every_layer(visit):
     box.fill("The capital of Spain is [MASK].")
     box.press("Control+Enter")
     settle(page)
-    page.get_by_text("The last layer says").first.wait_for()
+    page.get_by_text("The last layer predicts").first.wait_for()
     assert "9 layers at once" in page.inner_text("body")
     assert "prompt=" in page.url
     no_trouble(page)
@@ -77,7 +77,7 @@ def test_a_typed_sentence_is_answered_at_every_layer(visit):
         ("Paris is a city.", "MASK"),
         ("[MASK] is in [MASK].", "gap"),
         ("word " * 600 + "[MASK].", "word pieces"),
-        ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "The last layer says"),
+        ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "The last layer predicts"),
     ],
     ids=["no mask", "two masks", "too long", "emoji and markup"],
 )
@@ -125,7 +125,7 @@ def test_the_papers_claims_have_verdicts(visit):
 def test_two_models_answer_one_sentence_side_by_side(visit):
     page = visit("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
     shown = page.inner_text('[data-testid="stMain"]')
-    assert shown.count(" says ") == 2
+    assert shown.count("; layer 0: ") == 2
     page.wait_for_selector(".js-plotly-plot .main-svg")
     no_trouble(page)
 
@@ -153,7 +153,7 @@ def test_a_page_begins_just_below_its_menu(visit):
 def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visit, width, height, query):
     page = visit(f"/Live{query}", width=width, height=height)
     page.wait_for_selector(".js-plotly-plot .heatmaplayer image, .js-plotly-plot .heatmaplayer .hm")
-    answer = page.get_by_text("The last layer says").first.bounding_box()
+    answer = page.get_by_text("The last layer predicts").first.bounding_box()
     cells = page.locator(".js-plotly-plot .xy .textpoint, .js-plotly-plot .scatterlayer .text text").all()
     boxes = [box for cell in cells if (box := cell.bounding_box())]
     # Layers 0 to 8, five tokens each, and the legend.
@@ -182,5 +182,5 @@ def test_an_emptied_field_asks_for_a_sentence_with_a_gap(visit):
     box.fill("Rocky Balboa was born in <mask>.")
     page.get_by_role("button", name="Ask", exact=True).click()
     settle(page)
-    page.get_by_text("The last layer says").first.wait_for()
+    page.get_by_text("The last layer predicts").first.wait_for()
     assert box.input_value() == "Rocky Balboa was born in <mask>."

@@ -54,7 +54,7 @@ def test_the_second_span_has_a_button_and_the_two_change_places(visit):
     page.get_by_role("button", name="Swap").click()
     wait_for_link(page, "span1=3-5")
     assert "span2=0-1" in page.url and pressed(page) == ["Rome", "city", "in"]
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Remove").click()
     page.wait_for_url(lambda url: "span2=0-1" not in url)
     settle(page)
     assert pressed(page) == ["city", "in"]

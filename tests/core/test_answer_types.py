@@ -3,7 +3,7 @@
 import pytest
 
 from probing.core.knowledge.answer_types import KINDS, piece, plain, shares, words
-from probing.core.token_text import NO_TEXT, SPACE
+from probing.core.tokens.text import NO_TEXT, SPACE
 from tests.reference.knowledge import classify
 
 ASKED = {

@@ -27,7 +27,7 @@ def clickable(figure) -> set[str]:
 
 
 def heights(figure) -> dict[str, float]:
-    """Height of every block, by the label beside it."""
+    """Height of every block, by its label."""
     blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
     labels = [trace for trace in figure.data if trace.mode == "text"]
     return {label.text[0].split("</b>")[0][3:]: max(block.y) - min(block.y) for block, label in zip(blocks, labels, strict=True)}
@@ -52,7 +52,7 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
 
 
 def words(figure) -> dict[str, str]:
-    """What stands beside each block, by its name."""
+    """The label of each block, by its name."""
     texts = [trace.text[0].removeprefix("<b>").split("</b> ") for trace in figure.data if trace.mode == "text"]
     return {name: text.replace("<br>", ", ") for name, text in texts}
 

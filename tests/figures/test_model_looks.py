@@ -1,4 +1,4 @@
-"""Names and colours of the stored models, as every page takes them."""
+"""Names and colours of the stored models, the same on every page."""
 
 import pandas as pd
 

@@ -62,7 +62,7 @@ def traces(figure, name: str) -> list:
 
 
 def cells_of(figure) -> dict[tuple, dict]:
-    """(task, pooling, layer) -> what stands in the cell of a map."""
+    """(task, pooling, layer) -> the text of a map's cell."""
     return {
         tuple(place): {"text": trace.text[number], "hover": trace.hovertext[number], "colour": trace.textfont.color}
         for trace in figure.data

@@ -52,10 +52,10 @@ def test_bars_above_a_guess_are_in_points_with_their_intervals_and_leave_out_wha
     assert list(bar.x) == [-10]
     assert list(bar.error_x.array) == pytest.approx([3]) and list(bar.error_x.arrayminus) == pytest.approx([2])
     none = above_bars(points.iloc[1:], baseline="swapped subject", colours={}, names=NAMES)
-    assert "no swapped subject is measured" in none.layout.annotations[0].text
+    assert "No swapped subject is measured" in none.layout.annotations[0].text
 
 
-def test_every_bar_has_its_number_beside_its_name_where_no_mark_can_cover_it():
+def test_every_bar_has_its_number_next_to_its_name_where_no_mark_can_cover_it():
     rows = pd.DataFrame([ROW, ROW | {"model": "b", "last": 0.0}])
     whole = total_bars(rows, k=1, colours={}, names=NAMES)
     assert list(whole.layout.yaxis.tickvals) == list(whole.data[0].y)

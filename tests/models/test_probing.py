@@ -184,7 +184,8 @@ def test_the_progress_bar_counts_facts_and_moves_within_a_shard(bert, asked, mon
     shown = []
 
     class Bar:
-        def __init__(self, total, unit, desc):
+        def __init__(self, total, unit, desc, disable):
+            assert not disable
             shown.append((total, unit))
 
         def __enter__(self):

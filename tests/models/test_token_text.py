@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.token_text import NO_TEXT, SPACE
+from probing.core.tokens.text import NO_TEXT, SPACE
 from probing.models.encoders.token_text import token_texts
 from probing.models.knowledge.ask import shown
 from probing.store.migration import stored_token_texts

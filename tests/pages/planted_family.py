@@ -1,4 +1,4 @@
-"""A base, a model fine-tuned from it and a control, in which the fate of every fact is planted; what their pages draw."""
+"""A base, a model fine-tuned from it and a control, in which the fate of every fact is planted, and the charts of their pages."""
 
 import json
 

@@ -52,7 +52,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def names(cache) -> list[str]:
-    """Ids of the shipped fine-tuned models and what pages call them, the longest first; a name that says "control" says enough."""
+    """Ids and short names of the shipped fine-tuned models, the longest first; without names that contain "control"."""
     with built_database([SNAPSHOT], cache / "database") as db:
         view = View("home", RunChoice(), db, one_run_each(all_runs(db)))
         tuned = [model for model in view.runs["model"].unique() if model in view.verdicts]
@@ -64,7 +64,7 @@ def names(cache) -> list[str]:
 
 
 def unmarked(text: str, names: list[str]) -> list[str]:
-    """The names that neither a mark nor a badge follows anywhere in a text; those in code are left out."""
+    """The names in a text that no mark or badge follows; names in code are left out."""
     words = re.sub(r"(`+).*?\1", " ", text, flags=re.DOTALL)
     words = re.sub(r"\\(.)", r"\1", words)
     every = [found[0] for found in re.finditer(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])", words)]
@@ -72,7 +72,7 @@ def unmarked(text: str, names: list[str]) -> list[str]:
 
 
 def drawn(part) -> list[str]:
-    """The words of a figure: names of lines, ticks, titles and annotations; what a click hands on is not shown."""
+    """The words of a figure: names of lines, ticks, titles and annotations; data passed to clicks is not shown."""
     if isinstance(part, list):
         return [word for one in part for word in drawn(one)]
     if not isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""What is chosen on one page holds on the next: shared choices everywhere, a page's own until the visitor comes back."""
+"""A choice on one page holds on the next: shared choices everywhere, a page's own when the user comes back."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_shared_filters_and_the_run_hold_on_the_next_page(go):
 
 
 @pytest.mark.parametrize("page", ["relations", "facts"])
-def test_a_page_of_one_run_follows_the_overviews_and_its_link_says_which_run_it_shows(go, page):
+def test_a_page_of_one_run_follows_the_overviews_and_its_link_has_the_run_it_shows(go, page):
     app = go("layer_curves")
     models, heads = (app.multiselect(key=f"layer_curves.{name}") for name in ("models", "heads"))
     other, head = models.options[-1], heads.options[-1]
@@ -70,7 +70,7 @@ def test_a_page_of_one_run_follows_the_overviews_and_its_link_says_which_run_it_
     assert app.selectbox(key=f"{page}.model").value == models.options[0]
 
 
-def test_a_pages_own_choice_is_there_when_the_visitor_comes_back(go):
+def test_a_pages_own_choice_is_kept_when_the_user_comes_back(go):
     app = go("facts")
     app.selectbox(key="facts.order").set_value("fact").run()
     turn_to(app, "live")
@@ -80,7 +80,7 @@ def test_a_pages_own_choice_is_there_when_the_visitor_comes_back(go):
 
 
 @pytest.mark.parametrize("page", ["relations", "facts"])
-def test_what_belongs_to_a_run_begins_anew_on_every_page_with_another_run(go, page):
+def test_another_run_resets_its_choices_on_every_page(go, page):
     app = go("facts")
     relation = next(one for one in app.selectbox(key="facts.relation").options if one != "all relations")
     app.selectbox(key="facts.relation").select(relation).run()

@@ -8,7 +8,7 @@ from tests.pages.planted_family import charts
 from tests.store.planted_heads import BASE, CONTROL, KNOWN, TUNED, plant_heads
 
 COMMAND = f"python -m probing probe --model {TUNED} --head least_squares --facts trex"
-SAID = "Of this run only counts are stored"
+SAID = "Only counts are stored for this run"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_one_fact_of_a_counted_run_shows_the_other_runs_and_is_not_called_unaske
 
     app = look("facts", counted, model=TUNED, head="least_squares", fact=FACTS[0].fact_id)
     assert not app.exception and SAID in words(app)
-    assert "was not asked this fact" not in words(app)
+    assert "was not probed for this fact" not in words(app)
     assert any("fact-ranks" in str(one.proto.id) for one in app.get("plotly_chart"))
 
 
@@ -64,7 +64,7 @@ def test_compare_shows_a_counted_pairs_curves_and_losses_and_says_what_is_missin
     assert not app.exception and SAID in text and COMMAND in commands(app)
     lost = (KNOWN[BASE, "least_squares"] - KNOWN[TUNED, "least_squares"]) / 120 * 100
     assert f"a loss of {lost:.1f} points" in text and "Minus the swapped subject the loss is 16.7 points" in text
-    assert "asked no fact in common" not in text and "McNemar" not in text
+    assert "No fact was asked of both" not in text and "McNemar" not in text
     curves = {trace["name"] for trace in charts(app)[0]["data"] if trace.get("mode") == "lines+markers"}
     assert len(curves) == 2
 
@@ -75,14 +75,14 @@ def test_the_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(look,
     assert "facts have rank" not in words(app)
 
 
-def test_the_drift_of_counted_runs_is_drawn_and_the_loss_beside_it_left_out_with_a_sentence(look, all_counted):
+def test_the_drift_of_counted_runs_is_drawn_and_the_missing_loss_is_explained(look, all_counted):
     app = look("compare", all_counted, tuned=TUNED, versus_model=BASE, head="least_squares")
     drawn = [str(one.proto.id) for one in app.get("plotly_chart")]
     assert any("weight-drift" in one for one in drawn) and not any("drift-loss" in one for one in drawn)
-    assert "drift is not drawn against loss" in words(app)
+    assert "drift cannot be drawn against" in words(app)
 
 
 def test_where_answers_are_stored_drift_is_drawn_against_loss(look, all_counted):
     app = look("compare", all_counted, tuned=TUNED, versus_model=BASE, head="tied")
     assert any("drift-loss" in str(one.proto.id) for one in app.get("plotly_chart"))
-    assert "drift is not drawn against loss" not in words(app)
+    assert "drift cannot be drawn against" not in words(app)

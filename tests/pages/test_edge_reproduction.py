@@ -48,7 +48,7 @@ def text_of(app: AppTest) -> str:
     return words(app).replace("\\", "")
 
 
-def test_every_published_f1_stands_as_published(as_it_opens):
+def test_every_published_f1_is_shown_as_published(as_it_opens):
     assert not as_it_opens.exception
     found = table(as_it_opens, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"])
     for title, name in (("BERT-base (published)", "base"), ("BERT-large (published)", "large")):
@@ -81,7 +81,7 @@ def test_the_page_says_what_ours_is_and_what_may_be_compared(as_it_opens):
     assert "Ours: **nesia-mini**, 4 layers" in text and "only as shares of the depth" in text
 
 
-def test_the_data_of_the_paper_stand_beside_ours(as_it_opens):
+def test_the_data_of_the_paper_are_shown_with_ours(as_it_opens):
     found = table(as_it_opens, "published_targets", "targets").set_index("task")
     assert found.loc["part of speech", "published_targets"] == 2_070_382 and found.loc["part of speech", "targets"] > 0
     assert found["published_data"].notna().all() and found.loc["relations", "published_targets"] == 6_851
@@ -104,7 +104,7 @@ def test_the_summary_counts_all_four_outcomes(as_it_opens):
     hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
     text = text_of(as_it_opens)
     assert f"Of {len(PAPER.claims)} claims, **{hold}** hold for **nesia-mini** and **{fail}** do not" in text
-    assert f"For **{unsure}** our numbers cannot tell, and **{untested}** cannot be tested" in text
+    assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested" in text
 
 
 @pytest.mark.parametrize("figure", EDGE_FIGURES)
@@ -154,16 +154,16 @@ def test_the_control_leads_from_one_paper_to_the_other(open_page):
 
 
 @pytest.mark.parametrize("store", ["empty", "one model"])
-def test_without_probes_the_published_numbers_stand_alone(visit, store):
+def test_without_probes_only_the_published_numbers_are_shown(visit, store):
     app = visit("reproduction", store, query={"paper": "edge-probing"})
     assert not app.exception
-    assert any("the published numbers stand alone" in note.value for note in app.info)
+    assert any("only the published numbers are shown" in note.value for note in app.info)
     assert set(table(app, "encoder", "P(0)", "P(24)")["encoder"]) == {"BERT-base (published)", "BERT-large (published)"}
     assert set(table(app, "claim", "verdict", "BERT-large")["verdict"]) == {"cannot be tested"}
-    assert "the rules judge the published numbers alone" in text_of(app)
+    assert "the rules judge only the published numbers" in text_of(app)
 
 
-def test_probes_on_the_papers_own_data_stand_for_its_tasks(open_page, tmp_path, monkeypatch):
+def test_probes_on_the_papers_own_data_represent_its_tasks(open_page, tmp_path, monkeypatch):
     own = replace(POS, name="edges-pos-ontonotes", title="edges-pos-ontonotes")
     snapshot = plant_edge_runs(tmp_path / "own", [PlantedEdgeRun(task=own), PlantedEdgeRun(task=POS)])
     app = opening(snapshot, tmp_path / "cache", monkeypatch)("reproduction", paper="edge-probing")

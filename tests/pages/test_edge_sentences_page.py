@@ -149,7 +149,7 @@ def numbers(values) -> list[float]:
     return [float(one) for one in values]
 
 
-def test_tasks_that_were_asked_on_one_text_stand_together(look):
+def test_tasks_that_were_probed_on_one_text_are_shown_together(look):
     record = planted_part(POS, "dev").records[0]
     table = next(one.value for one in look("edge_sentences", text_hash=record.sha256).dataframe if "memory" in one.value)
     assert {one.split(":")[0] for one in table["target"]} == {"Part of speech", "Semantic roles"}
@@ -161,7 +161,7 @@ def test_words_that_are_not_there_are_nowhere_and_the_page_names_the_command_tha
     app = look("edge_sentences", trace_task="proto-roles", text_hash=record.sha256)
     assert not app.exception
     text = words(app)
-    assert f"text {record.sha256[:12]}" in text.replace("\\", "") and "after `python -m probing fetch spr2-uds ud-english-ewt`" in text
+    assert f"text {record.sha256[:12]}" in text.replace("\\", "") and "`python -m probing fetch spr2-uds ud-english-ewt` fetches" in text
     shown = everything(app)
     assert record.text not in shown and "words 1–3" in shown and "word 4" in shown
 
@@ -192,7 +192,7 @@ def fetch_ewt(cache, records) -> None:
 def test_words_appear_once_their_data_set_is_fetched_and_no_other_task_is_read(wordless, tmp_path, monkeypatch):
     record = planted_part(POS, "dev").records[0]
     before = wordless("edge_sentences", text_hash=record.sha256)
-    assert record.text not in everything(before) and "shown after `python -m probing fetch ud-english-ewt`" in words(before)
+    assert record.text not in everything(before) and "`python -m probing fetch ud-english-ewt` fetches the words" in words(before)
     fetch_ewt(tmp_path / "cache", planted_part(POS, "dev").records)
     asked = []
     monkeypatch.setattr(found_words, "read_task", lambda name, folder: asked.append(name) or read_task(name, folder))
@@ -230,10 +230,10 @@ def test_another_model_has_its_own_answers_and_only_its_tasks(look):
     assert len(charts(app)[0]["data"][0]["x"]) == 7 or charts(app)[0]["layout"]["xaxis"]["tickvals"][-1] == 6
 
 
-def test_names_that_are_not_stored_are_left_aside(look):
+def test_names_that_are_not_stored_are_ignored(look):
     app = look("edge_sentences", trace_model="nobody", trace_task="none", text_hash="0" * 64)
     assert not app.exception
-    assert "left aside: nobody, none" in words(app).replace("\\", "") and "has no stored answers" in words(app)
+    assert "Ignored, not in these results: nobody, none" in words(app).replace("\\", "") and "has no stored answers" in words(app)
 
 
 @pytest.mark.parametrize("store", ["empty", "one model"])
@@ -270,10 +270,10 @@ def test_our_own_sentences_come_first_with_their_tasks_and_the_page_says_what_th
     assert app.selectbox(key="edge_sentences.trace_task").options == ["all tasks", "Part of speech", "Semantic roles"]
     own = [one for task in (POS, SRL) for one in slow(task)]
     assert number_of_sentences(app) == len(texts(own)) and set(app.dataframe[0].value["sentence"]) <= texts(own)
-    assert "too few to score them" in words(app) and "sha256" not in words(app)
+    assert "too few for scores" in words(app) and "sha256" not in words(app)
 
 
-def test_another_part_is_chosen_in_the_sidebar_and_a_part_that_is_not_stored_is_left_aside(with_own):
+def test_another_part_is_chosen_in_the_sidebar_and_a_part_that_is_not_stored_is_ignored(with_own):
     app = with_own("edge_sentences")
     choice = next(one for one in app.get("button_group") if one.key == "edge_sentences.trace_part")
     assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own sentences", "dev", "test"]
@@ -283,10 +283,10 @@ def test_another_part_is_chosen_in_the_sidebar_and_a_part_that_is_not_stored_is_
 
 def test_a_link_to_sentences_that_are_not_stored_shows_those_that_are(look):
     app = look("edge_sentences", trace_part="own")
-    assert not app.exception and "left aside: our own sentences" in words(app) and number_of_sentences(app) == len(texts(EVERY))
+    assert not app.exception and "not in these results: our own sentences" in words(app) and number_of_sentences(app) == len(texts(EVERY))
 
 
-def test_of_more_panels_than_there_is_room_for_those_with_most_revisions_are_drawn_in_their_order():
+def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_order():
     rows = [
         {"panel": f"pos.{target}.0", "revisions": revisions, "layer": layer}
         for target, revisions in enumerate([0, 3, 0, 1] + [2] * 10)

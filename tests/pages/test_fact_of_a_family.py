@@ -12,7 +12,7 @@ from tests.store.planted import PlantedRun, plant_runs
 
 TUNED = "nesia-mini-qa-squad-1"
 SHORT = "QA-SQuAD-1"
-#: Fact -> ranks of base and fine-tuned model at layers 0 to 3; what became of it.
+#: Fact -> ranks of base and fine-tuned model at layers 0 to 3, and its fate.
 RANKS = [
     ([90, 40, 20, 1], [90, 40, 20, 1], "kept"),
     ([90, 40, 1, 1], [90, 40, 1, 30], "relocated"),
@@ -93,7 +93,7 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
     ("part", "told"),
     [
         ("kept", "kept."),
-        ("relocated", "lost and relocated, rank 30 at the last layer; first at layer 2, where nesia-mini has it first too."),
+        ("relocated", "lost and relocated, rank 30 at the last layer; first at layer 2, where nesia-mini also has it first."),
         ("suppressed", "lost and suppressed, rank 50 at the last layer; still among the first 100."),
         ("displaced", "lost and displaced, rank 500 at the last layer; among the first 100 at an inner layer only (rank 60 at layer 1)."),
         ("erased", "lost and erased, rank 900 at the last layer; nowhere among the first 100 (best: rank 900 at layer 1)."),
@@ -101,7 +101,7 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
         ("never", "known to neither, rank 40."),
     ],
 )
-def test_what_became_of_a_fact_is_told_for_every_fine_tuned_model(family, part, told):
+def test_the_fate_of_a_fact_is_stated_for_every_fine_tuned_model(family, part, told):
     app = family(model=TUNED, versus="nesia-mini", part=part)
     text = words(app).replace("\\", "").replace("**", "")
     assert f"- {SHORT} :gray-badge[task score unknown]: {told}" in text
@@ -118,10 +118,10 @@ def test_the_layer_at_which_the_base_has_a_lost_fact_first_too_is_its_own(tmp_pa
     app = visit("facts", "one model", {"model": TUNED}, run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     text = words(app.run()).replace("\\", "").replace("**", "")
-    assert "rank 30 at the last layer; first at layer 1; at layer 3 nesia-mini has it first too." in text
+    assert "rank 30 at the last layer; first at layer 1; at layer 3 nesia-mini also has it first." in text
 
 
-def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(family):
+def test_a_fine_tuned_model_is_shown_with_its_base_and_models_that_were_added(family):
     app = family(model=TUNED)
     grid, ranks = charts(app)[1:]
     assert [name.replace("<br>", "") for name in grid["layout"]["xaxis"]["ticktext"]] == [f"{SHORT} ?", "nesia-mini"]
@@ -139,7 +139,7 @@ def test_a_fine_tuned_model_stands_beside_its_base_and_models_that_were_added(fa
 def test_a_fact_says_what_a_guess_would_say_as_home_does(family):
     app = family(model="nesia-mini", fact=planted.planted_facts("trex")[1].fact_id)
     said = words(app).replace("\\", "").replace("**", "")
-    own = "At its last layer nesia-mini gives the right word, " + planted.planted_facts("trex")[1].object + ", rank 1. "
+    own = "At the last layer of nesia-mini the right word, " + planted.planted_facts("trex")[1].object + ", has rank 1. "
     assert own in said
     rest = said.split(own)[1]
     assert rest.startswith(("It is also the majority answer of “place of birth”", "The majority answer of “place of birth” is "))
@@ -154,7 +154,7 @@ def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):
 
 
 def test_the_texts_of_stored_tokens_are_shown_and_the_right_one_is_framed_by_its_rank(tmp_path, visit, monkeypatch):
-    """An uncased vocabulary writes "sao" where the fact says "São", a byte-level one "ĠSÃ£o"; "SAO" is another token."""
+    """For "São" an uncased vocabulary has "sao", a byte-level one "ĠSÃ£o"; "SAO" is another token."""
     texts, made = {"ĠSÃ£o": "São", "▁rome": "rome"}, planted.token_rows
     rows_of = lambda tokens: [row | {"text": texts.get(row["token"], row["text"])} for row in made(tokens)]  # noqa: E731
     monkeypatch.setattr(planted, "token_rows", rows_of)
@@ -176,6 +176,6 @@ def test_the_texts_of_stored_tokens_are_shown_and_the_right_one_is_framed_by_its
     assert frames == [0, 1, 2, 3] and len(grid["layout"]["shapes"]) == 4
     table = next(frame.value for frame in app.dataframe if "token" in frame.value.columns)
     assert set(table["token"]) == {"rome", "São", "SAO"} and "framed" not in table.columns
-    # The tokenizer, not the page, knows what becomes of capital letters.
+    # The tokenizer, not the page, decides about capital letters.
     link = next(link.proto for link in app.get("page_link") if link.proto.label == "Ask live")
     assert parse_qs(link.query_string)["watch"] == ["São"]

@@ -33,7 +33,7 @@ def main_words(app) -> str:
 
 
 def shortly(options: list[str]) -> list[str]:
-    """The first two names of a menu, without the mark that says whether a model learnt its task."""
+    """The first two names of a menu, without the mark on whether a model learned its task."""
     return [name.split()[0] for name in options[:2]]
 
 

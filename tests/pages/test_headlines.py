@@ -29,7 +29,7 @@ def sentences(text: str) -> list[str]:
 
 
 def without_yardstick(text: str) -> list[str]:
-    """The sentences that hold a share, where neither they nor the next one names what it is held against."""
+    """The sentences with a share that state no yardstick, and neither does the next sentence."""
     found = sentences(text)
     named = [any(word in one.lower() for word in YARDSTICKS) for one in found]
     return [
@@ -40,7 +40,7 @@ def without_yardstick(text: str) -> list[str]:
 
 
 def headlines(app: AppTest) -> list[str]:
-    """The texts of a page outside the sidebar and what is folded away."""
+    """The texts of a page outside the sidebar and closed expanders."""
     folded = {id(one) for box in app.main.get("expander") for one in box.markdown}
     texts = [str(one.value) for one in app.main.markdown if id(one) not in folded]
     return [text for text in texts if not any(words in text for words in OF_THE_PAPER)]
@@ -70,7 +70,7 @@ def test_a_share_without_anything_to_hold_it_against_is_found():
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
-def test_every_share_in_a_headline_stands_beside_its_yardstick(shipped, page):
+def test_every_share_in_a_headline_has_its_yardstick(shipped, page):
     app = shipped(page)
     assert not app.exception
     texts = headlines(app)

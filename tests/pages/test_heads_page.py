@@ -1,4 +1,4 @@
-"""The page of decoding heads on planted stores, and the losses beside their yardstick on Home and Compare."""
+"""The page of decoding heads on planted stores, and the losses with their yardstick on Home and Compare."""
 
 import pytest
 
@@ -30,8 +30,8 @@ def test_one_kind_of_head_says_which_command_adds_another(visit, store):
     assert not app.exception
     commands = [one.value for one in app.code]
     if store == "one model":
-        assert "python -m probing probe --model nesia-mini --head logit_lens --facts trex" in commands
-        assert "with tied heads only on T-REx" in said(app)
+        assert "python -m probing probe --model nesia-mini --head lens --facts trex" in commands
+        assert "was probed on T-REx with tied heads only" in said(app)
     else:
         assert not any("--head least_squares" in one or "nesia-mini --head logit_lens" in one for one in commands), "two kinds are stored"
         assert set(lines(charts(app)[0])) == {"tied", "logit_lens"}
@@ -42,7 +42,7 @@ def test_an_empty_store_says_what_fills_it(visit):
     assert not app.exception and "No results are stored yet" in words(app)
 
 
-def test_all_kinds_stand_side_by_side_each_beside_its_swapped_subject_and_the_majority_answer_once(look, heads):
+def test_all_kinds_are_drawn_each_with_its_swapped_subject_and_the_majority_answer_once(look, heads):
     app = look("heads", heads, model=BASE)
     assert not app.exception
     curves, losses, lost = charts(app)
@@ -63,16 +63,16 @@ def test_all_kinds_stand_side_by_side_each_beside_its_swapped_subject_and_the_ma
     assert {"P@1", "P@1 minus swapped subject", "tied", "least_squares"} <= {trace.get("name") for trace in lost["data"]}
 
 
-def test_what_a_kind_of_head_costs_stands_beside_what_it_bought(look, heads):
+def test_the_cost_of_a_kind_of_head_is_shown_with_its_gain(look, heads):
     app = look("heads", heads, model=BASE)
-    assert "lies below that of the logit lens by: tied 1.50 nats (1,400 steps, 50.0 s); least_squares 1.50 nats (0 steps)" in said(app)
+    assert "is below that of the logit lens by: tied 1.50 nats (1,400 steps, 50.0 s); least_squares 1.50 nats (0 steps)" in said(app)
     cost = table_with(app, "inner_loss", "last_loss").set_index("head")
     assert cost.loc["tied", "seconds"] == 50.0
 
 
 def test_the_first_sentence_says_with_both_numbers_where_the_read_out_changes_a_conclusion(look, heads):
     text = said(look("heads", heads, model=TUNED))
-    assert "The read-out changes what is said of 1 of 2 fine-tuned models (P@1 minus the swapped subject at the last layer, T-REx" in text
+    assert "read-out changes the conclusion for 1 of 2 fine-tuned models (P@1 minus the swapped subject at the last layer, T-REx" in text
     assert "keeps 1.7 points" in text and "33.3 points" in text and "under tied and" in text and "under least_squares" in text
 
 
@@ -108,12 +108,12 @@ def test_the_link_keeps_model_rank_and_mode(look, heads, mode):
 def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
     runs = [PlantedRun(), PlantedRun(head="logit_lens", probe_set="questions")]
     app = look("heads", plant_runs(tmp_path / "sets", runs), model=BASE, probe_set="questions")
-    assert not app.exception and not [one for one in app.info if "left aside" in one.value]
+    assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
     assert app.selectbox(key="heads.probe_set").value == "questions"
-    assert "with logit_lens heads only on questions" in said(app)
+    assert "was probed on questions (ours) with lens heads only" in said(app)
 
 
-def test_home_and_compare_show_the_loss_minus_the_swapped_subject_beside_the_loss(look, heads):
+def test_home_and_compare_show_the_loss_and_the_loss_minus_the_swapped_subject(look, heads):
     home = said(look("home", heads))
     assert "In points of P@1: QA-SQuAD-2 loses 72.5" in home and "and minus the swapped subject 48.3" in home
     assert "control loses 2.5" in home and "and minus the swapped subject 1.7" in home

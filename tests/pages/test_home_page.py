@@ -42,7 +42,7 @@ def said(app) -> str:
 
 
 def order(app) -> list[str]:
-    """The kinds of the page's parts from top to bottom, without what only holds others."""
+    """The kinds of the page's elements from top to bottom, without containers."""
 
     def below(block) -> list[str]:
         kids = getattr(block, "children", {})
@@ -111,7 +111,7 @@ def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
     assert linked.pills(key="home.examples").value == 2
 
 
-def test_the_line_under_the_grid_says_where_the_word_comes_first_and_what_a_guess_would_say(on):
+def test_the_line_under_the_grid_states_where_the_word_is_first_and_the_result_of_guessing(on):
     ranks = {0: 9, 1: 5, 2: 1, 3: 1}
     app = on(PlantedRun(rank=lambda number, layer: ranks[layer] if number == 9 else 50))
     assert "The right word, **paris**, comes first at layers 2 and 3." in said(app), "France, the only fact that is known"
@@ -198,7 +198,7 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     assert not app.exception and not app.warning
     assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
     assert "The right word" not in said(app)
-    assert re.search(r"\*\*tiny\*\* says \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as Live says it"
+    assert re.search(r"\*\*tiny\*\* predicts \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as on Live"
     cells = next(trace for trace in figures(app)[0]["data"] if trace.get("mode") == "text")
     assert len(cells["text"]) == 3 * (LAYERS + 1)
     query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
@@ -233,7 +233,7 @@ def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
     assert not app.run().info
 
 
-def test_where_no_model_can_be_asked_the_command_is_named(visit, monkeypatch):
+def test_if_no_model_can_be_asked_the_command_is_shown(visit, monkeypatch):
     from probing.ui.frame import live_models
 
     monkeypatch.setattr(live_models, "choices", dict)
@@ -272,12 +272,12 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
     assert f"for **{macro(lambda row: row[3] == 1):.1f} %** of T-REx facts (mean over relations)" in line
     assert f"commonest answer is right for **{macro(lambda row: row[1] == most(row[0])):.1f} %**" in line
     assert f"swapped subject it still gives that word for **{macro(lambda row: row[4] == 1, lent):.1f} %**" in line
-    assert f"against {macro(lambda row: row[3] == 1, lent):.1f} % with the own subject" in line
+    assert f"compared with {macro(lambda row: row[3] == 1, lent):.1f} % for their own subject" in line
     missed = {row[5] for row in lent if row[3] > 1 and row[4] > 1}
     own = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[3] == 1}
     swapped = {row[5] for row in rows if row[5] in missed and row[2] in (1, 2) and row[4] == 1}
     assert f"some inner layer finds **{100 * len(own) / len(missed):.1f} %**" in line
-    assert f"with a swapped subject {100 * len(swapped) / len(missed):.1f} %:" in line
+    assert f"and {100 * len(swapped) / len(missed):.1f} % with the swapped one:" in line
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
 def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
     names = [f"above_{name}{end}" for name in ("majority", "swapped") for end in ("", "_low", "_high")]
     row = pd.Series([*(point / 100 for point in (*ends, 18.1, 17.5, 18.6))], index=names)
-    of_subject = "**18.1 points** of what it gives come from the subject (95 % interval 17.5 to 18.6)"
+    of_subject = "**18.1 points** of its share come from the subject (95 % interval 17.5 to 18.6)"
     assert beyond_words(row) == f" So {expected}; {of_subject}."
     assert beyond_words(row.where(~row.index.str.contains("majority"))) == f" So {of_subject}."
     chance = row.where(~row.index.str.contains("majority")).replace({0.175: -0.001})
@@ -302,8 +302,8 @@ def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
 def test_the_headline_holds_its_number_against_both_yardsticks_and_says_what_the_share_of_inner_layers_is_of(visit):
     line = next(text.value.replace("\\", "") for text in visit("home").markdown if "gives the right word for" in text.value)
     assert " the commonest answer (" in line and "from the subject (" in line
-    assert "the last layer misses with its own and with the swapped subject, some inner layer finds" in line
-    assert re.search(r"some inner layer finds \*\*[\d.]+ %\*\* over all facts;", line)
+    assert "the last layer misses with both their own and the swapped subject, some inner layer finds" in line
+    assert re.search(r"some inner layer finds \*\*[\d.]+ %\*\* with their own subject and", line)
 
 
 @pytest.mark.parametrize("minus", ["value", "majority", "swapped"])
@@ -333,17 +333,17 @@ def test_the_bars_can_be_what_lies_above_a_guess(visit, minus, k, expected):
 
 def test_the_majority_answer_is_no_baseline_for_ten_tries_and_home_says_so(visit):
     app = visit("home", query={"home_minus": "majority", "k": "10"})
-    assert any("baseline for rank 1 only" in note.value for note in app.info)
+    assert any("baseline only for rank 1" in note.value for note in app.info)
 
 
-def test_senseless_fields_of_a_link_are_left_aside(visit):
+def test_invalid_fields_of_a_link_are_ignored(visit):
     app = visit("home", query={"home_minus": "all", "example": "9"})
     assert not app.exception
-    assert len([note for note in app.info if "makes no sense" in note.value]) == 2
+    assert len([note for note in app.info if "Ignored an invalid" in note.value]) == 2
     assert app.pills(key="home.examples").value == 1
 
 
-def test_the_cost_is_the_largest_and_the_smallest_loss_beside_what_a_guess_would_give(look, tmp_path):
+def test_the_cost_is_the_largest_and_the_smallest_loss_with_the_majority_answer(look, tmp_path):
     other = PlantedRun(
         model="nesia-mini-mlm-squad", base="nesia-mini", objective="MLM-SQuAD", rank=lambda number, layer: 1 if number < 5 else 200
     )
@@ -351,13 +351,13 @@ def test_the_cost_is_the_largest_and_the_smallest_loss_beside_what_a_guess_would
         model="nesia-mini-ranking", base="nesia-mini", objective="ranking", rank=lambda number, layer: 1 if number < 3 else 200
     )
     app = look("home", snapshot=plant_runs(tmp_path / "three", [*FAMILY[:2], other, kept]))
-    line = next(text for text in said(app).split("\n") if "gives at its last layer" in text)
+    line = next(text for text in said(app).split("\n") if "knows at its last layer" in text)
     assert line.startswith("Of the 6 T-REx facts that")
     plain = re.sub(r" :gray-badge\[.*?\]", "", line)
     assert "the 3 fine-tuned models lose from **83 %** (QA-SQuAD-1) to **17 %** (MLM-SQuAD)" in plain
     # Of facts 0 to 5 four have the commonest answer: 1, 2 and 3 were born in Paris, 4 speaks French.
-    assert "Of these 6 facts 4 have their relation's commonest answer" in line
+    assert "For 4 of these 6 facts, always giving the relation's commonest answer would be right, too" in line
 
 
-def test_of_other_ranks_than_1_home_names_no_guess_beside_the_cost(look):
-    assert "have their relation's commonest answer" not in said(look("home", k="10"))
+def test_for_other_ranks_than_1_home_states_no_majority_answer_with_the_cost(look):
+    assert "giving the relation's commonest answer would be right, too" not in said(look("home", k="10"))

@@ -43,7 +43,7 @@ def text_of(app: AppTest) -> str:
     return words(app).replace("\\", "")
 
 
-def test_every_published_cell_stands_as_published_and_six_are_not_read(as_it_opens):
+def test_every_published_cell_is_shown_as_published_and_six_are_not_used(as_it_opens):
     assert not as_it_opens.exception
     found = table(as_it_opens, "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
     for tuned in PAPER.tuned:
@@ -57,7 +57,7 @@ def test_every_published_cell_stands_as_published_and_six_are_not_read(as_it_ope
     assert (found[["BERT", "RoBERTa", "ALBERT"]] == "not read").sum().sum() == 6
 
 
-def test_ours_stand_beside_with_interval_control_and_what_is_missing(as_it_opens):
+def test_ours_are_shown_with_interval_control_and_what_is_missing(as_it_opens):
     found = table(as_it_opens, "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
     assert found.loc[("CoLA", "bigram-shift", "mean", "above L/2"), "ours"] == pytest.approx(-10)
     assert found.xs("RTE")["why"].str.contains("finetune --model planted --objective rte").all()
@@ -75,7 +75,7 @@ def test_every_claim_has_a_card_with_rule_verdict_and_the_papers_own_verdict(as_
     counts = verdicts["verdict"].value_counts()
     hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
     assert f"Of 18 claims, **{hold}** hold for **planted** and its fine-tuned models and **{fail}** do not" in text
-    assert f"For **{unsure}** our numbers cannot tell, and **{untested}** cannot be tested here" in text
+    assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested here" in text
     assert verdicts["paper"].value_counts().to_dict() == {"not published": 11, "holds": 5, "does not hold": 2}
 
 
@@ -102,12 +102,12 @@ def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_p
 
 
 @pytest.mark.parametrize("store", ["empty", "one model"])
-def test_without_probes_the_published_numbers_stand_alone(visit, store):
+def test_without_probes_only_the_published_numbers_are_shown(visit, store):
     app = visit("reproduction", store, query={"paper": "interplay"})
     assert not app.exception
-    assert any("the published numbers stand alone" in note.value for note in app.info)
+    assert any("only the published numbers are shown" in note.value for note in app.info)
     assert set(table(app, "claim", "verdict", "paper")["verdict"]) == {"cannot be tested"}
-    assert "the rules judge the published numbers alone" in text_of(app)
+    assert "the rules judge only the published numbers" in text_of(app)
     assert table(app, "group", "BERT", "ours")["ours"].isna().all()
 
 

@@ -1,4 +1,4 @@
-"""The live page on a tiny random model: every layer answers, and every mistake gets a helpful answer."""
+"""The live page on a tiny random model: predictions of every layer, and a helpful message for every mistake."""
 
 import json
 import socket
@@ -39,7 +39,7 @@ def test_a_cloze_gets_a_grid_lines_entropy_and_its_word_pieces(ask):
     assert "cpu" in words(app) or "cuda" in words(app)
 
 
-def test_probability_takes_the_place_of_rank_and_stays_in_the_link(ask):
+def test_probability_replaces_rank_and_stays_in_the_link(ask):
     app = ask("Paris is the capital of [MASK].", watch="france")
     app.segmented_control(key="live.scale").set_value("probability").run()
     assert charts(app)[1]["layout"]["yaxis"]["title"]["text"].startswith("probability")
@@ -96,30 +96,30 @@ def test_emptied_tokens_stay_untracked(visit, tmp_path):
     assert len(charts(app)) == 2, "grid and entropy"
 
 
-def test_what_a_link_sets_behind_more_options_is_said(ask, family):
+def test_options_set_by_a_link_are_listed(ask, family):
     app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", perturbation="negated", replaced="last", watch="france")
     (said,) = [note.value for note in app.caption if note.value.startswith("Set under More options")]
     for part in ("compared with tiny", "head logit_lens", "top 3 per layer", "negated", "the last n layers restored"):
-        assert part in said
+        assert part in said.replace("\\", "")
     assert "framed\\: france" in words(app)
     plain = ask("Paris is in [MASK].", live_head="tied")
     assert "Set under More options" not in words(plain)
 
 
-def test_a_full_comparison_says_how_many_of_how_many_models_are_asked(ask, family):
+def test_a_full_comparison_states_how_many_of_how_many_models_are_asked(ask, family):
     app = ask("Paris is in [MASK].")
     assert "models are asked" not in words(app)
     menu = app.multiselect(key="live.live_models")
     menu.set_value(["tiny-tuned", "stranger", "nesia-mini"]).run()
-    assert f"4 of {len(menu.options) + 1} models are asked, the most at once" in words(app)
+    assert f"4 of {len(menu.options) + 1} models are asked, the maximum at once" in words(app)
 
 
-def test_an_answer_stands_beside_chance_and_the_embeddings(ask):
+def test_a_prediction_is_shown_with_chance_and_the_embeddings(ask):
     app = ask("Paris is in [MASK].")
     assert any("layer 0: " in text.value and "chance: 0\\.7 %)" in text.value for text in app.markdown), "one of 144 tokens"
 
 
-def test_a_stored_sentence_stands_beside_its_majority_answer(visit, tmp_path):
+def test_a_stored_sentence_is_shown_with_its_majority_answer(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
     query = {"live_model": "tiny", "live_head": "logit_lens"}
     app = visit("live", "one model", query | {"prompt": "Rocky Balboa was born in ___ ."})
@@ -136,7 +136,7 @@ def test_a_stored_sentence_stands_beside_its_majority_answer(visit, tmp_path):
 @pytest.mark.parametrize(
     "prompt", ["I 🙂 live in [MASK] 🇫🇷.", "<script>alert(1)</script> **[MASK]** $x$ :red[y]", "[MASK]", "Zoë’s\n\n# [MASK]"]
 )
-def test_emoji_and_markup_are_asked_as_they_stand(ask, prompt):
+def test_emoji_and_markup_are_asked_unchanged(ask, prompt):
     app = ask(prompt)
     assert not app.exception and not app.warning
     assert charts(app)
@@ -160,7 +160,7 @@ def test_an_example_is_one_click(ask):
 def test_missing_heads_are_named_and_the_lens_is_offered(ask):
     app = ask("Paris is in [MASK].", live_head="tied")
     assert not app.exception and "train\\-heads" in app.warning[0].value
-    next(button for button in app.button if "logit_lens" in button.label).click().run()
+    next(button for button in app.button if "logit lens" in button.label).click().run()
     assert charts(app)
 
 
@@ -283,7 +283,7 @@ def test_a_model_that_cannot_be_asked_leaves_the_others_alone(ask, family):
     app = ask("Paris is in [MASK].", live_models=["tiny", "nobody", "tiny-tuned"])
     assert not app.exception and not app.warning
     assert app.multiselect(key="live.live_models").value == ["tiny-tuned"]
-    assert [note.value for note in app.info if "nobody" in note.value and "left aside" in note.value]
+    assert [note.value for note in app.info if "nobody" in note.value and "Ignored" in note.value]
 
 
 def test_a_link_says_which_model_and_head_it_names_in_vain(ask):
@@ -314,7 +314,7 @@ def test_gaps_of_several_models_are_filled_by_each(ask, family):
         ("shuffled", "5 words in another order \\(seed 3\\)", {"shuffle_seed": "3"}),
     ],
 )
-def test_a_changed_sentence_stands_beside_the_typed_one(ask, perturbation, expected, more):
+def test_a_changed_sentence_is_shown_next_to_the_typed_one(ask, perturbation, expected, more):
     app = ask("Rocky Balboa was born in [MASK].", perturbation=perturbation, watch="paris", **more)
     assert not app.exception and not app.warning
     assert expected in words(app)
@@ -356,20 +356,20 @@ def test_layers_are_put_back_one_by_one_and_returning_answers_are_named(ask, fam
     assert not app.exception and not app.warning
     grid, ranks = charts(app)[-2:]
     assert grid["layout"]["yaxis"]["ticktext"] == [f"n = {n}" for n in range(LAYERS + 1)]
-    assert ranks["layout"]["xaxis"]["title"]["text"] == "last n layers put back to tiny"
-    assert "answer" in words(app) and "Embeddings" not in "".join(error.value for error in app.error)
+    assert ranks["layout"]["xaxis"]["title"]["text"] == "last n layers restored from tiny"
+    assert "prediction, " in words(app) and "Embeddings" not in "".join(error.value for error in app.error)
     table = next(frame.value for frame in app.dataframe if "n" in frame.value.columns and "rank" in frame.value.columns)
     assert set(table["n"]) == set(range(LAYERS + 1))
     # Layer 2 is the base's already: putting back the last layer or the last two is the same.
     by_n = {n: list(rows["rank"]) for n, rows in table.groupby("n")}
     assert by_n[1] == by_n[2]
     app.segmented_control(key="live.replaced").set_value("first").run()
-    assert charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "first n layers put back to tiny"
+    assert charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "first n layers restored from tiny"
 
 
 def test_the_fine_tuned_model_among_several_is_the_one_whose_layers_are_put_back(ask, family):
     app = ask("Paris is in [MASK].", live_models="tiny-tuned", replaced="last", watch="france")
-    assert "last n layers put back to tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
+    assert "last n layers restored from tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
 
 
 def test_the_base_of_a_stranger_can_be_named(ask, family):
@@ -377,7 +377,7 @@ def test_the_base_of_a_stranger_can_be_named(ask, family):
     app.segmented_control(key="live.replaced").set_value("last").run()
     assert app.selectbox(key="live.live_base").value == ""
     app.selectbox(key="live.live_base").set_value("tiny").run()
-    assert not app.exception and charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "last n layers put back to tiny"
+    assert not app.exception and charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "last n layers restored from tiny"
 
 
 def test_a_base_that_does_not_fit_is_a_message(ask, family, tmp_path):
@@ -436,7 +436,7 @@ def test_a_link_makes_the_server_ask_no_hub(ask, family, no_network, monkeypatch
 def test_offline_a_model_of_the_hub_is_named_as_unavailable_and_not_offered_for_download(ask, no_network):
     app = ask("Paris is in [MASK].", live_model="roberta-base")
     assert not app.exception and not app.warning and not no_network
-    assert any("keeps this server from the Hugging Face hub" in note.value for note in app.info)
+    assert any("does not use the Hugging Face hub" in note.value for note in app.info)
     assert not [button for button in app.button if "Hugging Face hub" in button.label]
     menu = app.selectbox(key="live.live_model")
     assert "roberta-base (unavailable offline)" in menu.options and "tiny (local)" in menu.options
@@ -448,7 +448,7 @@ def test_what_is_loaded_without_a_press_is_loaded_from_this_machine_only(no_netw
     choice = live_models.choices()["roberta-base"]
     with pytest.raises(ModelError, match="not on this machine"):
         live_models.load(choice, "logit_lens")
-    # Also where it was in the hub's cache and is gone when it is loaded.
+    # Also if it was in the hub's cache and has vanished when it is loaded.
     with pytest.raises(ModelError, match="fetched before"):
         live_models.load(replace(choice, here=True), "logit_lens")
     assert not no_network
@@ -456,7 +456,7 @@ def test_what_is_loaded_without_a_press_is_loaded_from_this_machine_only(no_netw
 
 @pytest.fixture
 def headless(tmp_path, monkeypatch):
-    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head, and without any note."""
+    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded base."""
     from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
 
     base = save("bert", tmp_path / "cache" / "models" / "tiny")
@@ -478,24 +478,24 @@ def test_the_base_of_a_model_without_a_head_is_chosen_on_the_page_and_kept_in_th
     assert not app.exception and app.query_params["live_base"] in ("tiny", ["tiny"])
     own = ask("Paris is in [MASK].", live_model="tiny", watch="france")
     assert charts(app)[0]["data"][1]["text"] == charts(own)[0]["data"][1]["text"]
-    # Its base is known now, so its layers can be put back.
+    # Its base is known now, so the base's layers can be restored.
     app.segmented_control(key="live.replaced").set_value("last").run()
-    assert not app.exception and "put back to tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
+    assert not app.exception and "restored from tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
     other = ask("Paris is in [MASK].", live_model="classifier", live_base="nesia-mini")
     assert not other.exception and other.warning, "a base that does not fit is a message"
     beside = ask("Paris is in [MASK].", live_models="classifier")
-    assert not beside.exception and charts(beside) and any("Choose it as the model" in note.value for note in beside.info)
+    assert not beside.exception and charts(beside) and any("choose it as the (first) model" in note.value for note in beside.info)
 
 
 @pytest.mark.parametrize("mask", ["0", "1", "2"])
-def test_gaps_that_models_count_or_take_differently_end_no_page(ask, tmp_path, monkeypatch, mask):
+def test_models_that_count_gaps_differently_break_no_page(ask, tmp_path, monkeypatch, mask):
     save("roberta", tmp_path / "cache" / "models" / "roberta")
     app = ask("[MASK] is the capital of <mask>.", live_models="roberta", mask=mask)
     assert not app.exception and charts(app)
-    # The first model takes 48 word pieces.
+    # The first model accepts 48 word pieces.
     app = ask("paris " * 60 + "[MASK] [MASK]", live_models="roberta", mask=mask)
     assert not app.exception and app.warning
-    # BERT takes 48 of them, and RoBERTa's pieces are fewer or more: each says so for itself.
+    # BERT accepts 48 of them, and RoBERTa has fewer or more word pieces: each model reports its own error.
     app = ask("It is Paris " * 13 + "[MASK] [MASK]", live_models="roberta", mask=mask, watch="france")
     assert not app.exception
 
@@ -514,7 +514,7 @@ def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
     fact = Fact("own", "r", "s", "and", prompt, prompt)
     (token,) = answer_ids([fact], encoder)
     last = load_live(encoder, "logit_lens", None).ask(prompt, len(encoder.tokenizer)).layers[-1]
-    # As probe ranks it: ties take the worst place.
+    # Ranked as by the command `probe`: ties take the worst place.
     gold = next(one for one in last.tokens if one.id == token)
     rank = sum(one.log_probability >= gold.log_probability for one in last.tokens)
     app = ask(prompt, live_model="roberta", watch="and")
@@ -523,8 +523,8 @@ def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
     assert ask_all((fact,), Choice("roberta", str(folder), ""), "logit_lens")[f"layer {LAYERS}"][0] == rank
 
 
-def test_a_model_is_asked_at_once_when_it_has_been_fetched(ask, tmp_path, monkeypatch):
-    """What was looked up before the download says that the model is not here."""
+def test_a_model_is_asked_at_once_after_its_download(ask, tmp_path, monkeypatch):
+    """The choice made before the download still states that the model is not on this machine."""
     from probing.core.facts.fact import Fact
     from probing.models.encoders.load import load_encoder
     from probing.models.knowledge.ask import load_live
@@ -550,14 +550,14 @@ def test_a_base_is_named_for_one_model_only(ask, headless):
     assert app.selectbox(key="live.live_base").value == "" and not charts(app)
 
 
-def test_an_answer_names_its_model_where_another_one_was_chosen_too(ask, headless):
+def test_a_prediction_states_its_model_if_several_were_chosen(ask, headless):
     app = ask("Paris is in [MASK].", live_model="classifier", live_models="tiny")
-    assert charts(app) and "**tiny** says" in words(app) and "The last layer says" not in words(app)
+    assert charts(app) and "**tiny** predicts" in words(app) and "The last layer predicts" not in words(app)
 
 
 def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path, monkeypatch):
     save("roberta", tmp_path / "cache" / "models" / "roberta")
-    # As where a model's own mask is written in a way that others do not know.
+    # As with a mask in one model's own spelling.
     monkeypatch.setattr(live_models, "gaps", lambda choice, _: 2 if choice.name == "roberta" else 1)
     app = ask("[MASK] is the capital of [MASK].", live_models="roberta", mask="2")
     assert not app.exception and not app.warning and charts(app)

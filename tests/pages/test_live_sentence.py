@@ -1,4 +1,4 @@
-"""The page Live where whole sentences and minimal pairs are asked, on two tiny models with planted probes."""
+"""The views of whole sentences and minimal pairs on the page Live, with two tiny models and planted probes."""
 
 import json
 import math
@@ -57,7 +57,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def ask(visit, cache, tmp_path):
-    """Opens the page with a sentence for the tiny model beside the one that was fine-tuned from it."""
+    """Opens the page with a sentence for the tiny model and the one that was fine-tuned from it."""
     shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
 
     def opened(text: str = TEXT, **query):
@@ -132,12 +132,12 @@ def test_each_task_has_a_line_with_its_yardsticks_and_what_is_missing_is_named(a
     assert len(lines) == 2 and all("Right for 90.0 % of test sentences, majority 50.0 %" in line for line in lines)
     assert "No sentence probes are trained on the layers of tuned yet" in words(app)
     assert any("python -m probing sentences train --model" in code.value and "--tasks all" in code.value for code in app.code)
-    assert "Not asked of tiny: Follows, as they need a second sentence" in words(app)
+    assert "Not applied to tiny: Follows, as they need a second sentence" in words(app)
 
 
 def test_a_pair_is_asked_of_the_probes_of_pairs_alone(ask):
     app = ask("paris is red", second="rome is blue")
-    assert not app.exception and "Not asked of tiny: Depth, Order, as they ask about one sentence" in words(app)
+    assert not app.exception and "Not applied to tiny: Depth, Order, as they are for a single sentence" in words(app)
     assert any(text.value.startswith("- Follows") for text in app.markdown)
 
 
@@ -148,9 +148,9 @@ def test_swapped_words_show_what_the_probes_say_then(ask, cache):
     probes = [planted(encoder)]
     before, after = (ask_sentence(encoder, probes, text)[0] for text in (TEXT, TEXT.replace("is the", "the is", 1)))
     turn = int((before.label != after.label)[:, 1:].sum())
-    assert f"{turn} of {2 * LAYERS} probes above chance turn" in words(app)
+    assert f"{turn} of {2 * LAYERS} probes above chance change" in words(app)
     app.number_input(key="live.swapped").set_value(0).run()
-    assert "above chance turn" not in words(app) and link(app, "swapped") is None
+    assert "probes above chance" not in words(app) and link(app, "swapped") is None
 
 
 def test_the_same_word_twice_is_compared_in_both_models(ask):
@@ -160,14 +160,14 @@ def test_the_same_word_twice_is_compared_in_both_models(ask):
     assert "No word occurs twice" in words(ask("paris is red"))
 
 
-def test_a_base_stands_beside_the_model_that_was_fine_tuned_from_it_and_comes_first(ask):
+def test_a_base_is_shown_with_the_model_that_was_fine_tuned_from_it_and_comes_first(ask):
     app = ask(beside="")
     assert [one.value for one in app.selectbox if one.key in ("live.live_model", "live.beside")] == ["tiny", "tuned"]
     app = ask(live_model="tuned", beside="")
     assert app.selectbox(key="live.beside").value == "tiny"
     assert [one[:6] for one in (text.value for text in app.markdown) if one.startswith("**t")][:2] == ["**tiny", "**tune"]
     alone = ask(beside="-")
-    assert not alone.exception and "Distance of the two" not in words(alone)
+    assert not alone.exception and "Distance between the two" not in words(alone)
 
 
 def test_the_link_keeps_sentence_models_token_and_head(ask):
@@ -187,7 +187,7 @@ def test_the_link_keeps_sentence_models_token_and_head(ask):
     [("  ", "Type a sentence"), ("paris " * 600, "takes at most"), ("🙂 ☃", "unknown to the model"), ("... !?", "")],
     ids=["empty", "long", "unknown", "punctuation"],
 )
-def test_what_cannot_be_asked_is_named(ask, text, says):
+def test_sentences_that_cannot_be_asked_are_reported(ask, text, says):
     app = ask(text, attending="40", swapped="99", attention_head="77")
     assert not app.exception and says in words(app).replace("\\", "")
 
@@ -215,14 +215,14 @@ def test_markup_of_strangers_is_text(ask, ask_pairs, view):
     assert [(where, text) for where, text in shown if markup_of(text)] == []
 
 
-def test_pairs_are_scored_at_every_layer_beside_chance(ask_pairs, cache):
+def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
     app = ask_pairs()
     assert not app.exception and not app.warning
     encoder = load_encoder(cache / "models" / "tiny", device="cpu")
     given = pairs.read_minimal_pairs()
     wanted = np.stack([pair_scores(pair, encoder) for pair in given])
     right = (wanted[..., 0] > wanted[..., 1]).sum(0)
-    drawn = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Minimal pairs that are right")["data"]}
+    drawn = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Number of minimal pairs right")["data"]}
     assert drawn["tiny"] == list(right) and set(drawn) == {"tiny", "tuned"}
     lines = [text.value for text in app.markdown if "pairs right" in text.value]
     assert f"**{right[-1]} of 3**" in lines[0] and "chance: 1.5" in lines[0]
@@ -233,15 +233,15 @@ def test_pairs_are_scored_at_every_layer_beside_chance(ask_pairs, cache):
 @pytest.mark.parametrize(
     ("own", "says"),
     [
-        (("paris is in france", "paris is in italy"), "**france** should be likelier than **italy**"),
-        (("paris is in ___", "france, italy"), "**france** should be likelier than **italy**"),
+        (("paris is in france", "paris is in italy"), "**france** should be more probable than **italy**"),
+        (("paris is in ___", "france, italy"), "**france** should be more probable than **italy**"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
         (("paris is in [MASK]", "france"), "expected two words separated by a comma"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),
         (("", ""), "Type two sentences"),
     ],
 )
-def test_a_pair_of_ones_own_is_scored_or_refused_in_words(ask_pairs, own, says):
+def test_a_users_own_pair_is_scored_or_refused_in_words(ask_pairs, own, says):
     app = ask_pairs(minimal_pair="0", likelier=own[0], unlikelier=own[1])
     assert not app.exception and says in words(app).replace("\\", "")
 

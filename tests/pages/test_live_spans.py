@@ -1,4 +1,4 @@
-"""The page Live where spans are chosen, on a tiny model with planted probes: lists stand in for the component."""
+"""The view of spans on the page Live, with a tiny model and planted probes; lists replace the component."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def ask(visit, cache, tmp_path, monkeypatch):
 
 
 def headline(app) -> str:
-    """The list of what each task says."""
+    """The list with one line per task."""
     return next((text.value for text in app.markdown if text.value.startswith("- ") and "F1 on dev" in text.value), "")
 
 
@@ -58,7 +58,7 @@ def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
     lines = headline(app).split("\n")
     assert [line.split(" of “")[0] for line in lines] == ["- Part of speech", "- Entities", "- Semantic roles", "- Coreference"]
     assert "“Paris” (predicate) and “capital of Italy” (argument)" in headline(app)
-    assert "Not asked: Proto\\-roles, as a chosen span has several words" in words(app)
+    assert "Not asked: Proto\\-roles. These tasks need spans of a single word" in words(app)
     (figure,) = charts(app)
     assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["customdata"]) for trace in figure["data"]} == {LAYERS + 1}
 
@@ -69,7 +69,7 @@ def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
     assert "Choose a second span to ask Semantic roles, Coreference, Proto\\-roles, too." in words(app)
     assert "Not asked" not in words(app)
     longer = ask(span1="3-6")
-    assert "Not asked: Part of speech, as a chosen span has several words" in words(longer)
+    assert "Not asked: Part of speech. These tasks need spans of a single word" in words(longer)
 
 
 def test_every_task_says_its_label_its_layer_and_its_yardsticks(ask, visit, tmp_path, monkeypatch):
@@ -80,7 +80,7 @@ def test_every_task_says_its_label_its_layer_and_its_yardsticks(ask, visit, tmp_
     assert not without_yardstick(headline(app))
     plant_edge_runs(tmp_path / "cache" / "runs")
     app = ask(span1="0-1", span2="5-6")
-    stored = [line for line in headline(app).split("\n") if "memory baseline" in line and "commonest label" in line]
+    stored = [line for line in headline(app).split("\n") if "memory baseline" in line and "most frequent label" in line]
     assert len(stored) == 3, "part of speech, semantic roles and proto-roles are planted"
     assert not without_yardstick(headline(app))
 
@@ -98,7 +98,7 @@ def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask):
     assert not app.exception
 
 
-def test_equal_words_are_told_apart(ask):
+def test_equal_words_are_distinguished(ask):
     app = ask("the city of the sun")
     app.pills(key=LISTS[0]).set_value([3]).run()
     assert link(app, "span1") == "3-4" and not app.exception
@@ -134,12 +134,12 @@ def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_it
         ({"span1": "0-1", "span2": "<b>"}, "got span2 '<b>'; expected two numbers"),
     ],
 )
-def test_a_span_of_a_link_that_is_not_in_the_sentence_is_left_aside_in_words(ask, spans, says):
+def test_a_span_of_a_link_that_is_not_in_the_sentence_is_ignored_with_a_message(ask, spans, says):
     app = ask(**spans)
     assert not app.exception and says in app.warning[0].value.replace("\\", "")
 
 
-def test_a_sentence_longer_than_the_model_takes_is_answered_in_words(ask):
+def test_a_sentence_that_is_too_long_for_the_model_gets_a_message(ask):
     app = ask("paris " * 600, span1="598-599")
     assert not app.exception and "longest input" in app.warning[0].value and not charts(app)
 

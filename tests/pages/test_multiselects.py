@@ -1,4 +1,4 @@
-"""Every multiselect of every page, with all of its options in the link: no page ends, whatever the menu has room for."""
+"""Every multiselect of every page, with all of its options in the link: no page ends, however many the menu allows."""
 
 import pytest
 import streamlit as st
@@ -24,7 +24,7 @@ def crowd(tmp_path_factory):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_multiselect_takes_a_link_with_all_of_its_options(visit, monkeypatch, tmp_path, crowd, page):
+def test_a_multiselect_accepts_a_link_with_all_of_its_options(visit, monkeypatch, tmp_path, crowd, page):
     for n in range(5):
         save("bert", tmp_path / "cache" / "models" / f"tiny-{n}")
     menus, bound = {}, selection.bound
@@ -55,15 +55,15 @@ def test_a_multiselect_takes_a_link_with_all_of_its_options(visit, monkeypatch, 
         assert chosen.value == local[: chosen.proto.max_selections or None]
 
 
-def test_models_that_find_no_room_beside_a_fact_are_named(visit, monkeypatch, crowd):
+def test_models_beyond_the_maximum_for_a_fact_are_listed(visit, monkeypatch, crowd):
     app = visit("facts", query={"model": "tuned-0", "fact_models": MODELS[2:]}, run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(crowd))
     app.run()
     assert app.multiselect(key="facts.fact_models").value == list(MODELS[2:5])
-    assert any("left aside" in note.value and r"tuned\-6" in note.value for note in app.info)
+    assert any("Ignored" in note.value and r"tuned\-6" in note.value for note in app.info)
 
 
-def test_relations_that_find_no_room_in_the_figure_are_named(visit, monkeypatch, crowd):
+def test_relations_beyond_the_limit_of_the_figure_are_listed(visit, monkeypatch, crowd):
     monkeypatch.setattr("probing.ui.relations.overview.MAX_LINES", 1)
 
     def opened(query: dict):
@@ -79,4 +79,4 @@ def test_relations_that_find_no_room_in_the_figure_are_named(visit, monkeypatch,
     opened({})
     app = opened({"relations": menus["relations"]})
     assert len(menus["relations"]) > 1 and app.multiselect(key="relations.relations").value == menus["relations"][:1]
-    assert any("left aside" in note.value for note in app.info)
+    assert any("Ignored" in note.value for note in app.info)

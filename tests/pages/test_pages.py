@@ -72,7 +72,7 @@ def test_a_results_file_of_another_version_is_a_warning_and_the_rest_is_shown(vi
     app.run()
     assert not app.exception
     (warning,) = app.warning
-    assert "left out of these pages" in warning.value and "schema version 0" in warning.value
+    assert "leave out a results file" in warning.value and "schema version 0" in warning.value
     assert "nesia-mini" in words(app)
 
 
@@ -140,7 +140,7 @@ def test_a_link_opens_its_view_and_stays_as_it_was(visit, page, query, field):
     assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
 
 
-def test_senseless_values_in_a_link_are_left_aside_with_a_note(visit):
+def test_invalid_values_in_a_link_are_ignored_with_a_message(visit):
     app = visit("layer_curves", query={"metric": "p_at_7", "models": "<b>gone</b>"})
     assert not app.exception
     assert any("metric" in note.value for note in app.info)
@@ -268,7 +268,7 @@ def test_methods_give_the_bibtex_of_this_software_and_of_every_paper(visit):
 def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
     app = visit("methods")
     shown = " ".join(words(app).split())
-    assert "The null of total knowledge" in shown and "Exact McNemar tests these pairs" in shown
+    assert "The null of total knowledge" in shown and "exact McNemar test is applied to these pairs" in shown
     assert "The last layer misses **" in shown and "with the swapped one" in shown and "minus majority" in shown.casefold()
     (example,) = (table.value for table in app.dataframe if "layer 1" in table.value.columns)
     assert "majority answer" in shown
@@ -277,7 +277,7 @@ def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
     assert (inner.to_numpy().reshape(-1, 2).min(axis=1) == 1).all() and (example.iloc[:, -1] > 1).all()
 
 
-def test_a_run_without_swapped_ranks_takes_its_bases_example(visit, tmp_path, monkeypatch, planted_snapshots):
+def test_a_run_without_swapped_ranks_uses_its_bases_example(visit, tmp_path, monkeypatch, planted_snapshots):
     tuned = PlantedRun(model="nesia-mini-tuned", base="nesia-mini", objective="QA", swapped=False)
     snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(), tuned])
     monkeypatch.setitem(planted_snapshots, "tuned", snapshot)

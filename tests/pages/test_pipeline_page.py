@@ -85,7 +85,7 @@ def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
 
 
 @pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test"}, {"part": "test"}), ({"unseen": "1"}, {"unseen": True})])
-def test_f1_stands_beside_its_yardsticks_and_all_are_those_of_the_stored_answers(look, query, more):
+def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more):
     app = look("pipeline", edge_models="nesia-mini", **query)
     (last,) = [one for one in traces(charts(app)[1], "nesia-mini") if one["mode"] == "markers"]
     (first,) = traces(charts(app)[1], "nesia-mini: P(0)")
@@ -104,8 +104,8 @@ def test_the_first_sentence_says_what_comes_first_and_the_next_what_the_gain_is_
     text = said(app)
     assert "Part of speech comes first and semantic roles last of the 2 tasks that nesia-mini resolves" in text
     rises = mean_f1(POS)
-    assert f"rises from {100 * rises[0]:.1f} % to {100 * rises[-1]:.1f} %; beside it the memory baseline" in text
-    assert "The probes were stopped by the dev part" in text and "took no part" in said(look("pipeline", edge_part="test"))
+    assert f"rises from {100 * rises[0]:.1f} % with word embeddings alone to {100 * rises[-1]:.1f} % with all layers; baselines:" in text
+    assert "The dev part decided when training stopped" in text and "was not used for training" in said(look("pipeline", edge_part="test"))
     assert [one for part in headlines(app) for one in without_yardstick(part)] == []
 
 
@@ -120,7 +120,7 @@ def test_the_expected_layer_is_that_of_the_scores_and_one_that_is_not_resolved_i
     assert ours.loc["Part of speech", "f1_last_test"] == pytest.approx(mean_f1(POS, part="test")[-1])
 
 
-def test_the_paper_stands_beside_by_share_of_depth_and_can_be_left_out(look):
+def test_the_paper_is_shown_by_share_of_depth_and_can_be_left_out(look):
     app = look("pipeline")
     table = table_of(app, "expected_layer", "name").set_index(["name", "model"])
     assert table.loc[("Part of speech", "BERT-large (published)"), "expected_layer"] == pytest.approx(3.39, abs=0.02)
@@ -142,7 +142,7 @@ def test_the_switch_shows_each_layer_alone_and_what_is_left_of_control_labels(lo
     assert ({"memory", "ceiling"} if mode == "at" else {"no selectivity"}) <= levels
 
 
-def test_compression_stands_beside_the_uniform_code(look):
+def test_compression_is_shown_with_the_uniform_code(look):
     app = look("pipeline", layerwise="compression")
     (curve,) = traces(charts(app)[2], "nesia-mini")
     assert len(numbers(curve["y"])) == 5 and min(numbers(curve["y"])) > 1
@@ -221,9 +221,9 @@ def test_the_link_carries_every_choice(look):
     assert app.selectbox(key="pipeline.ordered").value == "other-bert" and app.toggle(key="pipeline.unseen").value is True
 
 
-def test_names_that_are_not_stored_are_left_aside(look):
+def test_names_that_are_not_stored_are_ignored(look):
     app = look("pipeline", edge_models=["nobody", "nesia-mini"], edge_tasks="none")
-    assert not app.exception and "left aside: nobody, none" in said(app) and len(charts(app)) == 6
+    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app) and len(charts(app)) == 6
 
 
 @pytest.mark.parametrize("store", ["empty", "one model", "several"])
@@ -235,7 +235,7 @@ def test_without_probes_the_page_names_the_command(visit, store):
 def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
     one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
     app = opening(one, tmp_path / "cache", monkeypatch)("pipeline")
-    assert not app.exception and "An order needs cumulative probes of two tasks" in said(app)
+    assert not app.exception and "An order needs cumulative probes of at least two tasks" in said(app)
 
 
 @pytest.mark.parametrize("page", ["pipeline", "edge_sentences"])
@@ -276,9 +276,9 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
     assert "own" not in menu.options, "it was asked no facts"
 
 
-def test_a_link_with_more_models_than_there_is_room_for_names_those_left_out(tmp_path, monkeypatch):
+def test_a_link_with_too_many_models_lists_those_that_are_ignored(tmp_path, monkeypatch):
     models = [f"model-{number}" for number in range(6)]
     crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
     app = opening(crowd, tmp_path / "cache", monkeypatch)("pipeline", edge_models=models)
     assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
-    assert "There is room for 4 models, so left aside: model-4, model-5" in said(app)
+    assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)

@@ -32,7 +32,7 @@ def test_the_relations_page_maps_every_relation_and_layer(look):
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
     assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
     # Both known relations have their onset at layer 2: neither is half known at the middle layer, 1, nor unknown until the last.
-    assert "knows facts of 2 relations. **0** of these are known" in words(app) and "**0** only at the last, 3" in words(app)
+    assert "knows facts of 2 relations. **0** of these are already known" in words(app) and "**0** only at the last, 3" in words(app)
 
 
 def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_away(look):
@@ -49,7 +49,7 @@ def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_
     assert {"relation=P19", "at_layer=2", "at_rank=10"} <= set(links(app)["place of birth"].split("&"))
     # Of two facts out of four no interval leaves out what a guess gives; at rank <= 10 the guess is the swapped subject.
     said = words(app).replace("\\", "")
-    assert "In **none** of them is the best inner layer above what it gives for a swapped subject by its 95 % interval" in said
+    assert "In **none** of them, the best inner layer is above what it gives for a swapped subject by its 95 % interval" in said
 
 
 def test_forgotten_relations_are_held_against_the_majority_answer_at_their_best_inner_layer(tmp_path, look):
@@ -63,7 +63,7 @@ def test_forgotten_relations_are_held_against_the_majority_answer_at_their_best_
     assert not app.exception
     said = words(app).replace("\\", "")
     assert "has forgotten **2 relations** of 2" in said
-    assert "In **1** of them is the best inner layer above the majority answer by its 95 % interval." in said
+    assert "In **1** of them, the best inner layer is above the majority answer by its 95 % interval." in said
 
 
 def test_the_table_says_of_which_layer_the_swapped_subject_is(look):
@@ -136,7 +136,7 @@ def test_the_flow_draws_every_part_that_has_facts(look):
     assert set(COUNTS) <= parts
 
 
-def test_the_control_stands_beside_the_others(look):
+def test_the_control_is_shown_with_the_others(look):
     app = look("compare")
     (table,) = [
         one.value for one in app.dataframe if "relocated" in one.value.columns and len(one.value) == 2 and "base" in one.value.columns
@@ -156,7 +156,7 @@ def test_a_control_of_any_name_is_a_control_and_counts_as_one_only_if_it_was_tra
     app = look("compare", snapshot=snapshot)
     badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
     assert ":orange-badge[≠ control]" in badges
-    assert any("no measure of the others" in text.value for text in app.caption)
+    assert any("no yardstick for the others" in text.value for text in app.caption)
     lines = {
         trace["name"]: trace["line"]["dash"]
         for trace in charts(look("layer_curves", snapshot=snapshot))[0]["data"]
@@ -193,7 +193,7 @@ def test_without_a_fine_tuned_model_the_command_that_makes_one_is_named(visit):
     assert not charts(app)
 
 
-def test_a_model_that_is_not_stored_is_left_aside_with_a_note(look):
+def test_a_model_that_is_not_stored_is_ignored_with_a_note(look):
     app = look("compare", tuned="<b>gone</b>")
     assert not app.exception
     assert any("gone" in note.value and "<b>" not in note.value for note in app.info)
@@ -203,4 +203,4 @@ def test_filters_that_keep_no_fact_say_so(look):
     for page in ("relations", "compare"):
         app = look(page, exposures="held out", in_subject="yes")
         assert not app.exception
-        assert any("No facts are left" in note.value or "no fact in common" in note.value for note in app.info)
+        assert any("No facts are left" in note.value or "No fact was asked of both" in note.value for note in app.info)

@@ -83,7 +83,7 @@ def table(app: AppTest, *columns: str):
     return found.assign(row=found["row"].str.replace(r" [✓✗?]$", "", regex=True)) if "row" in found else found
 
 
-def test_every_published_cell_of_table_3_stands_as_published_and_ner_is_not_zero(as_it_opens):
+def test_every_published_cell_of_table_3_is_shown_as_published_and_ner_is_not_zero(as_it_opens):
     found = table(as_it_opens, "last_micro").set_index(["row", "probe_set"])["published"]
     assert found["BERT", "T-REx"] == "29 / 34"
     assert found["MLM-MSMARCO", "SQuAD"] == "7 / 12"
@@ -106,7 +106,7 @@ def test_our_cells_of_table_3_are_counted_from_the_planted_ranks(as_it_opens):
     assert found.loc[("MLM-SQuAD", "T-REx"), "comparable"] == "not probed"
 
 
-def test_our_last_layer_and_all_layers_stand_as_one_text_beside_the_published(as_it_opens):
+def test_our_last_layer_and_all_layers_are_one_text_next_to_the_published(as_it_opens):
     found = table(as_it_opens, "last_micro")
     there = found[found["last_micro"].notna()]
     assert len(there) and found.loc[found["last_micro"].isna(), ["ours_micro", "ours_macro"]].isna().all(axis=None)
@@ -116,7 +116,7 @@ def test_our_last_layer_and_all_layers_stand_as_one_text_beside_the_published(as
 
 
 def shown_columns(app: AppTest, column: str) -> dict[str, dict]:
-    """The columns of the table that has this one, in the order in which they stand."""
+    """The columns of the table that has this one, in their order."""
     (frame,) = [frame for frame in app.dataframe if column in frame.value.columns]
     config = json.loads(frame.proto.columns)
     return {name: config[name] for name in frame.proto.column_order}
@@ -131,7 +131,7 @@ def shown_columns(app: AppTest, column: str) -> dict[str, dict]:
     ],
     ids=["Table 1", "Table 2", "Table 3"],
 )
-def test_a_telephone_shows_published_and_ours_beside_each_other_and_1280_pixels_the_whole_table(as_it_opens, one, first, ours):
+def test_a_phone_shows_published_next_to_ours_and_1280_pixels_the_whole_table(as_it_opens, one, first, ours):
     columns, padding = shown_columns(as_it_opens, one), 8
     widths = {name: config.get("width") or max(50, text_width(config["label"]) + 2 * padding) for name, config in columns.items()}
     assert list(columns)[:4] == first and columns[first[0]]["pinned"]
@@ -161,7 +161,7 @@ def test_our_own_sentences_are_marked_as_not_comparable(as_it_opens):
     assert found["BERT", "Google-RE"] == "not probed"
 
 
-def test_only_the_authors_definition_stands_beside_table_2(as_it_opens):
+def test_only_the_authors_definition_is_compared_with_table_2(as_it_opens):
     found = table(as_it_opens, "caption_count").set_index(["row", "k"])
     assert found.loc[("QA-SQuAD-1", 1), "published"] == "0.43" and found.loc[("QA-SQuAD-1", 1), "published_count"] == 18
     ours = found.loc[("QA-SQuAD-1", 1)]
@@ -216,7 +216,7 @@ def test_every_claim_has_a_card_with_rule_numbers_verdict_and_link(as_it_opens):
     assert len(links) >= len(PAPER.claims)
 
 
-def test_every_card_says_what_its_rule_makes_of_the_papers_own_tables(as_it_opens):
+def test_every_card_shows_its_verdict_on_the_papers_own_tables(as_it_opens):
     text = words(as_it_opens).replace("\\", "")
     found = table(as_it_opens, "claim", "paper").set_index("claim")
     cards = [part.split("**Rule.**")[0] for part in text.split("**The paper's own tables: ")[1:]]
@@ -230,18 +230,18 @@ def test_the_summary_counts_all_four_outcomes(as_it_opens):
     counts = table(as_it_opens, "claim", "verdict")["verdict"].value_counts()
     hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
     assert f"Of {len(PAPER.claims)} claims, **{hold}** hold" in text and f"**{fail}** do not" in text
-    assert f"For **{unsure}** our numbers cannot tell, and **{untested}** cannot be tested" in text
+    assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested" in text
 
 
 def test_the_first_card_shows_what_inner_layers_find_with_a_swapped_subject(as_it_opens):
     text = words(as_it_opens).replace("\\", "")
-    null = text.split("**Beside it, the swapped subject.**")[1].split("**The paper's own tables")[0]
+    null = text.split("**For comparison, the swapped subject.**")[1].split("**The paper's own tables")[0]
     assert "The paper has no such control." in null
     row = table(as_it_opens, "last_micro").set_index(["row", "probe_set"]).loc[("BERT", "T-REx")]
     assert f"T-REx: the base {row['inner_own']:.1f} own, {row['inner_swapped']:.1f} swapped" in null
 
 
-def test_numbers_of_table_3_stand_beside_their_yardsticks(as_it_opens):
+def test_numbers_of_table_3_are_shown_with_their_yardsticks(as_it_opens):
     found = table(as_it_opens, "last_micro").set_index(["row", "probe_set"]).loc[("BERT", "T-REx")]
     facts = planted_facts("trex")
     most = sum(max(answers.values()) for answers in _answers(facts).values())
@@ -254,9 +254,9 @@ def _answers(facts) -> dict[str, Counter]:
     return {relation: Counter(one.object for one in facts if one.relation == relation) for relation in {one.relation for one in facts}}
 
 
-def test_a_claim_names_the_models_that_it_needs_with_what_became_of_their_task(as_it_opens):
+def test_a_claim_lists_the_models_that_it_needs_and_whether_they_learned_their_task(as_it_opens):
     text = words(as_it_opens).replace("\\", "")
-    needed = [part.split("**The paper")[0] for part in text.split("**Models that it needs.** ")[1:]]
+    needed = [part.split("**The paper")[0] for part in text.split("**Models needed.** ")[1:]]
     # Three claims need QA-SQuAD-2, whatever its model is called for short.
     found = [line for line in needed if ":red-badge[trained, not learned]" in line]
     assert len(found) == sum("QA-SQuAD-2" in rule.needs for rule in RULES.values()) == 3
@@ -274,7 +274,7 @@ def test_the_open_tab_is_in_the_link(open_page, name):
     assert app.query_params.get("paper_tab", ["tables"]) in (name, [name])
 
 
-def test_a_model_that_stands_for_no_objective_is_shown_but_decides_no_claim(as_it_opens):
+def test_a_model_without_an_objective_is_shown_but_decides_no_claim(as_it_opens):
     app = as_it_opens
     assert "nesia-mini-odd" in set(table(app, "last_micro")["row"])
     assert all("nesia-mini-odd" not in text for text in table(app, "claim", "verdict")["numbers"])
@@ -301,9 +301,9 @@ def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(visit
     assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()
 
 
-def test_a_store_in_other_templates_says_that_there_is_nothing_to_lay_beside(visit, tmp_path, monkeypatch):
+def test_a_store_in_other_templates_says_that_nothing_can_be_compared(visit, tmp_path, monkeypatch):
     snapshot = plant_runs(tmp_path / "other", [PlantedRun("mine", template_set="mine")])
     app = visit("reproduction", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     app.run()
-    assert not app.exception and any("nothing to lay beside" in note.value for note in app.info)
+    assert not app.exception and any("nothing can be compared" in note.value for note in app.info)

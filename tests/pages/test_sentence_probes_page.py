@@ -78,7 +78,7 @@ def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
 
 
 @pytest.mark.parametrize(("query", "protocol"), [({}, "ours"), ({"sentence_protocol": "quick", "sentence_tasks": BIGRAM.name}, QUICK)])
-def test_a_curve_is_the_share_of_stored_answers_that_are_right_beside_both_baselines(look, query, protocol):
+def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselines(look, query, protocol):
     app = look("sentence_probes", **query)
     figure = charts(app)[0]
     for pooling, name in ((FIRST, FIRST_TOKEN), (MEAN, ALL_TOKENS)):
@@ -119,7 +119,7 @@ def test_the_headline_names_the_layer_that_dev_chose_and_what_it_beats(look):
     assert "Odd man out" in text and text.split("Odd man out")[1].split("\n")[0].endswith("not read")
 
 
-def test_no_share_stands_without_its_yardstick(look):
+def test_no_share_is_shown_without_its_yardstick(look):
     for query in ({}, {"tuned_model": COLA.name}, {"tuned_model": COLA.name, "change_kind": "base-mean"}):
         assert [one for part in headlines(look("sentence_probes", **query)) for one in without_yardstick(part)] == []
 
@@ -216,7 +216,7 @@ def test_without_stored_answers_the_counts_are_left(tmp_path, monkeypatch):
         lambda table, rows: [] if table == "sentence_predictions" else rows,
     )
     app = opening(folder, tmp_path / "cache", monkeypatch)("sentence_probes")
-    assert not app.exception and "turned wrong" in said(app) and "answers to single sentences are not stored" in said(app)
+    assert not app.exception and "turned wrong" in said(app) and "not the answers to single sentences" in said(app)
 
 
 def test_one_model_has_no_change_and_says_what_would_make_one(tmp_path, monkeypatch):
@@ -242,7 +242,7 @@ def test_the_link_carries_every_choice(look):
         "learned_layer": "2", "turned_task": COORDINATION.name, "turned_pooling": MEAN, "turned_layer": "4", "turned_way": "wrong",
     }  # fmt: skip
     app = look("sentence_probes", **query)
-    assert not app.exception and not [one for one in app.info if "left aside" in one.value]
+    assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
     assert {name: value if len(value) > 1 else value[0] for name, value in _listed(app).items()} == {
         name: value if not isinstance(value, list) or len(value) > 1 else value[0] for name, value in query.items()
     }
@@ -252,7 +252,7 @@ def _listed(app) -> dict[str, list[str]]:
     return {name: value if isinstance(value, list) else [value] for name, value in app.query_params.items()}
 
 
-def test_what_is_not_in_the_results_is_left_aside_with_a_note(look):
+def test_what_is_not_in_the_results_is_ignored_with_a_note(look):
     app = look("sentence_probes", sentence_models="<b>gone</b>", sentence_protocol="senteval", tuned_model="gone", turned_layer="77")
     assert not app.exception and any("gone" in one.value and "senteval" in one.value for one in app.info)
 
@@ -273,7 +273,7 @@ def upload(look):
     return uploaded
 
 
-def test_an_uploaded_file_gives_a_curve_beside_its_baselines(upload):
+def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload):
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}the dog 0 is barking\tone\n")
     assert "1 repeated texts" in said(app) and "2 labels: many, one" in said(app)
     app.button(key="own-sentences.ask").click().run()
@@ -291,7 +291,7 @@ def test_an_uploaded_file_gives_a_curve_beside_its_baselines(upload):
 def test_of_a_long_file_as_much_is_taken_as_the_page_says(upload, monkeypatch):
     monkeypatch.setattr(own_file, "MAX_AT_ONCE", 80)
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}")
-    assert "Of 120 sentences 80 are taken here" in said(app)
+    assert "Of 120 sentences, 80 are used here" in said(app)
     assert "48 sentences train the probes, 8 choose their regularisation and 24 test them" in said(app)
 
 
@@ -309,7 +309,7 @@ def test_an_upload_that_cannot_be_probed_is_named_without_a_traceback(upload, na
     assert not app.exception and expected in words(app)
 
 
-def test_a_sentence_longer_than_the_model_takes_is_counted(upload):
+def test_a_sentence_too_long_for_the_model_is_counted(upload):
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}{'dog ' * 10_000}\tone\n{'dogs ' * 9_999}\tmany\n")
     app.button(key="own-sentences.ask").click().run()
-    assert not app.exception and "longer than the model takes" in said(app)
+    assert not app.exception and "too long for the model" in said(app)

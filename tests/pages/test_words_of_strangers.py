@@ -15,7 +15,7 @@ from tests.store.planted import PlantedRun, prediction_rows, run_row
 
 #: What a browser's Markdown would make of it: an image, HTML, two links, a colour, an open code span.
 ATTACK = '![sly](https://evil.example/a.png) <img src="https://evil.example/b"> [x](https://evil.example/c) www.evil.example :red[x] `'
-#: Message and field of a proto -> texts that are shown as they stand: cells, menus, code, values of widgets, and what is not shown.
+#: Message and field of a proto -> texts that are shown unchanged: cells, menus, code, values of widgets, and what is not shown.
 PLAIN = {
     ("Code", "code_text"), ("PlotlyChart", "spec"), ("PlotlyChart", "alt"), ("Selectbox", "options"), ("MultiSelect", "options"),
     ("Selectbox", "raw_value"), ("Selectbox", "set_value"), ("MultiSelect", "raw_values"), ("PageLink", "query_string"),
@@ -87,7 +87,7 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
 
 
 def texts(message) -> list[tuple[str, str]]:
-    """Every text in a proto that a browser reads as Markdown, with where it stands."""
+    """Every text in a proto that a browser reads as Markdown, with its place."""
     found = []
     for field, value in message.ListFields():
         where = (type(message).__name__, field.name)
@@ -197,7 +197,7 @@ def test_the_check_of_this_file_sees_every_attack():
         {"live_model": ATTACK, "live_models": ATTACK, "prompt": "Paris is [MASK]."},
     ],
 )
-def test_the_live_page_shows_what_a_link_says_as_it_stands(visit, tmp_path, query):
+def test_the_live_page_shows_the_texts_of_a_link_unchanged(visit, tmp_path, query):
     save("bert", tmp_path / "cache" / "models" / "tiny")
     app = visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens"} | query)
     assert not app.exception

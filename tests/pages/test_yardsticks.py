@@ -37,7 +37,7 @@ def named_ends(chart: dict) -> list[str]:
 
 
 def numbers(values) -> list[float]:
-    """What a trace draws, also where Plotly packs it."""
+    """The values of a trace, even if Plotly packs them."""
     return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])) if isinstance(values, dict) else list(values)
 
 
@@ -96,10 +96,10 @@ def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_
 @pytest.mark.parametrize(
     ("page", "query", "reason"),
     [
-        ("layer_curves", {"metric": "p_at_10", "minus": "majority"}, "P@1 and P@1 among answers only"),
-        ("layer_curves", {"metric": "mrr", "minus": "swapped"}, "measured for P@1, P@10 and P@100 only"),
-        ("relations", {"k": "10", "map_minus": "majority"}, "P@1 and P@1 among answers only"),
-        ("compare", {"k": "100", "pair_minus": "majority"}, "P@1 and P@1 among answers only"),
+        ("layer_curves", {"metric": "p_at_10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ("layer_curves", {"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
+        ("relations", {"k": "10", "map_minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ("compare", {"k": "100", "pair_minus": "majority"}, "only from P@1 and P@1 among answers"),
     ],
 )
 def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_drawn(look, page, query, reason):
@@ -161,12 +161,10 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
     most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
     assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
     assert f"Always giving the relation's commonest answer would be right for {most}." in said
-    shares = "About a swapped subject, QA-SQuAD-1 still gives 20.0 % and nesia-mini 20.0 % of the 10 facts that have one; about their own, "
-    assert shares + "20.0 % and 60.0 %." in said
-    assert (
-        "About a swapped subject, nesia-mini still gives 2 and QA-SQuAD-1 2 of the 10 facts that have one; about their own, 6 and 2."
-        in said
-    )
+    shares = "Asked about a swapped subject, QA-SQuAD-1 still gives 20.0 % and nesia-mini 20.0 % of the 10 facts that have one; "
+    assert shares + "asked about their own, 20.0 % and 60.0 %." in said
+    facts = "Asked about a swapped subject, nesia-mini still gives 2 and QA-SQuAD-1 2 of the 10 facts that have one; "
+    assert facts + "asked about their own, 6 and 2." in said
     known = sum(base_rank(number, 3) == 1 for number in range(10))
     assert f"nesia-mini knows {known} of the 10 facts that both were asked" in said
     assert sum(tuned_rank(number, 3) == 1 for number in range(10)) == 2
@@ -174,15 +172,15 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
 
 def test_compare_says_whether_what_is_still_given_comes_from_the_subject(look):
     # Facts 0 and 6, the two that the fine-tuned model gives, it gives for the swapped subject too; ten facts leave the interval wide.
-    assert "Whether anything that QA-SQuAD-1 still gives comes from the subject cannot be told: own minus swapped" in plain(look("compare"))
+    assert "undecided whether anything that QA-SQuAD-1 still knows comes from the subject: own minus swapped" in plain(look("compare"))
     said = {
         ends: of_subject(dict(zip(("above_swapped", "above_swapped_low", "above_swapped_high"), ends, strict=True)), Markdown("it"))
         for ends in [(-0.0001, -0.001, 0.001), (0.2, 0.19, 0.21), (-0.2, -0.21, -0.19), (float("nan"),) * 3]
     }
     same, some, fewer, none = said.values()
-    assert same.startswith("it gives **as many** answers about a swapped subject as about the own one (0.0 points, −0.1 to 0.1): nothing")
-    assert some == "Of what it still gives, **20.0 points** come from the subject (own minus swapped: 19.0 to 21.0)."
-    assert "**fewer** answers" in fewer and "(−20.0 points, −21.0 to −19.0)" in fewer
+    assert same.startswith("it gives the answer **as often** for a swapped subject as for the fact's own (0.0 points, −0.1 to 0.1)")
+    assert some == "**20.0 points** of what it still knows come from the subject (own minus swapped: 19.0 to 21.0)."
+    assert "**less often** for a fact's own subject" in fewer and "(−20.0 points, −21.0 to −19.0)" in fewer
     assert none == ""
 
 
@@ -191,7 +189,7 @@ def test_the_choice_of_yardsticks_is_off_where_the_metric_has_none_and_says_why(
         return next(one for one in look("layer_curves", **query).segmented_control if one.key == "layer_curves.minus")
 
     of_rank, of_share = choice(metric="mrr"), choice(metric="p_at_10")
-    assert of_rank.proto.disabled and "P@1" in of_rank.proto.help and "swapped subject is measured for" in of_rank.proto.help
+    assert of_rank.proto.disabled and "P@1" in of_rank.proto.help and "swapped subject is measured only for" in of_rank.proto.help
     assert not of_share.proto.disabled and not of_share.proto.help
 
 

@@ -1,4 +1,4 @@
-"""How far weights moved beside what was lost, one point a model."""
+"""How far weights moved and what was lost, one point per model."""
 
 import pandas as pd
 

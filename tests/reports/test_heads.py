@@ -7,7 +7,7 @@ from probing.core.stats.intervals import wilson
 from probing.core.stats.paired import newcombe
 from probing.reports.knowledge.heads.lost import points_lost, read_out
 from probing.reports.knowledge.heads.training import costs, losses
-from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.runs import one_run_each, pairs
 from probing.store.build import build_database
 from probing.store.database import open_database

@@ -25,7 +25,7 @@ from probing.models.heads.batches import steps_of
 from probing.models.heads.files import read_identity
 from probing.models.heads.masked_states import LayerStates, MaskedStates
 from probing.models.heads.masked_text import MaskedText, mask_rows
-from probing.models.heads.recipe import LEAST_SQUARES, HeadRecipe
+from probing.models.heads.recipe import FROM_LEAST_SQUARES, HeadRecipe
 from probing.models.heads.step import HeadStep
 from probing.models.heads.training import train_head
 from probing.models.runtime.torch_settings import thread_count
@@ -219,7 +219,7 @@ def contest(one: Contest, recipe: HeadRecipe, folder: Path) -> list[Side]:
 
 def from_the_map(recipe: HeadRecipe, steps: int) -> HeadRecipe:
     """The recipe that begins at the map: the map alone, or so many steps from it."""
-    trained = {"kind": "tied", "start": LEAST_SQUARES, "steps": steps, "start_positions": START_POSITIONS}
+    trained = {"kind": "tied", "start": FROM_LEAST_SQUARES, "steps": steps, "start_positions": START_POSITIONS}
     return recipe.model_copy(update=trained if steps else {"kind": "least_squares"})
 
 

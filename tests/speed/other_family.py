@@ -19,7 +19,7 @@ from probing.core.paths import cache_folder
 from probing.models.encoders.load import load_encoder
 from probing.models.heads.files import read_identity
 from probing.models.heads.masked_states import StatesCache
-from probing.models.heads.recipe import LEAST_SQUARES, HeadRecipe, text_sha256
+from probing.models.heads.recipe import FROM_LEAST_SQUARES, HeadRecipe, text_sha256
 from probing.models.heads.training import train_heads
 from tests.speed.head_start import processor_seconds, texts
 
@@ -29,9 +29,9 @@ SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 KINDS: dict[str, dict] = {
     "least_squares": {"kind": "least_squares"},
     "tied, 3 epochs from the pre-trained head": {},
-    "tied, 50 steps from the map": {"start": LEAST_SQUARES, "steps": 50},
-    "tied, 100 steps from the map": {"start": LEAST_SQUARES, "steps": 100},
-    "tied, 3 epochs from the map": {"start": LEAST_SQUARES},
+    "tied, 50 steps from the map": {"start": FROM_LEAST_SQUARES, "steps": 50},
+    "tied, 100 steps from the map": {"start": FROM_LEAST_SQUARES, "steps": 100},
+    "tied, 3 epochs from the map": {"start": FROM_LEAST_SQUARES},
 }
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.token_text import NO_TEXT, SPACE
+from probing.core.tokens.text import NO_TEXT, SPACE
 from probing.store.migration import stored_token_texts
 from probing.store.parquet import as_stored, read_table, write_table
 from probing.store.schema import SCHEMAS, VERSIONS

@@ -1,4 +1,4 @@
-"""Which runs a page shows, and what it does with names that are not there."""
+"""Which runs a page shows, and how it treats names that are not stored."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def runs(*rows: tuple, counted: tuple[str, ...] = ()) -> pd.DataFrame:
     return table.assign(counted=table["run_id"].isin(counted))
 
 
-def test_replicates_other_templates_and_older_runs_stand_back():
+def test_replicates_other_templates_and_older_runs_come_last():
     table = runs(
         ("replicate", "m", "tied", "trex", "replicate"),
         ("paraphrase", "m", "tied", "trex", "primary", "paraphrase", "2026-03-01"),
@@ -73,7 +73,7 @@ def test_the_single_run_is_the_first_of_the_chosen_ones_that_its_model_has():
     assert fit(RunChoice(heads=("full",)), table)[0].head == "tied"
 
 
-def test_names_that_are_not_stored_are_taken_out_and_named():
+def test_names_that_are_not_stored_are_removed_and_listed():
     chosen, unknown = fit(RunChoice(models=("gone", "m"), probe_sets=("nothing",)), runs(("1",)))
     assert chosen.models == ("m",) and chosen.probe_sets == ("trex",)
     assert unknown == {"models": ["gone"], "probe_sets": ["nothing"]}

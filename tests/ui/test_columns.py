@@ -13,7 +13,7 @@ MEASURED = {
 
 
 @pytest.mark.parametrize("text", MEASURED)
-def test_a_text_is_taken_to_be_as_wide_as_the_browser_draws_it_or_a_little_wider(text):
+def test_the_width_of_a_text_is_that_in_the_browser_or_a_little_more(text):
     assert MEASURED[text] <= text_width(text) <= 1.05 * MEASURED[text]
 
 
@@ -46,5 +46,5 @@ def test_columns_that_repeat_the_selection_are_left_out_until_they_differ():
     assert telling(table.assign(head=["tied", "logit_lens"])) == ["model", "head", "k", "value"]
 
 
-def test_without_a_model_runs_are_told_apart_by_their_ids():
+def test_without_a_model_runs_are_distinguished_by_their_ids():
     assert telling(pd.DataFrame({"run_id": ["x", "y"], "value": [0.1, 0.2]})) == ["run_id", "value"]

@@ -53,7 +53,7 @@ def test_equal_numbers_are_drawn_once(monkeypatch):
         lambda draw: (drawing(draw, pd.concat([lines()] * 30_000, ignore_index=True), title="a"), "filters"),
     ],
 )
-def test_whatever_differs_is_drawn_anew(monkeypatch, changed):
+def test_any_difference_makes_the_figure_be_drawn_again(monkeypatch, changed):
     seen = counted(monkeypatch)
     stamped(drawing(seen.draw, lines(), title="a"), "filters")
     stamped(*changed(seen.draw))

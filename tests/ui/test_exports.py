@@ -1,4 +1,4 @@
-"""Files to take away say where they come from."""
+"""Downloads state their origin."""
 
 import io
 
@@ -25,7 +25,7 @@ def test_a_csv_keeps_a_spreadsheet_from_running_a_token():
     assert table["value"][0] == -1.5
 
 
-def test_an_html_file_stands_alone_and_its_comment_cannot_be_closed_early():
+def test_an_html_file_is_self_contained_and_its_comment_cannot_be_closed_early():
     page = html_bytes(go.Figure(), Stamp("text '--><script>alert(1)</script>'", "1a2b", ("run",))).decode()
     assert "<script>alert(1)" not in page
     assert "cdn.plot.ly" not in page.split("plotly.js v")[0]

@@ -52,7 +52,7 @@ def test_the_evidence_has_score_interval_items_and_baseline_and_escapes_names(vi
     assert evidence(view, ["elsewhere"]) == ""
 
 
-def test_a_sentence_has_the_task_score_beside_its_baseline(view):
+def test_a_sentence_has_the_task_score_and_its_baseline(view):
     assert task_sentence(view, "qa *1*", "QA *1*") == (
         r"QA \*1\*'s task score is F1 10.8 % (9.2 to 12.6), against a baseline of 4.0 % (random span)."
     )

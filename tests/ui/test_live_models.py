@@ -32,7 +32,7 @@ def test_a_whole_family_of_small_models_is_kept():
     assert log == [f"model-{number}" for number in range(8)]
 
 
-def test_the_model_asked_longest_ago_makes_room():
+def test_the_least_recently_used_model_is_dropped():
     shelf, log = ModelCache(limit=250), []
     for name in ("a", "b", "a", "c", "a", "b"):
         shelf.get((name,), make(log, name, 100))
@@ -138,7 +138,7 @@ def test_a_models_base_is_known_from_the_registry_or_its_folder(tmp_path):
     assert base_of(choice) == ""
 
 
-def test_a_page_drawn_anew_ends_the_older_drawing_and_another_visitor_is_answered(monkeypatch):
+def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(monkeypatch):
     asked, visitors, ends = threading.Event(), threading.local(), {}
     newer_waits = threading.Event()
 
@@ -154,7 +154,7 @@ def test_a_page_drawn_anew_ends_the_older_drawing_and_another_visitor_is_answere
     monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
 
     def stop():
-        # As streamlit's own does where a page is drawn.
+        # As Streamlit's own does when a page is drawn.
         raise StopException
 
     monkeypatch.setattr(live_models.st, "stop", stop)

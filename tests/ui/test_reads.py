@@ -37,7 +37,7 @@ def test_a_read_is_made_once_for_each_state_of_the_data_and_each_argument(read):
     assert len(CALLS) == 4
 
 
-def test_functions_of_one_name_in_two_modules_are_told_apart(monkeypatch):
+def test_functions_of_one_name_in_two_modules_are_distinguished(monkeypatch):
     first = reads.read(counted_here, database("one"))
     monkeypatch.setattr(counted_here, "__module__", "elsewhere")
     assert reads.read(counted_here, database("one")) != first
@@ -58,5 +58,5 @@ def test_a_function_that_may_close_over_values_is_refused(read):
         return limit
 
     for function in (within, lambda db: limit):
-        with pytest.raises(TypeError, match="top of a module"):
+        with pytest.raises(TypeError, match="top level of a module"):
             read(function, database("one"))

@@ -65,7 +65,7 @@ CHOSEN = {
     ),
     "methods": MethodsSelection(),
 }  # fmt: skip
-#: The fields in links: those of version 0.2, and after them what came later.
+#: The fields in links: those of version 0.2, then later ones.
 LINKED = {
     "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
@@ -113,7 +113,7 @@ def test_every_field_differs_from_its_default_in_this_test_and_is_in_some_link()
     }
 
 
-def test_two_selections_cannot_have_a_field_of_one_name():
+def test_two_selections_cannot_have_a_field_of_the_same_name():
     @dataclass(frozen=True)
     class Other:
         prompt: str = ""

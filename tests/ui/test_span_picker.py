@@ -1,4 +1,4 @@
-"""What a browser says of chosen words is checked, and lists of words become spans."""
+"""Events from the browser are checked, and lists of words become spans."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_what_the_component_sends_changes_the_spans(event, spans):
         ),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_for_this_sentence_changes_nothing(event):
+def test_an_invalid_event_changes_nothing(event):
     assert changed_spans(event, 6, SPANS) is None
 
 
@@ -50,11 +50,11 @@ def test_a_list_of_words_is_the_span_from_the_first_to_the_last():
     assert hull([], None) is None and hull([4], None) == (4, 5) and hull([5, 2], (2, 3)) == (2, 6)
 
 
-def test_a_word_taken_out_of_the_middle_leaves_the_longer_part():
+def test_removing_a_word_from_the_middle_leaves_the_longer_part():
     assert hull([1, 2, 4], (1, 5)) == (1, 3)
     assert hull([1, 3, 4], (1, 5)) == (3, 5)
     assert hull([2, 3], (1, 4)) == (2, 4)
 
 
-def test_a_span_taken_away_lets_the_second_one_move_up():
+def test_removing_the_first_span_makes_the_second_one_the_first():
     assert replaced(SPANS, 0, None) == [(4, 5)] and replaced([], 0, (1, 2)) == [(1, 2)] and replaced([(1, 2)], 1, None) == [(1, 2)]

@@ -22,7 +22,7 @@ def shown(markdown: str) -> tuple[str, set[str]]:
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_a_filled_in_value_is_shown_as_it_stands_and_brings_no_markup(text):
+def test_a_filled_in_value_is_shown_unchanged_and_adds_no_markup(text):
     seen, kinds = shown(filled("A {text} B", text=text))
     assert seen == f"A {' '.join(text.split())} B"
     assert kinds <= {"text", "text_special", "code_inline"}
@@ -54,14 +54,14 @@ PLACES = {
          "download_button", "select_slider", "write", "toast"), 0),
     "progress": None, "page_link": None,
 }  # fmt: skip
-#: The same of our own functions, which hand on what they are given.
+#: The same for our own functions, which pass their arguments on.
 OURS = {"bound": 1, "link": 1, "missing": 0, "_several": 0, "_link": 3, "filled": 0, "joined": 0}
 NAMED = ("help", "label", "body", "text")
 SAFE_CALLS = {"filled", "escape", "joined", "code", "Markdown"}
 
 
 def returns_markdown() -> set[str]:
-    """Functions of the pages that say that they give Markdown."""
+    """Functions of the pages that are annotated to return Markdown."""
     found = set()
     for path in (ROOT / "probing" / "ui").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -71,7 +71,7 @@ def returns_markdown() -> set[str]:
 
 
 def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:
-    """Whether an expression is a literal of ours, or made by what escapes."""
+    """Whether an expression is a trusted literal, or the result of an escaping function."""
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.IfExp):
@@ -109,7 +109,7 @@ def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:
 
 
 def unsafe_calls(path: Path) -> list[str]:
-    """Where a file shows as Markdown what is neither a literal nor escaped by type."""
+    """Places where a file shows Markdown that is neither a literal nor escaped by type."""
     found, safe_calls = [], SAFE_CALLS | returns_markdown()
 
     def visit(node: ast.AST, scope: list[ast.AST]) -> None:

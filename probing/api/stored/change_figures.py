@@ -71,7 +71,8 @@ def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> Fact
     """The facts that are counted, of those that the model and its base were both asked."""
     pairs = fact_pairs(db)
     mine = pairs[pairs["model"] == model]
-    for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
+    choice = names.choice()
+    for column, wanted in (("head", choice.heads), ("probe_set", choice.probe_sets)):
         one = single(column, wanted)
         if one is not None and one not in set(mine[column]):
             there = ", ".join(dict.fromkeys(mine[column])) or "none"

@@ -14,9 +14,9 @@ from probing.figures.knowledge.relation_map import relation_map
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
+from probing.figures.tokens.stored_fact import compared_runs, rank_table, token_rows
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.knowledge.forgotten import forgotten
-from probing.reports.knowledge.one_fact import compared_runs, rank_table, token_rows
 from probing.reports.knowledge.precision import by_layer, precision_by_relation
 from probing.reports.knowledge.stored import ReportChoice
 from probing.reports.knowledge.total import in_bar_order, total

@@ -1,7 +1,7 @@
 """The list of facts of one run, by the filters of the Facts page, and one fact through all layers."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -191,7 +191,7 @@ def open_fact(db: Database, fact_id: str, templates: str = "default") -> OneFact
     return OneFact(found.iloc[0], runs, fact_predictions(db, fact_id, tuple(runs["run_id"])))
 
 
-def by_layer(one: OneFact, models: tuple[str, ...] | None, heads: tuple[str, ...] | None) -> pd.DataFrame:
+def by_layer(one: OneFact, models: Sequence[str] | None, heads: Sequence[str] | None) -> pd.DataFrame:
     """What every layer of the runs answered to a fact, see ``Results.fact``."""
     runs = one.runs
     for column, names in (("model", models), ("head", heads)):

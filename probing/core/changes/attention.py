@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ def as_distributions(attention: ArrayLike) -> Array:
 
 def entropy(rows: Array) -> Array:
     """-sum a ln a over the last axis, in nats: 0 if one token has it all, ln n if all n have the same."""
-    return -np.where(rows > 0, rows * np.log(np.where(rows > 0, rows, 1.0)), 0.0).sum(-1)
+    return special.entr(rows).sum(-1)
 
 
 def movers_distance(first: Array, second: Array) -> Array:

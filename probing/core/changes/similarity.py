@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
+
+from probing.core.stats.intervals import NORMAL_QUANTILE
 
 Array = NDArray[np.float64]
 #: Rows per column from which the plain estimator of CKA is used; with fewer it is too high for any states.
@@ -14,7 +17,6 @@ MAX_IN_MATRIX = 1000
 CONSTANT = 1e-4
 #: Groups of rows that are left out in turn for an interval.
 GROUPS = 20
-_Z = 1.959963984540054
 
 
 def is_constant(states: Array) -> bool:
@@ -58,9 +60,8 @@ def rsa(first: Array, second: Array) -> float | None:
         return None
     above = np.triu_indices(len(first), 1)
     one, other = (unit @ unit.T for unit in map(unit_rows, (first, second)))
-    one, other = (cosines[above] - cosines[above].mean() for cosines in (one, other))
-    scale = np.square(one).sum() * np.square(other).sum()
-    return float((one * other).sum() / np.sqrt(scale)) if scale > 0 else None
+    one, other = one[above], other[above]
+    return float(stats.pearsonr(one, other).statistic) if np.ptp(one) > 0 and np.ptp(other) > 0 else None
 
 
 def unit_rows(states: Array) -> Array:
@@ -93,5 +94,5 @@ def jackknife(measure: Callable[[np.ndarray], float | None], rows: int) -> tuple
     less = [one for group in range(groups) if (one := measure(numbers[numbers % groups != group])) is not None]
     if len(less) < 2:
         return value, value, value
-    half = _Z * np.sqrt((len(less) - 1) * np.var(less))
+    half = NORMAL_QUANTILE * np.sqrt((len(less) - 1) * np.var(less))
     return value, float(value - half), float(value + half)

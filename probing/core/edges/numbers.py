@@ -5,6 +5,7 @@ The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 #: Minimum F1(L) - F1(0) for an expected layer: one point.
 LEAST_GAIN = 0.01
@@ -94,10 +95,8 @@ def compression(uniform: ArrayLike, bits: ArrayLike) -> NDArray[np.float64]:
 
 def _bits_from_uniform(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kullback-Leibler divergence of the amounts, as shares, from uniform shares."""
-    total = amounts.sum(axis=-1, keepdims=True)
-    shares = _ratio(amounts, total)
-    times = np.log2(shares * amounts.shape[-1], out=np.zeros_like(shares), where=shares > 0)
-    found = (shares * times).sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        found = stats.entropy(amounts, np.ones(amounts.shape[-1]), base=2, axis=-1)
     # Rounding can give a value slightly below zero if all are equal.
     return np.where(np.isnan(found), found, np.maximum(found, 0.0))
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from probing.core.stats.intervals import CONFIDENCE
+from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE
 from probing.core.stats.paired import holm
 
 EARLIER, LATER, UNRESOLVED = VERDICTS = ("earlier", "later", "order not resolved")
-_WIDTH = 2 * float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
+_WIDTH = 2 * NORMAL_QUANTILE
 
 
 @dataclass(frozen=True)

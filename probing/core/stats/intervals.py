@@ -16,8 +16,8 @@ from scipy import special, stats
 #: Mean over relations, and over facts.
 AVERAGES = ("macro", "micro")
 CONFIDENCE = 0.95
-#: 97.5 % quantile of the standard normal.
-_Z = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
+#: 97.5 % quantile of the standard normal distribution.
+NORMAL_QUANTILE = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,9 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
     """
     if n < 1 or not 0 <= mean <= 1:
         raise ValueError(f"got a mean of {mean} over {n} values, expected 0 to 1 over at least one value")
-    denominator = 2 * (n + _Z**2)
-    centre = (2 * n * mean + _Z**2) / denominator
-    half = _Z / denominator * math.sqrt(4 * n * mean * (1 - mean) + _Z**2)
+    denominator = 2 * (n + NORMAL_QUANTILE**2)
+    centre = (2 * n * mean + NORMAL_QUANTILE**2) / denominator
+    half = NORMAL_QUANTILE / denominator * math.sqrt(4 * n * mean * (1 - mean) + NORMAL_QUANTILE**2)
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
@@ -211,7 +211,7 @@ def fisher(correlation: float, n: int) -> tuple[float, float]:
     if n <= 3:
         return -1.0, 1.0
     inside = correlation if abs(correlation) < 1 else math.copysign(1 - 1 / n, correlation)
-    centre, half = math.atanh(inside), _Z / math.sqrt(n - 3)
+    centre, half = math.atanh(inside), NORMAL_QUANTILE / math.sqrt(n - 3)
     return min(math.tanh(centre - half), correlation), max(math.tanh(centre + half), correlation)
 
 

@@ -35,11 +35,9 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[f
     n = len(one)
     if n < 3 or len(set(one)) < 2 or len(set(other)) < 2:
         return float("nan"), float("nan")
-    if n > _COUNTED:
-        found = stats.spearmanr(first, second)
-        return float(found.statistic), float(found.pvalue)
-    one, other = one - one.mean(), other - other.mean()
-    length = np.sqrt((one**2).sum() * (other**2).sum())
-    every = other[np.array(list(permutations(range(n))))] @ one / length
-    rho = float(one @ other / length)
-    return rho, float(np.mean(np.abs(every) >= abs(rho) - 1e-9))
+    found = stats.spearmanr(first, second)
+    rho, p = float(found.statistic), float(found.pvalue)
+    if n <= _COUNTED:
+        orders = other[np.array(list(permutations(range(n))))]
+        p = float(np.mean(np.abs(stats.pearsonr(orders, one[None], axis=1).statistic) >= abs(rho) - 1e-9))
+    return rho, p

@@ -1,4 +1,4 @@
-"""How far each layer's weights moved against what the layer lost: one point a model and layer."""
+"""How far each layer's weights moved against what the layer lost: one point per model and layer."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,16 +12,16 @@ def drift_plane(
     points: pd.DataFrame, *, loss: str, title: str, factor: float = 1.0, colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None, controls: Collection[str] = (),
 ) -> go.Figure:  # fmt: skip
-    """A point a model and layer, numbered by its layer; lines join a model's layers in their order.
+    """One point per model and layer, labelled with its layer; lines join a model's layers in their order.
 
     Args:
         points: ``model, layer, drift`` and the loss.
-        loss: its column; more is farther from the base.
+        loss: its column; a greater value is farther from the base.
         title: of the vertical axis.
-        factor: from the stored loss to the one that is drawn.
+        factor: multiplies the stored loss.
         colours: model -> colour; models are drawn in this order.
-        labels: model -> what a reader sees.
-        controls: models that were trained further on what their base had read already; their points are open.
+        labels: model -> displayed name.
+        controls: models that were trained further on their base's own text; their points are open.
     """
     points = points.dropna(subset=["drift", loss])
     if points.empty:

@@ -1,4 +1,4 @@
-"""All that was measured of one fine-tuned model: panels above each other on one layer axis, with one cursor."""
+"""All measurements of one fine-tuned model: stacked panels on one layer axis, with one cursor."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-#: Height of a panel, of the gap above it, which holds its title, and what frames a figure, in pixels.
+#: Height of a panel, of the gap above it (for its title), and of the figure's frame, in pixels.
 _PANEL, _GAP, _TOP, _BOTTOM = 112, 50, 96, 46
-#: From this ratio of greatest to least value on a logarithmic axis helps.
+#: From this ratio of greatest to least value on, a logarithmic axis helps.
 _LINEAR = 3
-#: An axis shows at least so much, so that noise is not drawn as tall as a change.
+#: Minimum extent of an axis, so that noise does not look like a change.
 _LEAST = 0.04
 _DASHES = ("solid", "dash", "dot")
 #: A stroke of each dash, before the name of its line.
@@ -27,10 +27,10 @@ class Panel:
 
     Attributes:
         title: what it shows, with its unit.
-        factor: from stored values to written ones.
-        shown: how a value is written when it is pointed at.
+        factor: multiplies stored values.
+        shown: format of a value in the hover text.
         lines: line -> its name; the first is solid, the second dashed, the third dotted.
-        before: what the base's value is called where it is drawn.
+        before: name of the base's value, if it is drawn.
         level: the value of no change, drawn as a thin line; None: none.
         log: whether the axis is logarithmic.
     """
@@ -48,11 +48,11 @@ class Panel:
         return _DASHES[list(self.lines).index(line)] if self.lines and line in self.lines else _DASHES[0]
 
     def name(self, line: str) -> str:
-        """The name of a line; empty where there is one only."""
+        """The name of a line; empty if there is only one."""
         return (self.lines or {}).get(line, "")
 
 
-#: Beginning of a panel's name -> how it is drawn. Those of sentence probes are titled by their task.
+#: Prefix of a panel's name -> how it is drawn. Panels of sentence probes are titled by their task.
 PANELS: Mapping[str, Panel] = {
     "facts": Panel("Facts kept, % of what the base knows there", 100, "{:.1f} %", level=100),
     "edges": Panel("Edge probes, F1 in %, mean over tasks", 100, "{:.1f} %", before="base"),
@@ -65,7 +65,7 @@ PANELS: Mapping[str, Panel] = {
     ),
     "drift": Panel("Change of weights, % of the norm of the base's", 100, "{:.2f} %", level=0),
     "likeness": Panel(
-        "Likeness of states with the base's", 1, "{:.2f}",
+        "Similarity of states to the base's", 1, "{:.2f}",
         {"cka-mean": "CKA, mean", "cka-first": "CKA, first token", "same-token-cosine": "same token"}, level=1,
     ),
 }  # fmt: skip
@@ -74,17 +74,17 @@ PANELS: Mapping[str, Panel] = {
 def evidence_panels(
     found: pd.DataFrame, *, names: Sequence[str], colours: Sequence[str], tasks: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """One panel a kind of evidence. Colour is the model, thin grey lines are the control's, and a grey marker lies inside its change.
+    """One panel per kind of evidence. Colour is the model; thin grey lines are the control's; a grey marker is within its change.
 
     Args:
         found: columns of ``reports.fine_tuning.evidence``, in the order of panels.
-        names: what a reader calls the model, its base and its control; the last is empty where there is none.
+        names: displayed names of the model, its base and its control; the last is empty if there is none.
         colours: of the model and of its base.
-        tasks: task -> what a reader sees.
+        tasks: task -> displayed name.
     """
     found = found.dropna(subset=["value"])
     if found.empty:
-        return theme.empty("Nothing is stored that could be compared with the base.")
+        return theme.empty("Nothing is stored that can be compared with the base.")
     panels = list(dict.fromkeys(found["panel"]))
     inner = _PANEL * len(panels) + _GAP * (len(panels) - 1)
     height, last = inner + _TOP + _BOTTOM, int(found["layer"].max())
@@ -102,7 +102,7 @@ def evidence_panels(
         )  # fmt: skip
     _legend(figure, found, names, colours)
     layer_axis.horizontal(figure, last)
-    # Behind all panels, not in the first alone.
+    # Behind all panels, not only the first.
     figure.update_shapes(y0=0, y1=1, yref="paper")
     # One axis for all panels: the cursor and its line go through every one of them.
     figure.update_layout(
@@ -117,7 +117,7 @@ def evidence_panels(
 
 
 def panel_of(name: str, tasks: Mapping[str, str]) -> Panel:
-    """How a panel is drawn, titled with its task where it is one of sentence probes."""
+    """How a panel is drawn; a panel of sentence probes is titled with its task."""
     kind, _, task = name.partition(":")
     panel = PANELS[kind]
     if not task:
@@ -163,7 +163,7 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks:
     for line, mine in rows.groupby("line", sort=False):
         mine = mine.sort_values("layer")
         if str(line) == "none":
-            _level(figure, ends, float(mine["value"].iloc[0]), axis, colours[0], f"{names[0]} as it is")
+            _level(figure, ends, float(mine["value"].iloc[0]), axis, colours[0], f"{names[0]}, unchanged")
             continue
         known = mine.dropna(subset=["control_value"])
         if len(known):
@@ -213,7 +213,7 @@ def _whiskers(mine: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any] |
 
 
 def _hover(one: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
-    """What is said of a point, short enough to stand beside those of the other panels."""
+    """The hover text of a point, short enough to fit next to those of the other panels."""
 
     def shown(value: float) -> str:
         return panel.shown.format(value * panel.factor).replace("-", "−")

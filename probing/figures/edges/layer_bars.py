@@ -1,4 +1,4 @@
-"""Mixing weights and gains layer by layer, a panel a task (Figure 2 of Tenney et al. 2019)."""
+"""Mixing weights and gains layer by layer, one panel per task (Figure 2 of Tenney et al. 2019)."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,9 @@ from plotly.subplots import make_subplots
 
 from probing.figures import layer_axis, theme
 
-#: Height of a panel and of the gap with its title, and what frames all of them, in pixels.
+#: Height of a panel, of the gap with its title, and of the figure's frame, in pixels.
 _PANEL, _GAP, _FRAME = 66, 30, 150
-#: Gains are outlined in this colour, whatever the model's.
+#: Gains are outlined in this colour, for every model.
 GAIN = "#9467BD"
 WEIGHTS, NORMED, GAINS = "mixing weight", "mixing weight × norm", "gain in F1"
 
@@ -19,14 +19,14 @@ def layer_bars(
     bars: pd.DataFrame, *, colour: str, titles: Mapping[str, str] | None = None, notes: Mapping[str, str] | None = None,
     weights: str = "weight",
 ) -> go.Figure:  # fmt: skip
-    """A panel a task: solid bars are the weights of P(L), outlined ones what each layer adds to F1; each as share of its largest.
+    """One panel per task: solid bars are the weights of P(L), outlined ones each layer's gain in F1; each as a share of its largest.
 
     Args:
-        bars: one row a task and layer: ``task, layer, weight, normed, gain``; weights and gains are empty where they are not stored.
+        bars: one row per task and layer: ``task, layer, weight, normed, gain``; weights and gains are empty if they are not stored.
         colour: of the model.
-        titles: task -> what a reader sees.
-        notes: task -> what follows the panel's title.
-        weights: the column that solid bars show, ``weight`` or ``normed``.
+        titles: task -> displayed name.
+        notes: task -> text after the panel's title.
+        weights: the column drawn as solid bars, ``weight`` or ``normed``.
     """
     if bars.empty or (bars[weights].isna().all() and bars["gain"].isna().all()):
         return theme.empty("No weights and no gains are stored for this model.")

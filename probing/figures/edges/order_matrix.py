@@ -17,9 +17,9 @@ def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None
     """A square: is the row's expected layer earlier or later than the column's, or is the order not resolved?
 
     Args:
-        pairs: one row a pair: ``first, second, verdict, difference, low, high``; ``verdict`` is of ``first`` against ``second``, the
+        pairs: one row per pair: ``first, second, verdict, difference, low, high``; ``verdict`` is of ``first`` against ``second``, the
             difference is the expected layer of ``first`` minus that of ``second``.
-        titles: name -> what a reader sees, short.
+        titles: name -> displayed name, short.
     """
     if pairs.empty:
         return theme.empty("Fewer than two expected layers: there is no pair to compare.")

@@ -16,15 +16,15 @@ def place_rows(
     places: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None, shares: bool = False,
 ) -> go.Figure:  # fmt: skip
-    """A row a task (or a label), within it a line a model: the centre of gravity, filled, and the expected layer, open.
+    """One row per task (or label), within it one line per model: the centre of gravity, filled, and the expected layer, open.
 
     Args:
         places: ``row, model, last`` (number of the last layer) and ``centre_of_gravity, expected_layer, expected_layer_low,
             expected_layer_high`` in layers; an empty expected layer is not resolved.
-        colours: model -> colour; others are grey: numbers that a paper published.
-        labels: model -> what a reader sees.
-        titles: row -> what a reader sees.
-        shares: whether layers are drawn as shares of the model's depth, so that models of other depth stand beside each other.
+        colours: model -> colour; other models are a paper's published numbers and grey.
+        labels: model -> displayed name.
+        titles: row -> displayed name.
+        shares: whether layers are drawn as shares of the model's depth, so that models of different depth can be compared.
     """
     if places.empty:
         return theme.empty("No cumulative probes are stored for these models.")

@@ -1,4 +1,4 @@
-"""F1 of the first and of the last cumulative probe, task by task, with what it has to beat (columns of Figure 1 of Tenney et al. 2019)."""
+"""F1 of the first and the last cumulative probe, task by task, with its baselines (columns of Figure 1 of Tenney et al. 2019)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 from probing.figures.edges import task_rows
 
-#: Column of one number a task or a line -> (name, marker).
+#: Column with one number per task or line -> (name, marker).
 YARDSTICKS = {
     "memory": ("memory", "line-ns-open"),
     "majority": ("majority label", "triangle-up-open"),
@@ -21,14 +21,14 @@ YARDSTICKS = {
 def score_rows(
     scores: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, titles: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """A row a task, within it a line a model: from F1 of P(0), open, to F1 of P(L), filled, with the yardsticks.
+    """One row per task, within it one line per model: from F1 of P(0), open, to F1 of P(L), filled, with the yardsticks.
 
     Args:
-        scores: ``row, model, f1_first, f1_last``, shares, and of ``f1_last_low, f1_last_high, memory, majority, ceiling, random`` what is
-            known; empty where it is not.
-        colours: model -> colour; others are grey: numbers that a paper published.
-        labels: model -> what a reader sees.
-        titles: row -> what a reader sees.
+        scores: ``row, model, f1_first, f1_last``, shares, and ``f1_last_low, f1_last_high, memory, majority, ceiling, random``, empty
+            if they are not known.
+        colours: model -> colour; other models are a paper's published numbers and grey.
+        labels: model -> displayed name.
+        titles: row -> displayed name.
     """
     scores = scores.dropna(subset=["f1_last"])
     if scores.empty:

@@ -1,4 +1,4 @@
-"""What the layers say of a span that was chosen live, task by task (after Figure 3 of Tenney et al. 2019)."""
+"""The layers' predictions for a span that was chosen live, task by task (after Figure 3 of Tenney et al. 2019)."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,18 +6,18 @@ from plotly.subplots import make_subplots
 
 from probing.figures import end_labels, layer_axis, theme
 
-#: The last layer's label, then the two that come nearest to it.
+#: The last layer's label, then the two next most probable ones.
 COLOURS = ("#0072B2", "#E69F00", "#808890")
 _PANEL, _GAP, _FRAME = 58, 40, 130
 
 
 def span_bars(answers: pd.DataFrame) -> go.Figure:
-    """A row a task, a column a layer, and in each the shares of the labels that show how the answer came about.
+    """One row per task, one column per layer, and in each cell the shares of the labels that lead to the answer.
 
-    A dotted line marks the layer from which the answer stays.
+    A dotted line marks the layer from which the answer no longer changes.
 
     Args:
-        answers: one row a panel, label and layer: ``panel`` (a key), ``title`` (what is asked), ``place`` (of the label, from 1),
+        answers: one row per panel, label and layer: ``panel`` (a key), ``title`` (the question), ``place`` (of the label, from 1),
             ``label, layer, share`` (of all labels' probabilities), ``p`` (as the probe gives it), ``best`` (the layer's best labels in
             words), ``settled`` (a layer).
     """
@@ -44,7 +44,7 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
 
 
 def _heading(panel: pd.DataFrame) -> str:
-    """What is asked, and below it the labels in their colours; each line short enough for a telephone."""
+    """The question, and below it the labels in their colours; each line is short enough for a phone."""
     names = panel.drop_duplicates("place").sort_values("place")
     labels = " · ".join(
         f'<span style="color:{end_labels.readable(COLOURS[place - 1])}">{theme.plain(theme.shorten(str(label), 20))}</span>'

@@ -1,4 +1,4 @@
-"""What the probes of each layer reach, a panel a task, with what they have to beat."""
+"""The scores of each layer's probes, one panel per task, with their baselines."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -23,10 +23,10 @@ TITLES = {
 
 
 class Axis(NamedTuple):
-    """What a curve's vertical axis shows.
+    """The axes of a curve.
 
     Attributes:
-        title: its name.
+        title: of the vertical axis.
         percent: whether values are shares, drawn in per cent.
         shares: whether the horizontal axis is the share of depth.
         signed: whether values are differences.
@@ -42,15 +42,15 @@ def task_curves(
     points: pd.DataFrame, levels: pd.DataFrame, *, axis: Axis, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> go.Figure:  # fmt: skip
-    """A panel a task, a line a model; its random encoders dotted or dash-dotted in its colour; grey levels are yardsticks of the task.
+    """One panel per task, one line per model; random encoders are dotted or dash-dotted in its colour; grey levels are yardsticks.
 
     Args:
-        points: one row a model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low, high`` where known.
-        levels: ``task, name, value``: one number a task each; names are keys of ``LEVELS``.
-        axis: what is shown.
-        colours: model -> colour; others are grey: numbers that a paper published.
-        labels: model -> what a reader sees.
-        titles: task -> what a reader sees.
+        points: one row per model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low, high`` if known.
+        levels: ``task, name, value``: one number per task each; names are keys of ``LEVELS``.
+        axis: titles and units.
+        colours: model -> colour; other models are a paper's published numbers and grey.
+        labels: model -> displayed name.
+        titles: task -> displayed name.
     """
     points = points.dropna(subset=["value"])
     if points.empty:

@@ -1,4 +1,4 @@
-"""Rows of tasks, and within a row one line a model: where they stand, and how they are named."""
+"""Rows of tasks, and within a row one line per model: their positions and names."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,18 +7,18 @@ import plotly.graph_objects as go
 
 from probing.figures import theme
 
-#: Height of a model's line and of the gap between two rows, and what frames a figure, in pixels.
+#: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
 _LINE, _GAP, _FRAME = 22, 14, 150
-#: Models that a paper published stand beside ours in grey, told apart by their marker.
+#: Published models are grey and differ by their marker.
 _PUBLISHED = ("diamond", "square", "triangle-up")
 
 
 def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    """The table with the vertical place ``_y`` of each of its lines, in pixels from the top.
+    """The table with the vertical position ``_y`` of each line, in pixels from the top.
 
     Args:
-        table: ``row`` and ``model``; one line each.
-        order: the models in the order in which they stand within a row.
+        table: ``row`` and ``model``, one row per line.
+        order: the models in their order within a row.
     """
     rows = list(dict.fromkeys(table["row"]))
     ranked = table.assign(_row=table["row"].map(rows.index), _model=table["model"].map(list(order).index)).sort_values(["_row", "_model"])
@@ -31,7 +31,7 @@ def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
 
 
 def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
-    """Names the rows, in place; ``rows`` is what ``placed`` gave, ``names`` are what a reader sees of ``row``."""
+    """Names the rows, in place; ``rows`` is the result of ``placed``, ``names`` gives the displayed name of each ``row``."""
     theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
     middles = rows.groupby("row", sort=False)["_y"].mean()
     edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
@@ -53,5 +53,5 @@ def looks(models: Sequence[str], colours: Mapping[str, str]) -> dict[str, tuple[
 
 
 def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:
-    """A line of the legend whose sign stands for all colours."""
+    """A legend entry whose marker applies to all colours."""
     figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker})

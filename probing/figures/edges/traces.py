@@ -12,14 +12,14 @@ _PANEL, _GAP, _FRAME = 74, 34, 150
 
 
 def trace_bars(traces: pd.DataFrame) -> go.Figure:
-    """A panel a target and right label: upwards the share of the right label, downwards that of the best wrong one, layer by layer.
+    """One panel per target and right label: the right label's share upwards, the best wrong label's downwards, layer by layer.
 
     A panel's line marks the layer from which the right label stays the most probable one.
 
     Args:
-        traces: one row a panel and layer: ``panel`` (a key), ``title, gold, wrong`` (names), ``layer, p_gold, p_wrong`` (shares of all
+        traces: one row per panel and layer: ``panel`` (a key), ``title, gold, wrong`` (names), ``layer, p_gold, p_wrong`` (shares of all
             labels' probabilities), ``sigmoid_gold, sigmoid_wrong`` (as the probe gives them), ``right`` (whether the most probable label
-            is right), ``settled`` (a layer, empty where the last layer is wrong).
+            is right), ``settled`` (a layer, empty if the last layer is wrong).
     """
     if traces.empty:
         return theme.empty("No trace is stored for this sentence.")
@@ -47,7 +47,7 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
 
 
 def _heading(one: pd.Series) -> str:
-    """What is asked, and both labels in their colours; short enough for a telephone."""
+    """The question, and both labels in their colours; short enough for a phone."""
     right, wrong = (
         f'<span style="color:{end_labels.readable(colour)}">{theme.plain(theme.shorten(str(one[name]), 18))}</span>'
         for name, colour in (("gold", RIGHT), ("wrong", WRONG))

@@ -1,4 +1,4 @@
-"""Where a base's knowledge went, as a flow; drawn of scatter traces, as a Sankey diagram cannot be clicked on a page."""
+"""Where a base's knowledge went, as a flow; drawn with scatter traces, because a Sankey diagram cannot be clicked on a page."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT, _LABEL = 0.07, 470, 0.085
 
 @dataclass(frozen=True)
 class _Block:
-    """A block of a column: what it counts and where it stands; ``top`` and ``size`` in facts, downwards."""
+    """A block of a column: what it counts and its position; ``top`` and ``size`` in facts, downwards."""
 
     name: str
     column: int
@@ -35,14 +35,14 @@ def alluvial(
 ) -> go.Figure:
     """Known and not known by the base -> kept, lost, gained, never -> fates of what was lost; heights are numbers of facts.
 
-    Every part carries its name, so that a click can open its facts, and says of what its share is.
+    Every part carries its name, so that a click can open its facts, and states what its share refers to.
 
     Args:
         counts: ``kept, gained, lost, never, relocated, suppressed, displaced, erased``; the fates add up to lost.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
-        labels: model -> what a reader sees; a model without one has its own name.
+        labels: model -> displayed name; without one, the model's own name.
         never: whether facts that neither knows are drawn; they often outnumber all others.
     """
     counts = {name: int(counts[name]) for name in (*_MIDDLE, *_FATES)}
@@ -104,7 +104,7 @@ def alluvial(
 
 
 def _stack(column: int, sizes: Mapping[str, int], total: int, around: float | None = None) -> list[_Block]:
-    """Blocks from the top with gaps; each has room for its label, however small it is."""
+    """Blocks from the top with gaps; even a small block leaves space for its label."""
     gap, room = total * 0.035, total * 0.085
     slots = [max(size, room) for size in sizes.values()]
     top = around - (sum(slots) + gap * (len(slots) - 1)) / 2 if around is not None else 0.0
@@ -129,7 +129,7 @@ def _ribbon(figure: go.Figure, column: int, source: float, block: _Block, colour
 
 
 def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: str, words: str, clickable: bool = True) -> None:
-    """Points that are not seen but can be touched."""
+    """Invisible points that can be touched."""
     hidden = {"marker": {"opacity": 0}}
     x = list(x)
     figure.add_scatter(
@@ -139,13 +139,13 @@ def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: st
 
 
 def percent(part: int, whole: int) -> str:
-    """ "24 %", as Plotly reads it; what is there is never written as nothing, nor a part as the whole."""
+    """ "24 %", escaped for Plotly; a share above 0 is never written as 0 %, nor one below 100 % as 100 %."""
     share = part / whole * 100 if whole else 0.0
     return "&lt; 1 %" if 0 < share < 1 else "&gt; 99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
 def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, total: int, clickable: bool = True) -> None:
-    """A block, and its words: its facts and of what they are which share."""
+    """A block, and its label: its number of facts, and their share of what."""
     x = block.column
     figure.add_scatter(
         x=[x, x + _WIDTH, x + _WIDTH, x], y=[block.top, block.top, block.top + block.size, block.top + block.size], fill="toself",

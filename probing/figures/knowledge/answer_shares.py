@@ -1,4 +1,4 @@
-"""What kind of word stands first at each layer, for two models side by side."""
+"""What kind of token each layer ranks first, for two models side by side."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,25 +8,25 @@ from plotly.subplots import make_subplots
 
 from probing.figures import layer_axis, theme
 
-#: Kinds in the order in which they are tried: answers are green to yellow, the rest fades.
+#: Kinds in the order in which they are tried: answers are green to yellow, the others fade.
 COLOURS = ("#228B5E", "#8CC63F", "#D9B84A", "#4C8BB0", "#8A8FBF", "#B7A6C9", "#A9B0B7")
 
 
 def answer_shares(
     shares: pd.DataFrame, *, kinds: Sequence[str], names: Mapping[str, str], models: Sequence[str], labels: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """Stacked bars by layer, one panel a model.
+    """Stacked bars by layer, one panel per model.
 
     Args:
         shares: ``model, layer, kind, n, share``; a kind without facts may be missing.
         kinds: from the bottom of the stack to its top.
-        names: kind -> what a reader sees.
+        names: kind -> displayed name.
         models: panels from left to right.
-        labels: model -> what a reader sees; a model without one has its own name.
+        labels: model -> displayed name; without one, the model's own name.
     """
     shares = shares[shares["model"].isin(list(models))]
     if shares.empty:
-        return theme.empty("No first tokens are stored for these facts.")
+        return theme.empty("No top-ranked tokens are stored for these facts.")
     models = [model for model in dict.fromkeys(models) if model in set(shares["model"])]
     called = {model: (labels or {}).get(model, model) for model in models}
     figure = make_subplots(
@@ -49,5 +49,5 @@ def answer_shares(
     for column in range(1, len(models) + 1):
         layer_axis.horizontal(figure, int(shares["layer"].max()), row=1, col=column)
     figure.update_yaxes(range=[0, 100], ticksuffix=" %")
-    figure.update_yaxes(title_text="share of first tokens", row=1, col=1)
+    figure.update_yaxes(title_text="share of top-ranked tokens", row=1, col=1)
     return figure

@@ -1,4 +1,4 @@
-"""Validation loss of decoding heads by layer: one line a kind."""
+"""Validation loss of decoding heads by layer: one line per kind."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -8,7 +8,7 @@ from probing.figures.end_labels import EndLabel
 
 
 def head_losses(losses: pd.DataFrame) -> go.Figure:
-    """One line a kind of head, in the colour and with the marker that the kind has in layer curves; its name stands at its end.
+    """One line per kind of head, with the colour and marker that the kind has in layer curves, and its name at the end.
 
     Args:
         losses: ``head, layer, loss`` in nats, and ``start_loss``.

@@ -1,4 +1,4 @@
-"""A metric by layer: one line a run, with its interval and the yardsticks beside it."""
+"""A metric by layer: one line per run, with its interval and its yardsticks."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from probing.figures import end_labels, layer_axis, theme, yardsticks
 from probing.figures.end_labels import EndLabel
 from probing.figures.shown_runs import set_name
 
-#: Height of a panel, and the room between two for ticks and title, in pixels.
+#: Height of a panel, and of the gap between two for ticks and title, in pixels.
 _PANEL, _GAP = 290, 62
 
 
 @dataclass(frozen=True)
 class _Look:
-    """How a run's line is told from the others, and where it is drawn.
+    """How a run's line is distinguished from the others, and where it is drawn.
 
     Attributes:
-        name: what its end and the hover text call it, plain text.
+        name: at its end and in the hover text, plain text.
         colour, dash, symbol: of the line and its markers.
-        scale: what values are multiplied with; 100 draws them in per cent.
+        scale: multiplies values; 100 draws them in per cent.
         where: row and column of the panel.
     """
 
@@ -47,23 +47,23 @@ def layer_curve(
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """Lines of a metric over the layers, each with its name at its end; a legend has the names of more than ``end_labels.MAX_LABELS``.
+    """Lines of a metric over the layers, each with its name at its end; with more than ``end_labels.MAX_LABELS``, names are in a legend.
 
-    Colour tells models apart; where there is only one model it tells probe sets apart, and with one of each, heads. The
-    marker's shape is the probe set, its filling the head. Grey: majority answer and chance, one line for all runs that share it;
-    dotted in a run's colour: its swapped subject.
+    Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the probe
+    set, its filling the head. Grey: majority answer and chance, one line for all runs that share it; dotted in a run's colour:
+    its swapped subject.
 
     Args:
         points: one row per run and layer: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the
-            yardsticks ``majority``, ``swapped`` and ``chance``, each empty where it is not defined; or what ``yardsticks.above`` makes
-            of them.
-        title: what the vertical axis shows.
-        unit: ``"share"`` is drawn in per cent; anything else as it is.
+            yardsticks ``majority``, ``swapped`` and ``chance``, each empty if it is not defined; or the result of
+            ``yardsticks.above``.
+        title: of the vertical axis.
+        unit: ``"share"`` is drawn in per cent; anything else unchanged.
         colours: model -> colour, of all models in the store.
-        names: probe set -> what a reader sees.
-        labels: model -> what a reader sees; a model without one has its own name.
+        names: probe set -> displayed name.
+        labels: model -> displayed name; without one, the model's own name.
         panels: one panel per probe set instead of one for all.
-        controls: models trained further on what their base had read already; their lines are dashed.
+        controls: models trained further on their base's own text; their lines are dashed.
     """
     points = points.dropna(subset=["value"])
     if points.empty:
@@ -73,7 +73,7 @@ def layer_curve(
     rows = len(sets) if panels else 1
     lines = points["run_id"].nunique()
     legend = lines > end_labels.MAX_LABELS * rows
-    # On a telephone the legend has a line for every series.
+    # On a phone the legend has one line per series.
     height = _PANEL * rows + 60 if panels else 460 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
         rows=rows, cols=1, vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
@@ -106,7 +106,7 @@ def layer_curve(
             figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_xaxes(range=[-0.5, last + 0.15])
     if legend:
-        # Above the first panel's title; in a tab that was hidden when it was drawn the legend hangs 20 pixels lower.
+        # Above the first panel's title; the legend is 20 pixels lower in a tab that was hidden when it was drawn.
         figure.update_layout(legend_y=1 + 50 / (height - 150) if panels else 1.02)
     percent = unit == "share" and not yardsticks.zero_of(points)
     figure.update_yaxes(title_text=theme.plain(title), ticksuffix=" %" if percent else "")
@@ -147,7 +147,7 @@ def metric_curve(
 
 
 def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None) -> str:
-    """What tells this line from the others: only the parts that differ among ``points``."""
+    """What distinguishes this line from the others: only the parts that differ among ``points``."""
     shown = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": str(row["head"])}
     shown["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
     parts = [text for column, text in shown.items() if points[column].nunique() > 1]
@@ -166,12 +166,12 @@ def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]
 def _yardsticks(
     figure: go.Figure, points: pd.DataFrame, called: Mapping[str, str], names: Mapping[str, str], scale: int, panels: list[str]
 ) -> list[EndLabel]:
-    """What does not depend on the model: a level each probe set, or the zero line."""
+    """What does not depend on the model: one level per probe set, or the zero line."""
     ends = []
     for row, sets in enumerate([[one] for one in panels] or [list(dict.fromkeys(points["probe_set"]))], start=1):
         here = points[points["probe_set"].isin(sets)]
         ends += yardsticks.add_zero(figure, here, row=row)
-        # Several probe sets on one panel have levels of their own, named after them; within one set the runs that differ are named.
+        # Several probe sets on one panel have their own levels, named after them; within one set the runs that differ are named.
         by_set = len(sets) > 1
         lines = here.assign(line=here["probe_set"] if by_set and _alike(here) else here["run_id"])
         ends += yardsticks.add_levels(figure, lines, by={**called, **names} if by_set or not _alike(here) else {}, scale=scale, row=row)
@@ -185,7 +185,7 @@ def _alike(points: pd.DataFrame) -> bool:
 
 
 def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, room: int, legend: bool) -> list[EndLabel]:
-    """The names of the runs' lines; one for all swapped subjects where there is no room for each."""
+    """The names of the runs' lines; one for all swapped subjects if they do not all fit."""
     ends, lent = [], []
     for line, look in drawn:
         x, row = float(line["layer"].iloc[-1]), look.where["row"]

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 from probing.figures.yardsticks import SWAPPED
 
-#: Column -> (words, how the marker is filled, how far it stands off the row's middle).
+#: Column -> (words, filling of the marker, distance from the row's middle).
 _SHOWN = {"lost": ("", "-open", 0.17), "lost_above": (f" minus {SWAPPED}", "", -0.17)}
 _ROW, _FRAME = 40, 130
 #: Height of a kind of head's row within a model's.
@@ -23,17 +23,17 @@ def loss_points(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """A row a model, and within it one a kind of head where there are several: two points with their 95 % intervals.
+    """One row per model, and within it one per kind of head if there are several: two points with their 95 % intervals.
 
-    The model that lost most of P@k minus the swapped subject stands on top; controls stand below. Colour is the model's, or the kind's
-    where there are several; open points are P@k, filled ones P@k minus the swapped subject.
+    The model that lost most of P@k minus the swapped subject is on top; controls are below. Colour is the model's, or the kind's
+    if there are several; open points are P@k, filled ones P@k minus the swapped subject.
 
     Args:
         lost: columns of ``reports.knowledge.heads.lost.points_lost``, shares.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
-        labels: model -> what a reader sees.
-        controls: models trained further on what their base had read already.
+        labels: model -> displayed name.
+        controls: models trained further on their base's own text.
     """
     if lost.empty:
         return theme.empty("No facts are left to compare under these filters.")

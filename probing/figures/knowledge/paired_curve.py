@@ -20,24 +20,24 @@ def paired_curve(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """P@k of both by layer above, model minus base below; filled where the difference is sure.
+    """P@k of both by layer above, model minus base below; filled if the difference is significant.
 
-    Names stand at the ends of the lines. Grey: the majority answer; dotted in a model's colour: its swapped subject.
+    Names are at the ends of the lines. Grey: the majority answer; dotted in a model's colour: its swapped subject.
 
     Args:
         points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference, difference_low,
             difference_high, p_value``, shares of the facts that both were asked, and the yardsticks ``majority, base_swapped, swapped``
-            where they are defined; or what ``yardsticks.pair_above`` makes of them.
+            if they are defined; or the result of ``yardsticks.pair_above``.
         k: the rank up to which a fact counts as known.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
-        labels: model -> what a reader sees; a model without one has its own name.
-        controls: models trained further on what their base had read already; their lines are dashed.
+        labels: model -> displayed name; without one, the model's own name.
+        controls: models trained further on their base's own text; their lines are dashed.
     """
     points = points.dropna(subset=["value"]).sort_values("layer")
     if points.empty:
-        return theme.empty("The two were asked no fact in common under these filters.")
+        return theme.empty("No fact was asked of both models under these filters.")
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.62, 0.38], vertical_spacing=0.07)
     zero, last = yardsticks.zero_of(points), int(points["layer"].max())
     ends = yardsticks.add_zero(figure, points, row=1) + yardsticks.add_levels(figure, points.assign(line=model), by={}, row=1)
@@ -92,7 +92,7 @@ def paired_curve(
 
 
 def _sure(one) -> bool:
-    """Whether a difference is sure: by its test, and where there is none by its interval."""
+    """Whether a difference is significant: by its test, or by its interval if there is no test."""
     return bool(one.p_value <= 0.05) if pd.notna(one.p_value) else one.difference_low > 0 or one.difference_high < 0
 
 

@@ -1,4 +1,4 @@
-"""P@k by layer of chosen relations (Figure 3 of BERTnesia), with what each must beat."""
+"""P@k by layer of chosen relations (Figure 3 of BERTnesia), with their yardsticks."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,17 +6,17 @@ import plotly.graph_objects as go
 from probing.figures import end_labels, layer_axis, theme, yardsticks
 from probing.figures.end_labels import EndLabel
 
-#: More lines than this cannot be told apart.
+#: More lines than this cannot be distinguished.
 MAX_LINES = 6
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
 
 
 def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
-    """One line a relation with its 95 % band and its name at the end; grey its majority answer, dotted its swapped subject.
+    """One line per relation with its 95 % band and its name at the end; grey: its majority answer, dotted: its swapped subject.
 
     Args:
-        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty where they are not
-            defined. Or what ``yardsticks.above`` makes of them. Relations beyond ``MAX_LINES`` are not drawn.
+        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty if they are not
+            defined. Or the result of ``yardsticks.above``. Relations beyond ``MAX_LINES`` are not drawn.
         k: the rank up to which a fact counts as known.
     """
     points = points.dropna(subset=["value"]).reset_index(drop=True)
@@ -64,7 +64,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
         customdata=[[relation, int(layer)] for layer in line["layer"]],
         hovertext=[_hover(one, label, zero) for one in line.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
-    # Its number stays on one line.
+    # The number of facts stays on one line.
     name = f"{theme.shorten(str(line['label'].iloc[0]), 26)} (n\u00a0=\u00a0{n:,})"
     return EndLabel(end, float(line["value"].iloc[-1]) * 100, name, colour)
 

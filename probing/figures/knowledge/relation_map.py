@@ -1,4 +1,4 @@
-"""Relations against layers as a heat map: which kinds of knowledge come early, which late."""
+"""Relations by layers as a heat map: which kinds of knowledge come early, and which late."""
 
 import math
 
@@ -17,10 +17,10 @@ ORDERS = {
     "cardinality": "by cardinality",
     "name": "by name",
 }
-#: Stands beside the name of a relation whose last layer is not clearly above its majority answer.
+#: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
 _ROW = 19
-#: Nothing is as transparent as the page, so that the map is readable on light and on dark; steep at first, as most cells know little.
+#: 0 is transparent, so that the map is readable on light and dark pages; steep at first, because most cells are small.
 _SHADES = [[0, theme.faint("#1F8ACB", 0.05)], [0.1, theme.faint("#1F8ACB", 0.3)], [0.45, theme.faint("#1F8ACB", 0.72)], [1, "#1F8ACB"]]
 _SIGNED = [
     [0, "#D55E00"], [0.3, theme.faint("#D55E00", 0.6)], [0.5, theme.faint("#808890", 0.08)], [0.7, theme.faint("#1F8ACB", 0.6)],
@@ -29,7 +29,7 @@ _SIGNED = [
 
 
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
-    """What rows can be ordered by.
+    """The values by which rows can be ordered.
 
     Args:
         points: ``relation, label, cardinality, layer, n, value``.
@@ -37,7 +37,7 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per relation, by name: ``relation, label, cardinality, onset, last, drop``. ``onset`` as in
         ``core.knowledge.onset``; ``drop`` is the best inner layer's value minus
-        the last one's, in shares; negative where the last layer is best.
+        the last one's, in shares; negative if the last layer is best.
     """
     rows = []
     last_layer = points["layer"].max()
@@ -57,7 +57,7 @@ def not_above_majority(points: pd.DataFrame) -> list[str]:
     """Relations, by name, whose value at the last layer is not above their majority answer by its 95 % interval.
 
     Args:
-        points: ``relation, label, layer, above_majority_low``; empty where no majority answer is defined.
+        points: ``relation, label, layer, above_majority_low``; the last is empty if no majority answer is defined.
     """
     if "above_majority_low" not in points:
         return []
@@ -80,17 +80,17 @@ def ordered(points: pd.DataFrame, order: str) -> list[str]:
 
 
 def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "", mode: str = "value") -> go.Figure:
-    """One row a relation, one column a layer, P@k as shade; every cell carries its relation and layer.
+    """One row per relation, one column per layer, P@k as shade; every cell carries its relation and layer.
 
-    Differences are signed around 0: blue above, orange below. ``MARK`` stands beside relations as ``not_above_majority`` finds them.
+    Differences are signed around 0: blue above, orange below. ``MARK`` marks the relations that ``not_above_majority`` finds.
 
     Args:
-        points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes what is above the
+        points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the difference to the
             yardstick with its interval and, with ``base``, ``base_value``; shares.
         k: the rank up to which a fact counts as known.
         order: a key of ``ORDERS``; rows are ordered by the values in every mode.
-        base: what a reader calls the model whose value is taken off; ``""`` for the values themselves.
-        mode: a key of ``yardsticks.MODES``: what else is taken off. ``base_value`` is less the same.
+        base: displayed name of the model whose value is subtracted; ``""`` for the values themselves.
+        mode: a key of ``yardsticks.MODES``: the yardstick that is subtracted, also from ``base_value``.
     """
     column = "value" if mode == "value" else f"above_{mode}"
     points = points.dropna(subset=["value"])
@@ -111,7 +111,7 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         colorscale=_SIGNED if signed else _SHADES, zmin=-most if signed else 0, zmax=most,
         colorbar={"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
-    # A heat map's cells cannot be clicked; points that are not seen can.
+    # A heat map's cells cannot be clicked; invisible points can.
     figure.add_scatter(
         x=shown["layer"], y=shown["relation"].map(place), mode="markers", showlegend=False,
         marker={"symbol": "square", "size": _ROW - 4, "opacity": 0}, selected={"marker": {"opacity": 0}},

@@ -1,4 +1,4 @@
-"""Which model forgets most: what each kept, gained and lost of its base's knowledge."""
+"""Which model forgets most: what each model kept, gained and lost of its base's knowledge."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -17,17 +17,17 @@ def retention_bars(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """One bar a model, in per cent of the facts its base knows: lost to the left, kept and then gained to the right.
+    """One bar per model, in per cent of the facts its base knows: lost to the left, kept and then gained to the right.
 
-    The right end is what the model knows now; 100 % is what its base knew. The model that lost most stands on top, controls
-    stand apart below.
+    The right end is what the model knows now; 100 % is what its base knew. The model that lost most is on top, controls are
+    set apart below.
 
     Args:
         transitions: one row per model: ``model, base, kept, gained, lost, n``; the control among them.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
-        labels: model -> what a reader sees; a model without one has its own name.
-        controls: models trained further on what their base had read already.
+        labels: model -> displayed name; without one, the model's own name.
+        controls: models trained further on their base's own text.
     """
     rows = transitions[transitions["kept"] + transitions["lost"] > 0].copy()
     if rows.empty:
@@ -73,7 +73,7 @@ def retention_bars(
 
 
 def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, places: tuple[pd.Series, pd.Series], called: Mapping[str, str]) -> None:
-    """Points that are not seen but can be clicked, which bars cannot."""
+    """Invisible points that can be clicked, which bars cannot."""
     x, y, behind, words = [], [], [], []
     for number, (one, start, share) in enumerate(zip(rows.itertuples(), *places, strict=True)):
         if not share:
@@ -88,7 +88,7 @@ def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, places: tuple
         ] * steps
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
-        # Small: within a large marker all points are as near, and the part drawn last would answer for its narrow neighbour.
+        # Small: within a large marker all points are equally near, and the part drawn last would take the clicks of its neighbour.
         x=x, y=y, mode="markers", marker={"size": 6, "symbol": "square", "opacity": 0}, selected=hidden, unselected=hidden,
         customdata=behind, hovertext=words, hovertemplate="%{hovertext}<extra></extra>", showlegend=False, name=part,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia), with what guessing gives as marks."""
+"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia), with guessing baselines as marks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from probing.figures import theme
 
-#: Column -> name in the legend and symbol. One look for all models: a mark is a property of the facts, not of a model's bar.
+#: Column -> name in the legend and symbol. All models share one look: a mark is a property of the facts, not of a model's bar.
 MARKS = {
     "majority": ("majority answer", "diamond"),
     "swapped_last": ("last layer, swapped subject", "circle"),
@@ -20,16 +20,17 @@ MARKS = {
 def total_bars(
     totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """One bar a run: solid what the last layer knows, hatched what only some inner layer knows; beside its name the last layer's share.
+    """One bar per run: solid is known at the last layer, hatched only at an inner layer; the last layer's share follows its name.
 
     Args:
-        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; what
-            guessing gives, where it is measured: ``majority``, ``swapped_last`` and ``matched_last``, ``inner_own``, ``inner_swapped`` and
-            ``inner_n``; and ``seeds, seed_union``: what the union of that many re-trained heads of the last layer knows.
+        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; the
+            guessing baselines, if they are measured: ``majority``, ``swapped_last`` and ``matched_last``, ``inner_own``,
+            ``inner_swapped`` and ``inner_n``; and ``seeds, seed_union``: what the union of that many re-trained heads of the last layer
+            knows.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
-        names: probe set -> what a reader sees.
-        labels: model -> what a reader sees; the model itself where it is not in it.
+        names: probe set -> displayed name.
+        labels: model -> displayed name; without one, the model's own name.
     """
     totals = totals.dropna(subset=["last", "total"])
     if totals.empty:
@@ -67,16 +68,16 @@ def total_bars(
 def above_bars(
     points: pd.DataFrame, *, baseline: str, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """One bar a run: what its last layer knows less what guessing gives, in points; a run without the baseline has none.
+    """One bar per run: what its last layer knows minus a guessing baseline, in points; a run without the baseline has no bar.
 
     Args:
         points: one row per run: ``model, head, probe_set, above, above_low, above_high``, shares in [0, 1].
-        baseline: what is taken away, in words.
+        baseline: name of what is subtracted.
         colours, names, labels: as in ``total_bars``.
     """
     points = points.dropna(subset=["above"])
     if points.empty:
-        return theme.empty(f"For these runs no {baseline} is measured.")
+        return theme.empty(f"No {baseline} is measured for these runs.")
     bars = _bar_names(points, names, labels or {})
     above = points["above"] * 100
     figure = go.Figure()
@@ -97,9 +98,9 @@ def above_bars(
 
 
 def with_null(totals: pd.DataFrame) -> pd.DataFrame:
-    """The totals with ``inner_null``: where the total would end if inner layers found the right word as often as with a swapped subject.
+    """The totals with ``inner_null``: the total if inner layers found the right word only as often as with a swapped subject.
 
-    That is the gain over the last layer, scaled by what a swapped subject finds per fact that the own subject finds.
+    The gain over the last layer is scaled by the number of facts found with a swapped subject per fact found with the own subject.
     """
     if "inner_own" not in totals:
         return totals
@@ -109,7 +110,7 @@ def with_null(totals: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bar_names(rows: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
-    """What tells the bars apart: probe set, and model and head where there are several."""
+    """What distinguishes the bars: probe set, and model and head if there are several."""
     several = [column for column in ("model", "head") if rows[column].nunique() > 1]
     said = {"model": labels, "head": {}}
     return [
@@ -130,7 +131,7 @@ def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None
         thin = symbol.startswith("line")
         look: dict[str, Any] = {"size": 20, "line": {"width": 2.5, "color": theme.NEUTRAL}}
         if not thin:
-            # White with a dark edge: seen on every model's colour, on a light and on a dark page.
+            # White with a dark edge: visible on every model's colour, on light and dark pages.
             look = {"size": 10, "color": "#FFFFFF", "line": {"width": 1.6, "color": theme.INK}}
         figure.add_scatter(
             x=totals[column] * 100, y=bars, mode="markers", name=name, marker={"symbol": symbol, **look},
@@ -139,7 +140,7 @@ def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None
 
 
 def _said(column: str, row: pd.Series) -> str:
-    """What hovering over a mark says."""
+    """The hover text of a mark."""
     if column == "majority":
         return f"always the relation's commonest answer: {_share(row['majority'])}"
     if column == "swapped_last":
@@ -163,14 +164,14 @@ def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, An
 
 
 def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:
-    """Writes each bar's number beside its name, where no mark, whisker or short bar is in its way."""
+    """Writes each bar's number next to its name, where no mark, whisker or short bar covers it."""
     figure.update_yaxes(
         tickmode="array", tickvals=bars, ticktext=[f"{bar}  <b>{number}</b>" for bar, number in zip(bars, numbers, strict=True)]
     )
 
 
 def _signed(points: float) -> str:
-    """Points with their sign; what rounds to nothing has none."""
+    """Points with their sign; what rounds to 0 has none."""
     said = f"{points:+.1f}"
     return said if float(said) else "0.0"
 

@@ -11,13 +11,13 @@ from probing.figures import layer_axis, theme
 def weight_lines(
     drift: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
 ) -> go.Figure:
-    """Relative change of the weights by layer, one line a model.
+    """Relative change of the weights by layer, one line per model.
 
     Args:
         drift: ``model, layer, drift``; layer 0 is the embeddings.
         colours: model -> colour.
-        labels: model -> what a reader sees; a model without one has its own name.
-        controls: models trained further on what their base had read already; their lines are dashed.
+        labels: model -> displayed name; without one, the model's own name.
+        controls: models trained further on their base's own text; their lines are dashed.
     """
     if drift.empty:
         return theme.empty("No weight drift is stored for these models.")
@@ -30,7 +30,7 @@ def weight_lines(
             x=line["layer"], y=line["drift"] * 100, name=name, mode="lines+markers", cliponaxis=False,
             line={"color": colour, "width": 2.2, "dash": theme.line_dash(model in controls)},
             marker={"size": 7, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
-            hovertemplate=f"<b>{name}</b><br>layer %{{x}}: moved by %{{y:.2f}} % of its length<extra></extra>",
+            hovertemplate=f"<b>{name}</b><br>layer %{{x}}: moved by %{{y:.2f}} % of its norm<extra></extra>",
         )  # fmt: skip
     theme.apply(figure, height=420)
     layer_axis.horizontal(figure, int(drift["layer"].max()))
@@ -39,13 +39,13 @@ def weight_lines(
 
 
 def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, str], labels: Mapping[str, str] | None = None) -> go.Figure:
-    """Mean drift of the transformer layers against the share of the base's facts that were lost, one point a model.
+    """Mean drift of the transformer layers against the share of the base's facts that were lost, one point per model.
 
     Args:
         points: ``model, drift, lost_share``, shares.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
-        labels: model -> what a reader sees; a model without one has its own name.
+        labels: model -> displayed name; without one, the model's own name.
     """
     points = points.dropna(subset=["drift", "lost_share"])
     if points.empty:

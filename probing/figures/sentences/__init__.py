@@ -1,1 +1,1 @@
-"""What probes of whole sentences read, layer by layer, and what fine-tuning changed of it."""
+"""What probes of whole sentences read, layer by layer, and how fine-tuning changed it."""

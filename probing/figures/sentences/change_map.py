@@ -1,4 +1,4 @@
-"""What fine-tuning changed of sentence probes: tasks by layers, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020)."""
+"""How fine-tuning changed sentence probes: tasks by layers, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from probing.core.sentences.example import FIRST, MEAN
 from probing.figures import layer_axis, theme
 
 _ROW, _FRAME = 30, 190
-#: Deeper models have no room for numbers in the cells of a telephone's figure.
+#: In deeper models, numbers do not fit into the cells on a phone.
 _MAX_NUMBERS = 13
 _GREY = "rgba(128,136,144,0.16)"
-#: Opaque, so that black numbers are read on a light page and on a dark one; less than 0 is orange, more blue.
+#: Opaque, so that black numbers are readable on light and dark pages; below 0 is orange, above blue.
 _SCALE = ((0, "#D55E00"), (0.5, "#F9DFCB"), (0.5, "#D6E8F6"), (1, "#1F8ACB"))
 _ON_COLOUR = "#000000"
 #: What is drawn -> pooling of the rows, columns of change and of adjusted p.
@@ -23,14 +23,14 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
 
 
 def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The cells of one kind of map, with what is drawn of them.
+    """The cells of one kind of map, with the values that are drawn.
 
     Args:
         changes: as for ``change_map``.
         kind: a key of ``KINDS``.
 
     Returns:
-        The rows of the kind's pooling with ``shown`` (points) and ``counts``: whether the change is significant and, where it is taken
+        The rows of the kind's pooling with ``shown`` (points) and ``counts``: whether the change is significant and, if it is measured
         against the same pooling of the base, greater than the control's.
     """
     pooling, change, q = KINDS[kind]
@@ -43,16 +43,16 @@ def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
 def change_map(
     changes: pd.DataFrame, *, kind: str = "first", titles: Mapping[str, str] | None = None, model: str = "", base: str = ""
 ) -> go.Figure:
-    """One row a task, one column a layer; blue where probes read more than of the base, orange where less, grey where it does not count.
+    """One row per task, one column per layer; blue: probes read more than from the base, orange: less, grey: the change does not count.
 
-    In the map against the base's mean-pooled probe a star marks the cells with q of at most 0.05, as in the paper.
+    In the map against the base's mean-pooled probe a star marks the cells with q ≤ 0.05, as in the paper.
 
     Args:
-        changes: one row a task, pooling and layer: ``task, pooling, layer, base_accuracy, accuracy, change, low, high, p, q, mean_change,
-            mean_q, control_change, inside_control`` and, where known, ``seed_low, seed_high``; shares.
+        changes: one row per task, pooling and layer: ``task, pooling, layer, base_accuracy, accuracy, change, low, high, p, q,
+            mean_change, mean_q, control_change, inside_control`` and, if known, ``seed_low, seed_high``; shares.
         kind: a key of ``KINDS``.
-        titles: task -> what a reader sees.
-        model, base: what a reader calls them.
+        titles: task -> displayed name.
+        model, base: displayed names.
     """
     cells = drawn_cells(changes, kind)
     if cells.empty:
@@ -75,7 +75,7 @@ def change_map(
         zmin=-most, zmax=most, name="counts",
         showscale=last >= _MAX_NUMBERS, colorbar={"title": {"text": "points", "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
-    # A heat map's cells cannot be clicked; points can, and they carry the numbers.
+    # A heat map's cells cannot be clicked; points can, and they show the numbers.
     for counts, colour in ((False, None), (True, _ON_COLOUR)):
         mine = cells[cells["counts"] == counts]
         rows = mine.to_dict("records")

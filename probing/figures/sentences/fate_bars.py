@@ -1,4 +1,4 @@
-"""Where each property of the base went in a fine-tuned model: shares of fates, a bar a task and vector."""
+"""Where each property of the base went in a fine-tuned model: shares of fates, one bar per task and vector."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from probing.core.sentences.fates import FATES
 from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
 
-#: Fates by which nothing is lost are blue to green; those of a lost property yellow to red, the last one hatched: it is a limit of probes.
+#: Fates of preserved properties are blue to green, of lost ones yellow to red; the last one is hatched, as it is a limit of probes.
 FATE_COLOURS = dict(
     zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64"), strict=True)
 )
@@ -17,11 +17,11 @@ _ROW, _FRAME = 40, 150
 
 
 def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
-    """One bar a task and pooling, as long as all its cells; numbers are cells.
+    """One bar per task and pooling, divided into shares of its cells; numbers are cells.
 
     Args:
-        shares: one row a task, pooling and fate: ``task, pooling, where_gone, cells, of, share``.
-        titles: task -> what a reader sees.
+        shares: one row per task, pooling and fate: ``task, pooling, where_gone, cells, of, share``.
+        titles: task -> displayed name.
     """
     shares = shares[shares["of"] > 0]
     if shares.empty:

@@ -1,4 +1,4 @@
-"""Accuracy of sentence probes by layer, a panel a task, with the baselines that they have to beat."""
+"""Accuracy of sentence probes by layer, one panel per task, with the baselines that they have to beat."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from probing.figures import end_labels, layer_axis, theme
 from probing.figures.end_labels import EndLabel
 from probing.figures.sentences import looks
 
-#: Height of a panel and of the gap below it, and what frames a figure, in pixels.
+#: Height of a panel, of the gap below it, and of the figure's frame, in pixels.
 _PANEL, _GAP, _FRAME = 170, 62, 175
 _TOP = 95
 
@@ -20,18 +20,18 @@ def layer_panels(
     points: pd.DataFrame, *, mode: str = "value", colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None, controls: Collection[str] = (),
 ) -> go.Figure:  # fmt: skip
-    """A line a model and pooling; the first token is dashed, the mean solid. Bands are 95 % intervals, whiskers the spread over seeds.
+    """One line per model and pooling; the first token is dashed, the mean solid. Bands are 95 % intervals, whiskers the range of seeds.
 
-    Models of different depth stand beside each other by share of depth.
+    Models of different depth are aligned by share of depth.
 
     Args:
-        points: one row a model, task, pooling and layer: ``model, task, pooling, layer, accuracy, low, high, majority, surface, n_train,
-            n_test`` and, where there are several, ``seed_low, seed_high, seeds``; shares.
+        points: one row per model, task, pooling and layer: ``model, task, pooling, layer, accuracy, low, high, majority, surface,
+            n_train, n_test`` and, with several seeds, ``seed_low, seed_high, seeds``; shares.
         mode: a key of ``looks.MODES``.
         colours: model -> colour.
-        labels: model -> what a reader sees.
-        titles: task -> what a reader sees.
-        controls: models that were trained further on what their base had read already; their markers are open.
+        labels: model -> displayed name.
+        titles: task -> displayed name.
+        controls: models that were trained further on their base's own text; their markers are open.
     """
     points = points.dropna(subset=["accuracy"] if mode == "value" else ["accuracy", mode])
     if points.empty:
@@ -77,7 +77,7 @@ def _axes(figure: go.Figure, last: int, rows: int, shares: bool) -> None:
 
 
 def _levels(figure: go.Figure, mine: pd.DataFrame, edge: float, mode: str, row: int) -> list[EndLabel]:
-    """A grey line a baseline, whatever the model; their names for the ends."""
+    """One grey line per baseline, for all models; returns the names for the ends."""
     found = []
     for column, (name, dash) in looks.LEVELS.items():
         levels = mine[f"drawn_{column}"].dropna()
@@ -112,7 +112,7 @@ def _line(
 
 
 def _extent(mine: pd.DataFrame) -> tuple[float, float]:
-    """What a panel's vertical axis shows: everything in it, and a little more."""
+    """The range of a panel's vertical axis: all values, with a margin."""
     columns = [name for name in mine if str(name).startswith("drawn_")] + ["value"]
     low, high = float(mine[columns].min().min()), float(mine[columns].max().max())
     edge = max(high - low, 2.0) * 0.07

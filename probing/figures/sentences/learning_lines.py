@@ -14,13 +14,13 @@ from probing.figures.sentences import looks
 def learning_lines(
     points: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
 ) -> go.Figure:
-    """A line a model and pooling over the number of training sentences, on a logarithmic axis; baselines are grey.
+    """One line per model and pooling over the number of training sentences, on a logarithmic axis; baselines are grey.
 
     Args:
-        points: one row a model, pooling and portion of one task: as for ``layer_panels``; ``layer`` is the layer that is read.
+        points: one row per model, pooling and portion of one task, as for ``layer_panels``; ``layer`` is the layer that is probed.
         colours: model -> colour.
-        labels: model -> what a reader sees.
-        controls: models that were trained further on what their base had read already; their markers are open.
+        labels: model -> displayed name.
+        controls: models that were trained further on their base's own text; their markers are open.
     """
     points = points.dropna(subset=["accuracy"])
     if points.empty:
@@ -65,5 +65,5 @@ def learning_lines(
 
 
 def _log(size: int) -> float:
-    """Where an annotation stands on a logarithmic axis."""
+    """The position of an annotation on a logarithmic axis."""
     return math.log10(size)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from probing.core.sentences.example import FIRST, MEAN
 from probing.figures import theme
 
-#: Pooling -> what a reader sees.
+#: Pooling -> displayed name.
 POOLING_NAMES = {FIRST: "first token", MEAN: "mean of all tokens"}
 DASHES = {FIRST: "dash", MEAN: "solid"}
 MAJORITY, SURFACE = "majority", "surface baseline"
@@ -23,8 +23,8 @@ def less(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     """The points with ``value``, its intervals and the baselines in per cent, or in points above one of the baselines.
 
     Args:
-        points: ``accuracy, low, high, majority, surface`` and, where fine-tuning was repeated with other seeds, ``seed_low, seed_high``.
-        mode: a key of ``MODES``. The baseline that is taken off has no interval of its own here.
+        points: ``accuracy, low, high, majority, surface`` and, if fine-tuning was repeated with other seeds, ``seed_low, seed_high``.
+        mode: a key of ``MODES``. The baseline that is subtracted is treated as exact.
     """
     off = 0.0 if mode == "value" else points[mode]
     ends = [name for name in ("low", "high", "seed_low", "seed_high") if name in points]
@@ -38,13 +38,13 @@ def number(mode: str, value: float) -> str:
 
 
 def marker(model: str, colour: str, controls: Iterable[str], size: int = 7) -> dict[str, Any]:
-    """The marker of a model's line; that of a control is open."""
+    """The marker of a model's line; a control's is open."""
     symbol = "circle-open" if model in controls else "circle"
     return {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.5, "color": colour}}
 
 
 def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
-    """The spread over seeds of the fine-tuning, of lines that have one."""
+    """The range over fine-tuning seeds, for lines that have several."""
     if "drawn_seed_low" not in line or line["drawn_seed_low"].isna().all():
         return None
     up, down = line["drawn_seed_high"] - line["value"], line["value"] - line["drawn_seed_low"]
@@ -67,7 +67,7 @@ def band(figure: go.Figure, line: pd.DataFrame, x: pd.Series, colour: str, **whe
 
 
 def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
-    """What is said of a point: where it is, its value, its interval, and what it is held against."""
+    """The hover text of a point: its place, value, interval and baselines."""
     lines = [
         f"<b>{theme.plain(name)}</b>, {POOLING_NAMES.get(one['pooling'], one['pooling'])}",
         f"{place}: {number(mode, one['value'])}",
@@ -84,7 +84,7 @@ def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
 
 
 def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], labels: Mapping[str, str], controls: Iterable[str]) -> None:
-    """A line of the legend for each model, and one for each pooling, in place."""
+    """One legend entry per model, and one per pooling, in place."""
     for model in dict.fromkeys(points["model"]):
         colour = colours.get(model, theme.NEUTRAL)
         figure.add_scatter(

@@ -1,4 +1,4 @@
-"""Figures of the paper on fine-tuning and sentence-level probing with our numbers: a panel a task or measure, a line a model."""
+"""Figures of the paper on fine-tuning and sentence-level probing with our numbers: a panel per task or measure, a line per model."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,8 +17,8 @@ class Drawn(NamedTuple):
 
     Attributes:
         title: of the vertical axis.
-        scale: what values are multiplied by.
-        steps: title of the horizontal axis where it does not count layers.
+        scale: multiplies values.
+        steps: title of the horizontal axis if it does not count layers.
         signed: whether values are differences.
     """
 
@@ -32,15 +32,15 @@ def reproduced_lines(
     points: pd.DataFrame, levels: pd.DataFrame, stars: pd.DataFrame, *, drawn: Drawn, colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:  # fmt: skip
-    """One line a model, with whiskers over the 95 % interval where it is known.
+    """One line per model, with whiskers over the 95 % interval if it is known.
 
     Args:
         points: ``panel, line, dashed, x, value, low, high``; a dashed line has the colour of the solid one of its name.
         levels: ``panel, name, value``: grey levels.
-        stars: as ``points``: single points without a line.
+        stars: single points without a line, as ``points``.
         drawn: how numbers are shown.
         colours: line -> colour.
-        labels: line -> what a reader sees.
+        labels: line -> displayed name.
     """
     points = points.dropna(subset=["value"])
     if points.empty:
@@ -74,7 +74,7 @@ def reproduced_lines(
 
 
 def _add(figure: go.Figure, rows: pd.DataFrame, look: tuple[str, str, bool | None], drawn: Drawn, row: int, named: set[str]) -> None:
-    """A line, or stars where it is neither solid nor dashed."""
+    """A line, or stars if it is neither solid nor dashed."""
     name, colour, dashed = look
     label, known = theme.plain(name), rows["low"].notna().any()
     whiskers = {

@@ -1,4 +1,4 @@
-"""What one token attends to: tokens downwards, layers to the right, the share as shade; and one number of every head of every layer."""
+"""What one token attends to: tokens downwards, layers to the right, the share as shade; and one number per head and layer."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
     Args:
         shares: (layers, tokens), of layers 1..L.
         tokens: names of the tokens.
-        most: the share that has the full colour: the same for figures that stand beside each other.
+        most: the share that has the full colour; the same for figures that are shown side by side.
         marked: the token whose attention it is.
     """
     names = [theme.plain(token) for token in tokens]
@@ -39,7 +39,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
 
 
 def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked: int | None = None) -> go.Figure:
-    """One number of every head of every layer; a click on a cell gives the head, from 1.
+    """One number per head and layer; a click on a cell gives the head, from 1.
 
     Args:
         values: (layers, heads), of layers 1..L.
@@ -74,7 +74,7 @@ def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked
 
 
 def _layers(figure: go.Figure, last: int) -> None:
-    # The title's distance is counted from the axis here, so it has to be more than the height of the labels.
+    # The title's distance is measured from the axis here, so it has to exceed the height of the labels.
     title = {"text": "layer", "standoff": 34}
     figure.update_xaxes(title=title, dtick=1 if last <= 12 else 2 if last <= 28 else 4, range=[0.5, last + 0.5], showgrid=False)
 

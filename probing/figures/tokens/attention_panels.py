@@ -1,4 +1,4 @@
-"""Entropy, distance and shares of attention by layer, a panel each."""
+"""Entropy, distance and shares of attention by layer, one panel each."""
 
 from collections.abc import Mapping
 
@@ -19,12 +19,12 @@ _PANEL, _FRAME = 150, 140
 def attention_panels(
     values: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str], yardsticks: Mapping[str, float]
 ) -> go.Figure:
-    """Two panels a row, a line a model.
+    """Two panels per row, one line per model.
 
     Args:
         values: ``name, measure, layer, value`` with layers from 1; measures are keys of ``PANELS``.
         colours, dashes: name -> colour, dash.
-        yardsticks: measure -> what equal attention to all tokens would give; a dotted line.
+        yardsticks: measure -> its value for equal attention to all tokens; a dotted line.
     """
     drawn = [measure for measure in PANELS if (values["measure"] == measure).any()]
     rows = -(-len(drawn) // 2)

@@ -1,4 +1,4 @@
-"""How undecided each layer is."""
+"""Entropy of each layer's predictions."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ def entropy_lines(layers: pd.DataFrame, *, colours: Mapping[str, str], dashes: M
         colours, dashes: as in ``layer_lines``.
     """
     if layers.empty:
-        return theme.empty("Nothing has been asked yet.")
+        return theme.empty("Nothing has been predicted yet.")
     figure = layer_lines(layers, "entropy", "%{y:.2f} nats", colours=colours, dashes=dashes)
     figure.update_layout(height=320)
     figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")

@@ -1,4 +1,4 @@
-"""Where one answer stands in every layer: rank on a logarithmic axis, best at the top, or probability."""
+"""The rank of one answer in every layer on a logarithmic axis, best at the top, or its probability."""
 
 from collections.abc import Collection, Mapping
 from math import log10

@@ -9,29 +9,29 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-#: The smallest probability that has a tint of its own; below it all have the first.
+#: The smallest probability with its own tint; all smaller ones have the first tint.
 LEAST = 0.001
 #: Tints at equal steps of the logarithm of the probability, from ``LEAST`` to 1. Their lightness (CIE L*) changes by equal steps, so the
-#: scale is read as well without hue. A cell's ink goes with its tint, so that a grid stays readable where a visitor switches between
+#: scale is readable without hue. A cell's text colour depends on its tint, so a grid stays readable when a user switches between
 #: light and dark and it is not drawn again.
 _TINTS = ("#EDF3F7", "#B5D6EC", "#82B7DF", "#5298D0", "#3378B5", "#215996", "#0B3C78")
 _DARK_TINTS = ("#18222B", "#1D3C59", "#225783", "#2C75AD", "#5193C8", "#77B3DE", "#9BD3F5")
 _FRAME = "#D55E00"
 #: Pixels around the cells before the stamp is added.
 _AROUND = 116
-#: Pixels of a row: a word and its probability, and two such lines of nine layers fit a telephone.
+#: Pixels of a row: a word and its probability; two such lines of nine layers fit a phone.
 ROW = 34
-#: Letters of a word that fit a column of five on a telephone, and those that do in small letters.
+#: Letters of a word that fit one of five columns on a phone, in normal and in small type.
 _FITS, _FITS_SMALL = 9, 12
 
 
 def step(probability: float) -> float:
-    """Where a probability lies on the scale, from 0 (``LEAST`` or less) to 1."""
+    """The position of a probability on the scale, from 0 (``LEAST`` or less) to 1."""
     return 1 - math.log10(max(probability, LEAST)) / math.log10(LEAST)
 
 
 def tint(probability: float, *, dark: bool = False) -> str:
-    """The colour of a cell, as Plotly mixes it from the two tints beside it."""
+    """The colour of a cell, as Plotly interpolates it between the two nearest tints."""
     tints = _DARK_TINTS if dark else _TINTS
     place = step(min(probability, 1)) * (len(tints) - 1)
     low, high = list(pairwise(tints))[min(int(place), len(tints) - 2)]
@@ -48,10 +48,10 @@ def token_grid(
 
     Args:
         tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1], and, if any are,
-            ``framed``: whether it is the right answer or a followed word, which its spelling alone does not say.
+            ``framed``: whether it is the right answer or a followed word, which its spelling alone does not show.
         columns: how many places are shown.
-        names: what the columns are, where they are not the places of one list: ``place`` counts them from 1.
-        rows: what the rows are from top to bottom, where they are not layers: ``layer`` counts them from 0.
+        names: names of the columns if they are not the places of one list: ``place`` counts them from 1.
+        rows: names of the rows from top to bottom if they are not layers: ``layer`` counts them from 0.
         dark: dark cells and light words, for a dark page.
     """
     columns = len(names) or columns
@@ -82,7 +82,7 @@ def token_grid(
             type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
             line={"color": _FRAME, "width": 2.5}, layer="above",
         )  # fmt: skip
-    # Room for the axis, the stamp and the legend, and for names above.
+    # Space for the axis, the stamp and the legend, and for names above.
     theme.apply(figure, height=_AROUND + (40 if names else 0) + ROW * (last + 1))
     if rows:
         figure.update_yaxes(
@@ -102,7 +102,7 @@ def token_grid(
 
 
 def _legend(rows: int, *, below: bool) -> dict:
-    """The colour bar: above the cells, in the line of the figure's button, or below them where names are above."""
+    """The colour bar: above the cells, in line with the figure's button, or below them if names are above."""
     pixel = 1 / (ROW * rows)
     where = {"y": -22 * pixel, "yanchor": "top"} if below else {"y": 1 + 4 * pixel, "yanchor": "bottom"}
     return {
@@ -114,7 +114,7 @@ def _legend(rows: int, *, below: bool) -> dict:
 
 
 def _word(token: str) -> str:
-    """A token on one line, in small letters or cut where it is long; the hover has it whole."""
+    """A token on one line, in small type or cut if it is long; the hover text has all of it."""
     if len(token) <= _FITS:
         return theme.plain(token)
     return f"<span style='font-size:10px'>{theme.plain(theme.shorten(token, _FITS_SMALL))}</span>"

@@ -1,4 +1,4 @@
-"""What sentence probes say of one sentence: tasks and poolings downwards, layers to the right; grey where a probe is at chance."""
+"""Sentence probes' predictions for one sentence: tasks and poolings downwards, layers to the right; grey: the probe is at chance."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,21 +6,21 @@ import plotly.graph_objects as go
 from probing.figures import layer_axis, theme
 
 _ROW, _AROUND = 44, 146
-#: Beyond, a cell has no room for a label on a telephone.
+#: With more layers, a label does not fit into a cell on a phone.
 _MAX_LAYERS = 9
 _GREY = "rgba(128,136,144,0.16)"
 _FAINT, _FULL = 0.10, 0.62
 
 
 def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
-    """A cell a probe: what it says and its probability; the hue is the label, the shade how sure the probe is.
+    """One cell per probe: its prediction and probability; the hue is the label, the shade the probe's confidence.
 
     Args:
         verdicts: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` is the label's, ``p`` its
             probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines of words.
     """
     if verdicts.empty:
-        return theme.empty("No probe was asked.")
+        return theme.empty("No probe was applied.")
     keys = list(zip(verdicts["task"], verdicts["pooling"], strict=True))
     rows, last = list(dict.fromkeys(keys)), int(verdicts["layer"].max())
     titles = dict(zip(verdicts["task"], verdicts["title"], strict=True))

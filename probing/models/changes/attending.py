@@ -9,7 +9,7 @@ import torch
 
 from probing.core.changes.attention import TokenKinds, as_distributions
 from probing.core.errors import ModelError
-from probing.core.token_text import SPACE
+from probing.core.tokens.text import SPACE
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.layer_swap import sharing_copy
 from probing.models.encoders.load import Encoder

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-from probing.core.tokenizer_ids import tokens_checksum
+from probing.core.tokens.tokenizer_ids import tokens_checksum
 
 #: Settings that cannot change what a frozen encoder computes: where it comes from, how it is stored, what a task's head or a
 #: generator would do, and what is returned besides the hidden states.

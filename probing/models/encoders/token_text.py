@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tokenizers import models
 from transformers import PreTrainedTokenizerBase
 
-from probing.core.token_text import SPACE, TokenText
+from probing.core.tokens.text import SPACE, TokenText
 
 #: A token in front of the asked one: at the start of a text, decoders drop the space of the first token.
 _BEFORE = "a"

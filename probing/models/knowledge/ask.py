@@ -9,12 +9,21 @@ import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from probing.core.answers import Answer, LayerAnswer, TokenProbability, WatchedToken
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
-from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord, with_masks
-from probing.core.token_text import NO_TEXT
+from probing.core.questions import (
+    Answer,
+    LayerAnswer,
+    NoMask,
+    SeveralMasks,
+    TokenProbability,
+    TooLong,
+    UnknownWord,
+    WatchedToken,
+    with_masks,
+)
+from probing.core.tokens.text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead

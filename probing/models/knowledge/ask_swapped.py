@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from probing.core.answers import Answer
+from probing.core.questions import Answer
 from probing.models.encoders.layer_swap import Where, replaced_states
 from probing.models.encoders.load import Encoder
 from probing.models.heads.decode import layer_logits

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.numbers import f1
@@ -19,7 +20,7 @@ DRAWS = 1000
 #: What runs that differ only in their seed have in common.
 GROUP = ("model", "encoder", "task", "kind", "labels")
 #: P(at most k) of a Poisson number with mean 1: how often a sentence is in a draw.
-_POISSON = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 16)]))
+_POISSON = stats.poisson(1).cdf(np.arange(16))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.edges.numbers import expected_layer, k_gains
 from probing.core.edges.published import published_edges
 
-#: Encoder of the paper -> how figures call it.
+#: Encoder of the paper -> its name in figures.
 NAMES = {"base": "BERT-base (published)", "large": "BERT-large (published)"}
 
 
@@ -25,7 +25,7 @@ def scores() -> pd.DataFrame:
 
 @cache
 def summary() -> pd.DataFrame:
-    """What follows from them, by model and task; no intervals and no yardsticks are published."""
+    """The summary of the published F1s, by model and task; intervals and yardsticks are not published."""
     found = published_edges()
     rows = []
     for name, shown in NAMES.items():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.reports.knowledge.paired import paired_by_layer
+from probing.reports.knowledge.pairs.paired import paired_by_layer
 from probing.reports.knowledge.precision import by_layer
 from probing.store.database import Database
 from probing.store.knowledge.pair_queries import paired_majority

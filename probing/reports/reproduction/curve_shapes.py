@@ -134,7 +134,8 @@ def similarity(first: Curve, second: Curve) -> Interval | None:
 def correlations(first: NDArray, second: NDArray) -> NDArray:
     """(rows, values) twice -> (rows,): Spearman's correlation of each row; NaN where one is flat or has fewer than three values."""
     one, other = (stats.rankdata(values, axis=1) for values in (first, second))
-    one, other = (ranks - ranks.mean(axis=1, keepdims=True) for ranks in (one, other))
-    spread = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-    defined = (spread > 0) & (one.shape[1] >= 3)
-    return np.where(defined, (one * other).sum(axis=1) / np.where(defined, spread, 1), np.nan)
+    found = np.full(len(one), np.nan)
+    defined = (np.ptp(one, axis=1) > 0) & (np.ptp(other, axis=1) > 0) & (one.shape[1] >= 3)
+    if defined.any():
+        found[defined] = stats.pearsonr(one[defined], other[defined], axis=1).statistic
+    return found

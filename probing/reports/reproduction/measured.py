@@ -8,7 +8,7 @@ from probing.core.metrics import RANKS
 from probing.core.stats.intervals import wilson
 from probing.core.stats.paired import PairedCounts, newcombe, paired_difference
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.knowledge.paired import macro_paired_by_layer
+from probing.reports.knowledge.pairs.paired import macro_paired_by_layer
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.reproduction.evidence import BASE, COMPARABLE
 from probing.store import run_queries

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.facts.fact import Fact
-from probing.core.token_text import NO_TEXT
+from probing.core.tokens.text import NO_TEXT
 from probing.store.parquet import read_table
 
 #: A compact run keeps log-probabilities to this many significant bits (within 6.3 per cent of their value) ...

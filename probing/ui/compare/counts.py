@@ -17,7 +17,7 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
 def draw(view: View, pair: Pair) -> None:
-    """Says what is not stored, and draws what counts alone can say."""
+    """Reports what is not stored, and draws what can be drawn from counts."""
     k, probe_set = view.chosen.k, pair.model["probe_set"]
     view.contents.section("Layer by layer")
     counted.say(view, pair.base, pair.model)
@@ -39,11 +39,11 @@ def draw(view: View, pair: Pair) -> None:
 
 
 def _sentence(view: View, row: pd.Series) -> Markdown:
-    """What the model lost of its base's share, each on all of its facts."""
+    """The model's loss against its base, each on all of its own facts."""
     words = [
         filled(
             "At its last layer {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the facts that each was asked: a loss "
-            "of **{lost:.1f} points** ({low:.1f} to {high:.1f}, the interval as of independent models).",
+            "of **{lost:.1f} points** ({low:.1f} to {high:.1f}; the interval treats the models as independent).",
             model=view.called(row["model"]), base=view.called(row["base"]), value=row["value"] * 100, base_value=row["base_value"] * 100,
             lost=row["lost"] * 100, low=row["lost_low"] * 100, high=row["lost_high"] * 100,
         )

@@ -1,4 +1,4 @@
-"""The compare page's flow: what became of the facts that the base knows, and which model forgets most."""
+"""The compare page's flow: which facts were kept, gained and lost, and which model forgets most."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.comparability import as_long
 from probing.reports.knowledge.heads.lost import points_lost
-from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
 from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
@@ -45,12 +45,12 @@ _FIRST = ("label", "kept", "lost", "gained", "base_value", "value", "difference"
 
 
 def draw_flow(view: View, pair: Pair) -> None:
-    """Transitions and fates as a flow; every part opens its facts, by a click and by a link."""
+    """Transitions and fates as a flow; a click or a link opens the facts of a part."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
     view.contents.section("Kept, gained, lost")
     table = view.report(transitions, pair.frame, (k,))
     if table.empty or not int(table["n"].iloc[0]):
-        st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
+        st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
     row = table.iloc[0]
     called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
@@ -72,9 +72,9 @@ def draw_flow(view: View, pair: Pair) -> None:
     )
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
-        caption="Heights are numbers of facts; each share says of what. What was lost has one of four fates: relocated (first at an inner "
-        "layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an inner layer), erased. Click "
-        "a part to open its facts. "
+        caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of four fates: relocated "
+        "(first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an inner "
+        "layer), erased. Click a part to open its facts. "
         f"{mark_key(view, (base, model))}",
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
@@ -87,7 +87,7 @@ def draw_flow(view: View, pair: Pair) -> None:
         there = int(row["relocated_known_there"])
         st.caption(
             filled(
-                "Of the {relocated:,} relocated facts the base, too, has {there:,} first at one of those inner layers.",
+                "Of the {relocated:,} relocated facts, the base also ranks {there:,} first at one of those inner layers.",
                 relocated=int(row["relocated"]),
                 there=there,
             )
@@ -134,7 +134,7 @@ def _sentence(row: pd.Series, called: tuple[Markdown, Markdown], k: int, beside:
 
 
 def _beside(view: View, pair: Pair) -> Markdown:
-    """How many of the same facts the majority answer and the swapped subjects give; nothing where the last layers have no row together."""
+    """How many of the same facts the majority answer and the swapped subjects give; empty if the last layers share no row."""
     layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
     if layers.empty or pair.base["layers"] != pair.model["layers"]:
         return Markdown("")
@@ -151,7 +151,7 @@ def _beside(view: View, pair: Pair) -> Markdown:
 
 
 def of_subject(row: Mapping[str, Any], who: Markdown) -> Markdown:
-    """Whether what the model still gives depends on the subject, by the interval of own minus swapped; nothing where none is stored.
+    """Whether the model's answers depend on the subject, by the interval of own minus swapped; empty if none is stored.
 
     Args:
         row: of ``paired_with_yardsticks``.
@@ -162,16 +162,16 @@ def of_subject(row: Mapping[str, Any], who: Markdown) -> Markdown:
     value, low, high = (row[f"above_swapped{end}"] * 100 for end in ("", "_low", "_high"))
     between = filled("{value:z.1f} points, {low:z.1f} to {high:z.1f}", value=value, low=low, high=high)
     if low > 0:
-        said = "Of what {who} still gives, **{value:.1f} points** come from the subject (own minus swapped: {low:z.1f} to {high:.1f})."
+        said = "**{value:.1f} points** of what {who} still knows come from the subject (own minus swapped: {low:z.1f} to {high:.1f})."
     elif high < 0:
-        said = "{who} gives **fewer** answers about the own subject than about a swapped one ({between})."
+        said = "{who} gives the answer **less often** for a fact's own subject than for a swapped one ({between})."
     elif high <= _NEXT_TO_NOTHING:
         said = (
-            "{who} gives **as many** answers about a swapped subject as about the own one ({between}): "
-            "nothing that it still gives is seen to come from the subject."
+            "{who} gives the answer **as often** for a swapped subject as for the fact's own ({between}): "
+            "there is no sign that anything it still knows comes from the subject."
         )
     else:
-        said = "Whether anything that {who} still gives comes from the subject cannot be told: own minus swapped subject is {between}."
+        said = "It is undecided whether anything that {who} still knows comes from the subject: own minus swapped subject is {between}."
     return filled(said, who=who, between=between, value=value, low=low, high=high)
 
 
@@ -182,7 +182,7 @@ def family(view: View, pair: Pair) -> pd.DataFrame:
 
 
 def draw_family(view: View, pair: Pair) -> None:
-    """Which model forgets most, with the control beside, and the same relation by relation for the pair."""
+    """Which model forgets most, with the control, and the same relation by relation for the pair."""
     together, k = family(view, pair), view.chosen.k
     if together.empty:
         return
@@ -227,7 +227,7 @@ def _by_relation(view: View, pair: Pair) -> None:
     with st.expander(filled("{model}, relation by relation", model=view.called(pair.model["model"])), icon=":material/category:"):
         st.caption(
             filled(
-                "{probe_set}; p-values are each on their own. Select a row to open the facts that were lost.",
+                "{probe_set}; p-values are not corrected for multiple testing. Select a row to open the facts that were lost.",
                 probe_set=set_name(pair.model["probe_set"]),
             )
         )
@@ -252,7 +252,7 @@ def _by_relation(view: View, pair: Pair) -> None:
 
 
 def _of_base(view: View, pair: Pair) -> str:
-    """What the majority answer gives beside what the pair's base knows; nothing where it is not defined."""
+    """What the pair's base knows, compared with the majority answer; empty if that is undefined."""
     layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
     if layers.empty or pd.isna(layers["majority"].iloc[-1]):
         return ""
@@ -263,12 +263,12 @@ def _of_base(view: View, pair: Pair) -> str:
 
 
 def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
-    """What the control among the models is good for; nothing where there is none."""
+    """What the control among the models shows; empty if there is none."""
     said = [as_long(one, [model for model in models if model not in controls]) for one in models if one in controls]
     if not said:
         return ""
     same, words = max(said, key=lambda one: one[0])
-    use = "what it loses, training alone costs" if same else "what it loses is no measure of the others"
+    use = "its losses show the cost of further training alone" if same else "its losses are no yardstick for the others"
     return f"Control, on the base's own text: {words}; {use}. "
 
 

@@ -1,4 +1,4 @@
-"""The compare page's other views: kinds of answer by layer, weights and tasks, and leaving early."""
+"""The compare page's other views: kinds of answer by layer, weights and tasks, and early exit."""
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,7 @@ from probing.ui.widgets.learned import mark_key, task_table
 
 
 def draw_answers(view: View, pair: Pair) -> None:
-    """What kind of word stands first at each layer, for both."""
+    """What kind of token each layer ranks first, for both models."""
     table = view.report(answer_drift, pair.run_ids)
     if table.empty:
         return
@@ -32,15 +32,16 @@ def draw_answers(view: View, pair: Pair) -> None:
         drawing(
             answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"]),
             labels=yardsticks.labels(view),
-        ), table=table, stamp=pair.stamp(view, "kinds of first tokens by layer"), name="answer-kinds",
-        caption="Every fact's first token at each layer is of the first kind that fits, from bottom to top. “Right” is P@1 over facts. "
+        ), table=table, stamp=pair.stamp(view, "kinds of top-ranked tokens by layer"), name="answer-kinds",
+        caption="The token that a layer ranks first for a fact counts as the first kind that fits, from bottom to top. “Right” is P@1 over "
+        "facts. "
         f"{mark_key(view, (pair.base['model'], pair.model['model']))}",
-        alt="Share of each kind of first token by layer, for both models",
+        alt="Share of each kind of top-ranked token by layer, for both models",
     )  # fmt: skip
 
 
 def draw_weights(view: View, pair: Pair) -> None:
-    """How far the weights moved, beside what was lost, and what was won for it: the task."""
+    """How far the weights moved, the facts that were lost, and the task scores that were gained."""
     together = family(view, pair)
     models = tuple(together["model"]) or (pair.model["model"],)
     drift, tasks = view.read(weight_drift, models), view.read(task_scores, models)
@@ -51,8 +52,8 @@ def draw_weights(view: View, pair: Pair) -> None:
         _weights(view, pair, drift, together)
     if len(tasks):
         st.markdown(
-            "What the models were fine-tuned for: the task score with its 95 % interval, beside the baseline that it has to beat. Losses "
-            "of a model that did not learn its task say nothing of the task."
+            "What the models were fine-tuned for: the task score with its 95 % interval, and the baseline that it has to beat. Losses "
+            "of a model that did not learn its task say nothing about the task."
         )
         task_table(tasks, view.label, stamp=_stamp(view, pair, together, "task scores"), name="tasks")
 
@@ -69,7 +70,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
             drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
-            caption="How far each layer's weights moved, in per cent of their length in the base. "
+            caption="How far each layer's weights moved, in per cent of their norm in the base. "
             f"{mark_key(view, drift['model'])}",
             alt="Relative change of weights by layer and model",
         )  # fmt: skip
@@ -80,25 +81,26 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     with right:
         if points.empty:
             st.markdown(
-                "Which share of the base's facts these models lost is not stored fact by fact through these heads, so drift is not drawn "
-                "against loss."
+                "Through these heads the models' answers are not stored fact by fact, so drift cannot be drawn against the share of facts "
+                "that were lost."
             )
             return
         blocks.figure(
             drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)), table=points,
             stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
-            caption="Did those that moved most forget most? Up: share of the base's facts that were lost. Few points prove no law. "
+            caption="Did the models that moved most forget most? Vertical: share of the base's facts that were lost. With so few points "
+            "this is a hint, not evidence. "
             f"{mark_key(view, points['model'])}",
-            alt="Mean change of weights against share of facts lost, one point a model",
+            alt="Mean change of weights against share of facts lost, one point per model",
         )  # fmt: skip
 
 
 def draw_early_exit(view: View, pair: Pair) -> None:
-    """Whether reading each relation at its best layer helps, honestly chosen."""
+    """Whether reading each relation at its best layer helps; the layer is chosen on other facts than those scored."""
     table = view.report(early_exit, pair.run_ids, view.chosen.k)
     if table.empty:
         return
-    view.contents.section("Leaving early")
+    view.contents.section("Early exit")
     st.markdown(
         "If each relation were read at its best layer, how much would be known? The layer is chosen on one half of the facts and scored on "
         "the other. “Union” counts a fact that any layer knows: no reader could do that."

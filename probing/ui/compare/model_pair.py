@@ -12,7 +12,7 @@ from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.shown_runs import set_name, set_order
 from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences
-from probing.reports.knowledge.pair_yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.counted import counts_only
@@ -31,7 +31,7 @@ class Pair:
     Attributes:
         base: the run compared with; a row of ``runs``.
         model: the other.
-        checks: in what the two are alike.
+        checks: what is alike in the two, and what is not.
     """
 
     base: pd.Series
@@ -40,13 +40,13 @@ class Pair:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The pair as ``probing.reports`` wants it."""
+        """The pair as ``probing.reports`` expects it."""
         row = {"base_run_id": self.base["run_id"], "run_id": self.model["run_id"], "base": self.base["model"], "model": self.model["model"]}
         return pd.DataFrame([row | {name: self.model[name] for name in ("head", "seed", "probe_set")}])
 
     @property
     def by_fact(self) -> bool:
-        """Whether both have their answers fact by fact."""
+        """Whether the answers of both are stored fact by fact."""
         return not any(map(counts_only, (self.base, self.model)))
 
     @property
@@ -55,14 +55,14 @@ class Pair:
         return self.base["run_id"], self.model["run_id"]
 
     def stamp(self, view: View, what: str, run_ids: tuple[str, ...] | None = None) -> Stamp:
-        """What a figure on this page shows, with the word on comparability that goes into every file."""
+        """The stamp of a figure on this page, with the statement on comparability that goes into every file."""
         names = f"{view.label(self.model['model'])} against {view.label(self.base['model'])}"
         both = f"{names}, {self.model['head']}, {set_name(self.model['probe_set'])}"
         return view.stamp(f"{what}, {both}, {view.filter_words()}; {badge(self.checks)}", run_ids or self.run_ids)
 
 
 def family_stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
-    """The origin of what is shown of all fine-tuned models, each against its own base, with the word on each one's comparability.
+    """The stamp of a figure of all fine-tuned models, each against its own base, with a statement on each pair's comparability.
 
     Args:
         view: the page.
@@ -88,17 +88,17 @@ def fine_tuned(view: View) -> list[str]:
 
 
 def choose(view: View) -> Pair | None:
-    """Draws the choice of the two models; None, with words, where there are no two to compare."""
+    """Draws the choice of the two models; if there are no two to compare, explains why and returns None."""
     models, tuned = list(view.colours), fine_tuned(view)
     if not tuned:
-        blocks.missing("No fine-tuned model is stored beside its base.", blocks.FINETUNE_COMMAND)
-        st.caption("Afterwards probe it as its base was probed, with the same heads and facts.")
+        blocks.missing("No fine-tuned model is stored together with its base.", blocks.FINETUNE_COMMAND)
+        st.caption("Then probe it with the same heads and facts as its base.")
         if len(models) < 2:
             return None
     chosen, own = selection.current(), selection.of(CompareSelection)
     for name in (own.tuned, own.versus_model):
         if name and name not in models:
-            st.info(filled("Not in these results, so left aside: {name}", name=name), icon=":material/link_off:")
+            st.info(filled("Ignored, not in these results: {name}", name=name), icon=":material/link_off:")
     wish = chosen.model if chosen.model in tuned else (tuned or models[1:])[0]
     model = own.tuned if own.tuned in models else wish
     its_base = view.runs.loc[view.runs["model"] == model, "base"].iloc[0] or ""
@@ -179,7 +179,7 @@ def draw_curves(view: View, pair: Pair) -> None:
     view.contents.section("Layer by layer")
     table = view.report(paired_with_yardsticks, *pair.run_ids, k)
     if table.empty:
-        st.info("The two were asked no fact in common under these filters.", icon=":material/filter_alt_off:")
+        st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
     deepest = table.iloc[-1].to_dict()
     who = {"model": view.called(model), "base": view.called(base)}
@@ -209,7 +209,7 @@ def draw_curves(view: View, pair: Pair) -> None:
 
 
 def _undefined(table: pd.DataFrame, k: int) -> dict[str, str]:
-    """The modes that the pair does not have; both models need a swapped subject for their difference."""
+    """The modes that are undefined for the pair; both models need a swapped subject for their difference."""
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
     return yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1)
 
@@ -220,14 +220,14 @@ _BELOW = {
     "swapped": "Below: how much more the first gains from the subject than the second.",
 }
 _SURE = {
-    "value": "exact McNemar p ≤ 0.05, each layer on its own",
-    "majority": "exact McNemar p ≤ 0.05, each layer on its own",
-    "swapped": "the interval, which joins those above as of independent models, leaves 0 out",
+    "value": "exact McNemar p ≤ 0.05 per layer, not corrected for multiple testing",
+    "majority": "exact McNemar p ≤ 0.05 per layer, not corrected for multiple testing",
+    "swapped": "the interval, which treats the two models as independent, excludes 0",
 }
 
 
 def _above(row: Mapping[str, Any], mode: str) -> str:
-    """What the upper panel's yardsticks are."""
+    """The upper panel's yardsticks, in words."""
     sides = [(int(row[f"{one}swapped_n"]), int(row["n"])) for one in ("", "base_") if pd.notna(row[f"{one}swapped"])]
     of = " and ".join(f"{with_one:,} of {n:,} facts" for with_one, n in dict.fromkeys(sides))
     if mode == "swapped":
@@ -239,7 +239,7 @@ def _above(row: Mapping[str, Any], mode: str) -> str:
 
 
 def beside_both(row: Mapping[str, Any], called: Mapping[str, Markdown]) -> Markdown:
-    """What the majority answer and both models' swapped subjects give, as far as they are defined.
+    """What the majority answer and both models' swapped subjects give, if they are defined.
 
     Args:
         row: of ``paired_with_yardsticks``.
@@ -256,12 +256,12 @@ def beside_both(row: Mapping[str, Any], called: Mapping[str, Markdown]) -> Markd
 
 
 def swapped_of(row: Mapping[str, Any], sides: Mapping[str, Markdown], number: Callable[[float, int], Markdown]) -> Markdown:
-    """What both models give for a swapped subject and for the own one; nothing where it is measured of neither.
+    """What both models give for a swapped subject and for the facts' own; empty if it is measured for neither.
 
     Args:
         row: of ``paired_with_yardsticks``.
         sides: prefix of a model's columns -> its name; the order of the sentence.
-        number: a share and the number of facts that it is of, in words.
+        number: writes a share, given the number of facts that it is of.
     """
     sizes = {prefix: int(row[f"{prefix}swapped_n"]) for prefix in sides if pd.notna(row[f"{prefix}swapped"])}
     if not sizes:
@@ -270,14 +270,14 @@ def swapped_of(row: Mapping[str, Any], sides: Mapping[str, Markdown], number: Ca
     called = [filled("{who} still gives" if not place else "{who}", who=sides[prefix]) for place, prefix in enumerate(sizes)]
     still = (filled("{who} **{given}**", who=who, given=one) for who, one in zip(called, given["swapped"], strict=True))
     return filled(
-        "About a **swapped subject**, {still} of the {n} facts that have one; about their own, {matched}.",
+        "Asked about a **swapped subject**, {still} of the {n} facts that have one; asked about their own, {matched}.",
         still=joined(" and ", still), n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
         matched=joined(" and ", given["matched"]),
     )  # fmt: skip
 
 
 def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
-    """What the model lost of the base's share minus its swapped subject; nothing where it is not defined.
+    """The model's loss of P@k minus the swapped subject; empty if it is undefined.
 
     Args:
         row: of ``paired_with_yardsticks``.
@@ -285,13 +285,13 @@ def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
     if pd.isna(row["more"]):
         return Markdown("")
     return filled(
-        "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}), of all facts {all:.1f}.",
+        "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}); over all facts it is {all:.1f}.",
         lost=-row["more"] * 100, low=-row["more_high"] * 100, high=-row["more_low"] * 100, all=-row["difference"] * 100,
     )  # fmt: skip
 
 
 def lead_on(view: View, pair: Pair) -> None:
-    """The way to what else changed in a fine-tuned model."""
+    """The link to everything else that changed in a fine-tuned model."""
     model = str(pair.model["model"])
     if model in fine_tuned(view):
         words = filled("What else changed in {model}: structure, sentences, attention, weights", model=view.label(model))

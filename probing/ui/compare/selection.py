@@ -14,7 +14,7 @@ class CompareSelection:
     Attributes:
         tuned, versus_model: the two models that are compared.
         never: whether the flow draws the facts that neither of them knows.
-        pair_minus: the yardstick that is taken off both curves.
+        pair_minus: the yardstick that is subtracted from both curves.
     """
 
     tuned: str = ""

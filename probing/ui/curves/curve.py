@@ -21,7 +21,7 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
-#: Metric -> what a model does for a share of facts.
+#: Metric -> what a model does for a share of facts, in words.
 _DOES = {
     "p_at_1": "gives the right word for",
     "p_at_10": "has the right word among its first 10 for",
@@ -45,17 +45,17 @@ def controls(view: View) -> None:
 
 
 def points_of(view: View) -> pd.DataFrame:
-    """The chosen metric of the chosen runs by layer; no rows, with words, where no facts are left."""
+    """The chosen metric of the chosen runs by layer; no rows, and a message, if no facts are left."""
     own = selection.of(CurvesSelection)
     table = view.report(by_layer, tuple(view.overlaid["run_id"]), own.metric, view.chosen.average)
     if table["value"].isna().all():
-        st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
+        st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return table.iloc[:0]
     return table.drop(columns="seed")
 
 
 def headline(view: View, table: pd.DataFrame) -> None:
-    """What the first of the chosen models reaches at its last layer, beside its yardsticks."""
+    """What the first of the chosen models reaches at its last layer, with its yardsticks."""
     if not table.empty:
         st.markdown(_headline(view, table))
 
@@ -126,7 +126,7 @@ def _remember(point: list) -> None:
 
 
 def choose_point(view: View, table: pd.DataFrame) -> None:
-    """The way from a point to its facts, by a click in the figure, by choosing here, or by the link."""
+    """Leads from a point to its facts; a click in the figure, the menus here, or the page's link choose the point."""
     if table.empty:
         return
     runs, own = table.drop_duplicates("run_id").set_index("run_id", drop=False), selection.of(CurvesSelection)

@@ -16,7 +16,7 @@ class CurvesSelection:
     Attributes:
         metric: what is drawn by layer.
         panels: one panel per probe set instead of one for all.
-        minus: the yardstick that is taken off.
+        minus: the yardstick that is subtracted.
         point_run, point_layer: the point whose facts are offered; none means the first line's last layer.
     """
 

@@ -12,7 +12,7 @@ from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 ROWS = 25
-#: Characters of a sentence's hash that name it.
+#: Characters of a sentence's hash that are shown.
 HASH = 12
 _KINDS = {"any": "any", "ambiguous": "ambiguous", "revised": "revised"}
 _ORDERS = {"ambiguous": "most ambiguous targets first", "revised": "most revisions first", "sentence": "in the order of the data"}
@@ -21,17 +21,17 @@ _HEADINGS = {
     "sentence": st.column_config.TextColumn(width="large"),
     "targets": st.column_config.NumberColumn(help="Targets of the sentence that pass the filters."),
     "ambiguous": st.column_config.NumberColumn(
-        help="Those of which no label has a mean share above 0.7 over the layers (the paper's rule)."
+        help="Targets for which no label has a mean share above 0.7 over the layers (the paper's rule)."
     ),
     "revisions": st.column_config.NumberColumn(
-        help="How often the most probable label changes from one layer to the next, in all of them."
+        help="How often the most probable label changes from one layer to the next, summed over these targets."
     ),
 }
 
 
 def filters(shown: Shown) -> None:
-    """Task, label, kind of target, settled layer, order; and two tasks out of order."""
-    anew, page, own = {"trace_page": 1, "text_hash": ""}, shown.view.page, shown.own
+    """Filters by task, label, kind of target and settled layer; the order; and two tasks out of order."""
+    anew, page, own = {"trace_sheet": 1, "text_hash": ""}, shown.view.page, shown.own
     titles = shown.tasks
     first = st.columns(3)
     with first[0]:
@@ -56,7 +56,7 @@ def filters(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
             st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
-            resets=anew, help="Ambiguous: no label has a mean share above 0.7 over the layers, for more than one target of the sentence "
+            resets=anew, help="Ambiguous: for more than one target of the sentence, no label has a mean share above 0.7 over the layers "
             "(the paper's rule). Revised: the most probable label changes at some layer.",
         )  # fmt: skip
         selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=anew)
@@ -65,7 +65,7 @@ def filters(shown: Shown) -> None:
 
 
 def _out_of_order(shown: Shown, anew: dict) -> None:
-    """Two tasks, of which the one that is later on the whole settles first in a sentence."""
+    """Filters by two tasks: the one that is later on average settles first in the sentence."""
     on = shown.filters()["out_of_order"] is not None
     with st.expander("Sentences where a later task settles before an earlier one" + (" (on)" if on else ""), icon=":material/swap_vert:"):
         left, right = st.columns(2)
@@ -73,9 +73,7 @@ def _out_of_order(shown: Shown, anew: dict) -> None:
             _one_task(shown, Markdown("A target of this task settles"), "later_first", anew)
         with right:
             _one_task(shown, Markdown("before a target of"), "earlier_last", anew)
-        st.caption(
-            "Only targets that share a word are compared, and only those that end right: the two tasks must have been asked on one text."
-        )
+        st.caption("Only targets that share a word and end right are compared; both tasks must have been probed on the same text.")
 
 
 def _one_task(shown: Shown, label: Markdown, field: str, anew: dict) -> None:
@@ -104,8 +102,8 @@ def listing(shown: Shown) -> str:
     _head(total, page, pages)
     if shown.part == OWN:
         st.caption(
-            "These sentences were written for this page and labelled as the data sets are. They show what probes do; they are too few "
-            "to score them."
+            "These sentences were written for this page and labelled like the data sets. They show what probes do, but they are too few "
+            "for scores."
         )
     key = f"edge_sentences.list.{abs(hash((shown.run_ids, shown.part, page, own.trace_order, *map(str, wanted.values()))))}"
 
@@ -119,7 +117,7 @@ def listing(shown: Shown) -> str:
         top, hide_index=True, height=min(38 + 35 * len(top), 250), key=key, on_select=picked, selection_mode="single-row",
         placeholder=blocks.EMPTY, column_config=tables.fitted(top, _HEADINGS),
     )  # fmt: skip
-    say_missing(shown.view, shown.part, table, Markdown("Sentences without words are named by the sha256 of their text"))
+    say_missing(shown.view, shown.part, table, Markdown("Sentences without words are shown by the sha256 of their text"))
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
             "CSV of this page of the list", lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")), "edge-sentences.csv",
@@ -129,7 +127,7 @@ def listing(shown: Shown) -> str:
 
 
 def named(row: dict) -> str:
-    """A sentence by its words, or by its hash where they are not there."""
+    """A sentence by its words, or by its hash if they are not available."""
     return str(row["text"]) if isinstance(row["text"], str) and row["text"] else f"text {row['text_sha256'][:HASH]}"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from probing.core.edges.target import OWN
 from probing.ui.frame.selection import declared, noted, one_of
 
-#: The parts of the data, the one that the page prefers first.
+#: The parts of the data, the page's preferred one first.
 PARTS = (OWN, "dev", "test")
 KINDS = ("any", "ambiguous", "revised")
 ORDERS = ("ambiguous", "revised", "sentence")
@@ -14,15 +14,15 @@ ORDERS = ("ambiguous", "revised", "sentence")
 @declared("edge_sentences")
 @dataclass(frozen=True)
 class EdgeSentencesSelection:
-    """The page's own choices. An empty text means: the page's default, or any.
+    """The page's own choices. An empty string means the page's default, or any.
 
     Attributes:
         trace_model, trace_task, trace_part: which targets are listed.
         trace_label: their right label.
-        trace_unseen: whether only targets are listed whose span texts do not occur in training.
+        trace_unseen: whether only targets whose span texts do not occur in training are listed.
         trace_kind: ambiguous targets, those whose most probable label changes, or any.
         settled: the layer from which the right label stays the most probable one.
-        trace_order: what comes first.
+        trace_order: order of the list.
         later_first, earlier_last: two tasks; sentences in which a target of the first settles before one of the second.
         text_hash: sha256 of the text of the sentence that is shown.
         every_target: whether all of its targets are drawn, not only those that pass the filters.

@@ -1,4 +1,4 @@
-"""What the page of single targets shows: the stored traces, brought together with what was chosen."""
+"""What the page of single targets shows: the stored traces that match the page's choices."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ class Shown:
 
     Attributes:
         view: the page.
-        runs: the runs of the chosen model that have traces of the part, one a task.
+        runs: the runs of the chosen model that have traces of the part, one per task.
         tasks: title by task, of these runs, in the order of tables.
         model: the chosen model.
         part: of the data.
@@ -60,7 +60,7 @@ class Shown:
         return list(table.loc[table["task"] == self.task, "name"])
 
     def filters(self) -> dict[str, Any]:
-        """The filters that are on, as the store wants them."""
+        """The active filters, as the store expects them."""
         own = self.own
         pair = (own.later_first, own.earlier_last)
         return {
@@ -73,7 +73,7 @@ class Shown:
         }
 
     def words(self) -> str:
-        """What is chosen, in words."""
+        """The choices in words."""
         found = self.filters()
         said = [self.view.label(self.model), self.tasks.get(self.task, "all tasks"), PART_NAMES[self.part]]
         said += [f"right label {found['label']}"] if found["label"] else []
@@ -90,7 +90,7 @@ class Shown:
 
 
 def open_results(view: View) -> Shown:
-    """The controls of the sidebar, and the stored traces; stops with the command that makes some where there are none."""
+    """The controls of the sidebar, and the stored traces; if there are none, stops with the command that makes some."""
     runs = traced_runs(view.read(edge_runs)) if view.database is not None else pd.DataFrame()
     require(view, len(runs) > 0, Markdown("No answers to single targets are stored yet."), TRAIN_COMMAND)
     own = selection.of(EdgeSentencesSelection)
@@ -108,13 +108,13 @@ def open_results(view: View) -> Shown:
     asked = ((own.trace_model, models), (own.trace_part, parts), (own.trace_task, tasks))
     unknown = [PART_NAMES.get(name, name) for name, there in asked if name and name not in there]
     if unknown:
-        st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {names}", names=listing(unknown)), icon=":material/link_off:")
     return Shown(view, mine, tasks, model, part)
 
 
 def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The run of each model and task whose answers can be read layer by layer: of the trained encoder, with cumulative probes on the
-    task's labels; of several the one with the first seed, and of these the widest."""
+    """One run per model and task whose answers can be read layer by layer: of the trained encoder, with cumulative probes on the
+    task's labels. Of several, the lowest seed is taken, then the widest probe."""
     kept = runs[(runs["kind"] == CUMULATIVE) & (runs["encoder"] == TRAINED) & (runs["labels"] == TASK) & runs["traced"]]
     chosen = kept.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(["model", "task"])
     return chosen.sort_index()
@@ -131,10 +131,10 @@ def _controls(view: View, models: list[str], model: str, parts: list[str], part:
     if len(parts) > 1:
         selection.bound(
             st.segmented_control, "Sentences", "trace_part", page, value=part, options=parts, required=True, resets=anew,
-            format_func=PART_NAMES.__getitem__, help="Our own were written for this page. The dev part of the tasks' data also stopped "
-            "the training; the test part did not.",
+            format_func=PART_NAMES.__getitem__, help="Our own sentences were written for this page. The dev part of the tasks' data "
+            "also decided when training stopped; the test part did not.",
         )  # fmt: skip
     selection.bound(
         st.toggle, "Only spans not seen in training", "trace_unseen", page, resets=anew,
-        help="Lists only targets whose span text (of both spans, where there are two) does not occur in the training part.",
+        help="Lists only targets whose span text (of both spans, if there are two) does not occur in the training part.",
     )  # fmt: skip

@@ -17,19 +17,19 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
-#: Panels of the figure; the table has all.
+#: Maximum number of panels in the figure; the table has all.
 MAX_PANELS = 12
-#: Stored probabilities are whole numbers up to this.
+#: Stored probabilities are integers up to this.
 _STEPS = 255
 
 
 def draw(shown: Shown, sentence: str) -> None:
-    """Heading, what happens in the sentence, and a panel a target."""
+    """Heading, what happens in the sentence, and one panel per target."""
     if not sentence:
         return
     rows = shown.view.read(traces, shown.run_ids, shown.part, sentence, **shown.filters())
     if rows.empty:
-        st.info("The link names a sentence that has no stored answers of this model on this part of the data.", icon=":material/link_off:")
+        st.info("This model has no stored answers to the link's sentence on this part of the data.", icon=":material/link_off:")
         return
     rows = with_words(shown.view, shown.part, rows)
     _heading(shown, rows)
@@ -49,16 +49,16 @@ def draw(shown: Shown, sentence: str) -> None:
     blocks.figure(
         drawing(trace_bars, drawn), table=panels, stamp=shown.stamp(f"text {sentence[:12]}"), name="edge-traces",
         caption=filled(
-            "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over the layers, one for all of "
-            "them. Bars are shares of the summed probabilities of all labels, which the probe gives independently. Dotted line: from here "
+            "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over all layers. Each bar is a "
+            "label's probability as a share of the sum over all labels, as the probe scores labels independently. Dotted line: from here "
             "on the right label stays the most probable one.{more}",
-            more=f" Drawn are the {MAX_PANELS} panels with most revisions; {count(more, 'other')} in the table." if more > 0 else "",
+            more=f" Only the {MAX_PANELS} panels with most revisions are drawn; {count(more, 'other')} in the table." if more > 0 else "",
         ),
-        alt="Share of the right label and of the best wrong one by layer, a panel a target",
+        alt="Share of the right label and of the best wrong one by layer, one panel per target",
     )  # fmt: skip
     _table(shown, kept)
     whole: dict[str, Any] = {} if shown.part == OWN else {"edge_part": shown.part}
-    navigation.link("pipeline", "See the tasks as wholes", edge_models=(shown.model,), **whole)
+    navigation.link("pipeline", "See the scores of whole tasks", edge_models=(shown.model,), **whole)
 
 
 def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
@@ -74,16 +74,16 @@ def _heading(shown: Shown, rows: pd.DataFrame) -> None:
     if isinstance(first["document"], str) and first["document"]:
         about.append(filled("from {document}", document=first["document"]))
     st.markdown(joined(" · ", about))
-    say_missing(shown.view, shown.part, rows.head(1), Markdown("Spans are numbers of words, counted from 1"))
+    say_missing(shown.view, shown.part, rows.head(1), Markdown("Spans are word positions, counted from 1"))
 
 
 def has_words(row: Mapping[str, Any]) -> bool:
-    """Whether the words of a sentence are there."""
+    """Whether the words of a sentence are available."""
     return isinstance(row["text"], str) and bool(row["text"])
 
 
 def _said(shown: Shown, rows: pd.DataFrame) -> Markdown:
-    """How many targets end right, beside the memory baseline, and which settles last."""
+    """How many targets end right, with the memory baseline, and which settles last."""
     targets = rows.drop_duplicates(["task", "target"])
     at_end = rows[rows["layer"] == rows.groupby("task")["layer"].transform("max")]
     said = filled(
@@ -117,7 +117,7 @@ def _span(start: int, end: int, words: list[str] | None) -> str:
 
 
 def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the figure: one a target, right label and layer; a target without a right label has one a layer."""
+    """The rows of the figure: one per target, right label and layer; a target without a right label has one per layer."""
     found = []
     for row in rows.to_dict("records"):
         total = row["p_sum"] or 1
@@ -135,7 +135,7 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_revised(panels: pd.DataFrame) -> pd.DataFrame:
-    """The panels that there is room for, in their order: those whose most probable label changes most often; of equal ones the first."""
+    """At most ``MAX_PANELS`` panels, in their order: those whose most probable label changes most often; ties go to the first."""
     each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
     return panels[panels["panel"].isin(each["panel"].head(MAX_PANELS))]
 
@@ -145,7 +145,7 @@ def _settled(row: Mapping[str, Any]) -> int | None:
 
 
 def _table(shown: Shown, rows: pd.DataFrame) -> None:
-    """The targets in words: what is right, what memory says, when each settles."""
+    """The targets as a table: the right label, the memory baseline, and when each settles."""
     targets = rows.drop_duplicates(["task", "target"])
     ends = rows[rows["layer"] == rows.groupby("task")["layer"].transform("max")].set_index(["task", "target"])["top"]
     table = pd.DataFrame(
@@ -163,9 +163,9 @@ def _table(shown: Shown, rows: pd.DataFrame) -> None:
         table, stamp=shown.stamp("targets"), name="edge-targets",
         column_config={
             "target": column.TextColumn(pinned=True), "last layer": column.TextColumn(help="The most probable label at the last layer."),
-            "memory": column.TextColumn(help="The commonest training label of the same span text; the majority label where there is none."),
+            "memory": column.TextColumn(help="The commonest training label of the same span text; the majority label if there is none."),
             "settled": column.NumberColumn(help="The layer from which the right label stays the most probable one; empty: never."),
-            "mean share": column.NumberColumn(format="%.2f", help="Greatest mean share of a label; at most 0.70: ambiguous."),
+            "mean share": column.NumberColumn(format="%.2f", help="Greatest mean share of a label; ambiguous if at most 0.70."),
             "in training": column.CheckboxColumn(help="Whether the text of the span (of both spans) occurs in training."),
         },
     )  # fmt: skip

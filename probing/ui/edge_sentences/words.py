@@ -1,4 +1,4 @@
-"""The words of sentences that results name by a hash only: they are looked up in the data sets that were fetched."""
+"""The words of sentences that results store only as a hash: they are looked up in the fetched data sets."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from probing.ui.widgets.markdown import Markdown, code, filled
 
 
 def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with words where the store has none and a fetched data set has them.
+    """The table, with words from a fetched data set for sentences that have none in the store.
 
-    Tasks are read one after the other, as long as one of them has a sentence of the table that is not found yet.
+    Tasks are read one after the other until every sentence of the table is found.
 
     Args:
         view: the page.
@@ -34,7 +34,7 @@ def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def fetch_command(view: View, part: str, table: pd.DataFrame) -> str:
-    """The command that brings the words that the table lacks; ``""`` where no data set of the registry has them."""
+    """The command that fetches the words that the table lacks; ``""`` if no data set of the registry has them."""
     data_sets, there = dict[str, None](), set[str]()
     for task, hashes in _lacking(view, part, table).items():
         if task in EDGE_TASKS and hashes - there:
@@ -44,11 +44,11 @@ def fetch_command(view: View, part: str, table: pd.DataFrame) -> str:
 
 
 def say_missing(view: View, part: str, table: pd.DataFrame, named: Markdown) -> None:
-    """Says what is shown instead of words that are not there, and how to get them; nothing where all are there."""
+    """A caption on what is shown instead of missing words, and how to get them; nothing if none are missing."""
     if not table["text"].isna().any():
         return
     command = fetch_command(view, part, table)
-    words = filled("the words are shown after {command}", command=code(command)) if command else Markdown("the words may not be published")
+    words = filled("{command} fetches the words", command=code(command)) if command else Markdown("no registered data set has the words")
     st.caption(filled("{named}; {words}.", named=named, words=words))
 
 
@@ -60,7 +60,7 @@ def _lacking(view: View, part: str, table: pd.DataFrame) -> dict[str, set[str]]:
 
 
 def _fetched(task: str) -> dict[str, str]:
-    """sha256 -> text of the sentences of a task whose data sets were fetched; none where they were not, or cannot be read."""
+    """sha256 -> text of the sentences of a task whose data sets were fetched; none if they were not, or cannot be read."""
     if task not in EDGE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"
@@ -69,7 +69,7 @@ def _fetched(task: str) -> dict[str, str]:
 
 @st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")
 def _texts(task: str, downloads: str, state: State) -> dict[str, str]:
-    """The sentences outside the training part; ``state`` is there for the key."""
+    """The sentences outside the training part; ``state`` only serves as part of the cache key."""
     if not state:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""One fact, model by model: the best token of every layer side by side, and what fine-tuning made of it."""
+"""One fact, model by model: the best token of every layer side by side, and the fact's fate in fine-tuning."""
 
 import math
 
@@ -20,14 +20,14 @@ MAX_MODELS = 5
 
 
 def base_of(runs: pd.DataFrame, model: str) -> str:
-    """Name of the model's base if that is stored too, else ``""``."""
+    """Name of the model's base if that is also stored, else ``""``."""
     named = runs[runs["model"] == model]["base"]
     base = str(named.iloc[0] or "") if len(named) else ""
     return base if base != model and base in set(runs["model"]) else ""
 
 
 def beside(view: View, runs: pd.DataFrame) -> list[str]:
-    """Models laid side by side: the chosen one, its base, and those that were added.
+    """Models shown side by side: the chosen one, its base, and those that the user added.
 
     Args:
         view: the page.
@@ -39,21 +39,21 @@ def beside(view: View, runs: pd.DataFrame) -> list[str]:
 
 
 def add_models(view: View, runs: pd.DataFrame) -> None:
-    """A menu of the models that can be laid beside the chosen one."""
+    """Draws a menu of further models to compare with the chosen one."""
     first = [name for name in (view.chosen.model, base_of(runs, view.chosen.model)) if name]
     options = [name for name in view.colours if name in set(runs["model"]) and name not in first]
     if options:
         selection.bound(
-            st.multiselect, filled("Beside {names}", names=" and ".join(map(view.label, first))), "fact_models", view.page,
+            st.multiselect, filled("Compare with {names}", names=" and ".join(map(view.label, first))), "fact_models", view.page,
             options=options, format_func=view.label, max_selections=MAX_MODELS - len(first), placeholder="other models",
         )  # fmt: skip
     if beyond := [name for name in selection.of(FactsSelection).fact_models if name in options][MAX_MODELS - len(first) :]:
-        words = "At most {most} models fit beside each other, so left aside: {names}"
+        words = "At most {most} models fit side by side. Ignored: {names}"
         st.info(filled(words, most=MAX_MODELS, names=listing([view.label(name) for name in beyond])), icon=":material/link_off:")
 
 
 def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:
-    """The best token of every layer, a column a model; one token a layer is stored for every run."""
+    """Draws the best token of every layer, one column per model; every run stores at least one token per layer."""
     of_model = {run.run_id: run.model for run in runs.itertuples() if run.model in models}
     mine = rows[rows["run_id"].isin(of_model)]
     table = pd.DataFrame(
@@ -70,7 +70,7 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
         drawing(token_grid, tokens, names=labels, dark=blocks.dark()), table=table, name="fact-models",
         stamp=view.stamp(f"{', '.join(labels)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption=filled(
-            "The best token of every layer, model by model; the right answer is framed, the stronger the tint, the more probable. {key}",
+            "The best token of every layer, model by model. The right answer is framed; a stronger tint means a higher probability. {key}",
             key=mark_key(view, models),
         ),
         alt=f"Best token of every layer of {', '.join(labels)} for: {fact['prompt']}",
@@ -78,11 +78,11 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
 
 
 def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
-    """What became of the fact in every model that was fine-tuned from the same base, in words.
+    """Draws the fact's fate in every model that was fine-tuned from the same base, in words.
 
     Args:
         view: the page.
-        runs: runs of the fact's probe set with one head.
+        runs: runs of the fact's probe set with one kind of head.
         rows: the fact's predictions.
     """
     base = base_of(runs, view.chosen.model) or view.chosen.model
@@ -98,7 +98,7 @@ def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     k = selection.of(FactsSelection).part_k
     known = "first" if before[-1] == 1 else f"rank {before[-1]:,}"
     st.markdown(
-        filled("**What fine-tuning made of it.** {base}: {known} at the last layer", base=view.called(base), known=known)
+        filled("**After fine-tuning.** {base}: {known} at the last layer", base=view.called(base), known=known)
         + (filled(" (known: rank ≤ {k}).", k=k) if k > 1 else ".")
     )
     ordered = sorted(after, key=lambda model: (model != view.chosen.model, list(view.colours).index(model) if model in view.colours else 0))
@@ -107,7 +107,7 @@ def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:
 
 
 def _told(names: tuple[Markdown, Markdown], before: list[int], after: list[int], k: int) -> Markdown:
-    """The fate of a fact in a model; ``names`` are the model's and its base's."""
+    """The fate of a fact in a model in words; ``names`` are those of the model and of its base."""
     model, base = names
     part, last = part_of(before[-1], after[-1], k), after[-1]
     name = filled("**{model}**", model=model)
@@ -123,7 +123,7 @@ def _told(names: tuple[Markdown, Markdown], before: list[int], after: list[int],
     best = 1 + inner.index(min(inner))
     both = first_known_by_both(before, after)
     where = ", where" if both == best else f"; at layer {both}"
-    too = filled("{where} {base} has it first too", where=where, base=base) if both else ""
+    too = filled("{where} {base} also has it first", where=where, base=base) if both else ""
     words = {
         "relocated": filled("first at layer {best}{too}", best=best, too=too),
         "suppressed": "still among the first 100",

@@ -5,8 +5,8 @@ import streamlit as st
 
 from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
+from probing.figures.tokens.stored_fact import compared_runs, rank_table, token_rows
 from probing.figures.tokens.token_grid import token_grid
-from probing.reports.knowledge.one_fact import compared_runs, rank_table, token_rows
 from probing.store.knowledge.fact_queries import neighbours
 from probing.store.knowledge.one_fact import fact as fact_of
 from probing.store.knowledge.one_fact import fact_predictions, fact_runs
@@ -21,12 +21,12 @@ from probing.ui.widgets.markdown import count, escape, filled, joined
 
 
 def show(view: View, fact_id: str) -> None:
-    """Draws a fact: heading, grids of tokens, what fine-tuning made of it, rank by layer."""
+    """Draws a fact: heading, grids of tokens, its fate in fine-tuning, rank by layer."""
     if view.database is None or not fact_id:
         return
     found = view.read(fact_of, fact_id)
     if found.empty:
-        st.info("The link names a fact that is not in these results; the list above has those that are.", icon=":material/link_off:")
+        st.info("The fact in this link is not in these results; choose another one from the list above.", icon=":material/link_off:")
         return
     fact = found.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
@@ -42,7 +42,7 @@ def show(view: View, fact_id: str) -> None:
     _leaf(view, fact_id, beside)
     if mine.empty and not counted.counts_only(run):
         st.info(
-            filled("{model} with {head} heads was not asked this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
+            filled("{model} with {head} heads was not probed for this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",
         )
     elif len(mine) and (len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1):
@@ -65,7 +65,7 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
     if isinstance(fact["pred"], str) and fact["pred"]:
         about.append(escape(fact["pred"]))
     if fact["answer_in_subject"]:
-        about.append(escape("the answer stands in the subject"))
+        about.append(escape("the answer is part of the subject"))
     asked = view.read(fact_runs, fact_id)
     mine = asked[asked["run_id"] == run_of(view)["run_id"]]
     if len(mine) and mine["exposure"].iloc[0] != "unknown":
@@ -74,13 +74,13 @@ def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
 
 
 def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
-    """What the model's last layer makes of the right word, and what a guess would."""
+    """Draws the rank of the right word at the model's last layer, and the results of guessing."""
     found = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
     words = guesses.in_words(fact.to_dict(), rows, found)
     if words:
         st.markdown(
             filled(
-                "At its last layer {model} gives the right word, **{object}**, rank {rank:,}. {words}",
+                "At the last layer of {model} the right word, **{object}**, has rank {rank:,}. {words}",
                 model=view.called(view.chosen.model), object=fact["object"], rank=int(rows["gold_rank"].iloc[-1]), words=words,
             )
         )  # fmt: skip
@@ -108,13 +108,13 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
 def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> None:
     tokens = token_rows(rows)
     stored = int(tokens["place"].max()) if len(tokens) else 0
-    more = f" {count(stored, 'token')} a layer {'is' if stored == 1 else 'are'} stored for this run; “Ask live” shows more."
+    more = f" This run stores {count(stored, 'token')} per layer; “Ask live” shows more."
     more = more if stored < 5 else ""
     blocks.figure(
         drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()), table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
         caption=filled(
-            "What each layer would fill in, best first; the right answer is framed, the stronger the tint, the more probable.{more}",
+            "The predictions of each layer, best first. The right answer is framed; a stronger tint means a higher probability.{more}",
             more=more,
         ),
         alt=f"Top tokens of every layer for: {fact['prompt']}",
@@ -129,8 +129,8 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
         drawing(run_rank_lines, table, colours=view.colours, labels=labels, controls=view.controls), table=table,
         stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(chosen["run_id"])), name="fact-ranks",
         caption=filled(
-            "Where “{object}” stands in each layer's ranking of the whole vocabulary; on top is first, and rings mark the layers where it "
-            "stands best. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),
+            "Rank of “{object}” in each layer's ranking of the whole vocabulary; rank 1 is on top, and rings mark the layers with the best "
+            "rank. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),
         ),
         alt=f"Rank of {fact['object']} by layer",
     )  # fmt: skip

@@ -35,7 +35,7 @@ _KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known 
 
 
 def filters(view: View) -> dict[str, Any]:
-    """The filters that are on, as the store wants them."""
+    """The active filters, as arguments of the store's queries."""
     chosen = selection.of(FactsSelection)
     return {
         "text": chosen.text,
@@ -52,7 +52,7 @@ def filters(view: View) -> dict[str, Any]:
 
 
 def words(view: View) -> str:
-    """The filters in words, for stamps."""
+    """The active filters in words, for stamps."""
     chosen = selection.of(FactsSelection)
     found = [f"{view.label(view.chosen.model)} {view.chosen.head}", set_name(view.chosen.probe_set)]
     found += [f"text {chosen.text!r}"] if chosen.text else []
@@ -67,8 +67,8 @@ def words(view: View) -> str:
 
 
 def search(view: View) -> None:
-    """Search box, filters, and the two shortcuts."""
-    anew = {"list_page": 1, "fact": ""}
+    """Draws search box, order and filters."""
+    anew = {"sheet": 1, "fact": ""}
     page, last = view.page, int(run_of(view)["layers"]) - 1
     box, relation, order = st.columns([3, 2, 2])
     with box:
@@ -89,7 +89,7 @@ def search(view: View) -> None:
         )
     chosen = selection.of(FactsSelection)
     on = sum(value not in (None, "any") for value in (chosen.known, chosen.known_at, chosen.first_known, chosen.last_known))
-    with st.expander("Known where?" + (filled(" ({on} on)", on=on) if on else ""), icon=":material/layers:"):
+    with st.expander("Known at which layers?" + (filled(" ({on} on)", on=on) if on else ""), icon=":material/layers:"):
         for place, (field, label) in zip(
             st.columns(4),
             (("known", "Known (rank 1)"), ("known_at", "Known at"), ("first_known", "First known"), ("last_known", "Last known")),
@@ -126,7 +126,7 @@ def _relation(view: View, anew: dict) -> None:
 
 
 def listing(view: View) -> str:
-    """The list of facts found; returns the id of the one to show, ``""`` if none is found."""
+    """Draws the list of facts found; returns the id of the fact to show, ``""`` if none is found."""
     chosen, run = selection.of(FactsSelection), run_of(view)
     if counted.say(view, run):
         return chosen.fact
@@ -156,7 +156,7 @@ def listing(view: View) -> str:
     )  # fmt: skip
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
-            "CSV of this page of the list", lambda: blocks.export.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
+            "CSV of this list page", lambda: blocks.export.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
             "facts.csv", "text/csv", key="facts.csv", on_click="ignore",
         )  # fmt: skip
     return chosen.fact or ids[0]

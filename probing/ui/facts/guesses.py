@@ -1,4 +1,4 @@
-"""What a guess would say of a fact: the majority answer of its relation, and the same word for a swapped subject."""
+"""The results of guessing for one fact: the majority answer of its relation, and the word's rank for a swapped subject."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,23 +11,23 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
 def guess(view: View, fact_id: str, run_id: str) -> pd.DataFrame:
-    """What always giving the commonest answer says of a fact that the run was asked; see ``commonest_answer``."""
+    """The most frequent answer of the fact's relation in the run; see ``commonest_answer``."""
     return view.read(commonest_answer, run_id, fact_id)
 
 
 def in_words(fact: Mapping[str, Any], rows: pd.DataFrame, found: pd.DataFrame) -> Markdown:
-    """What a guess would say of a fact: a sentence on the majority answer and one on the swapped subject, as far as they are stored.
+    """One sentence on the majority answer and one on the swapped subject, if they are stored.
 
     Args:
         fact: ``object`` and ``label``, its relation.
         rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
-        found: what ``guess`` gives.
+        found: the result of ``guess``.
     """
     return joined(" ", [one for one in (_guessed(fact, found), _swapped(fact, rows)) if one])
 
 
 def _guessed(fact: Mapping[str, Any], found: pd.DataFrame) -> Markdown:
-    """What always giving the relation's commonest answer would say."""
+    """A sentence on the majority answer of the fact's relation."""
     if found.empty:
         return Markdown("")
     most = found.iloc[0]
@@ -37,7 +37,7 @@ def _guessed(fact: Mapping[str, Any], found: pd.DataFrame) -> Markdown:
 
 
 def _swapped(fact: Mapping[str, Any], rows: pd.DataFrame) -> Markdown:
-    """What the last layer that knows the word, or the last of all, says of it for another subject that does not have it."""
+    """A sentence on the word's rank with a swapped subject, at the last layer that knows the word or, if none does, at the last layer."""
     inner = rows[rows["layer"] >= 1]
     ranked = (inner if len(inner) else rows).set_index("layer")
     last, first = int(ranked.index.max()), [int(layer) for layer in ranked.index[ranked["gold_rank"] == 1]]

@@ -1,4 +1,4 @@
-"""Facts of a pair of models: which part of them is listed, in the store's terms and in words."""
+"""Filter for the facts of a pair of models: which part of them is listed, as arguments of queries and in words."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from probing.ui.frame import counted, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import filled
 
-#: Fields that choose a part, as they are when none is chosen.
+#: Values of the fields when no part is chosen.
 NO_PART: dict[str, Any] = {"versus": "", "part": "", "part_k": 1}
 _WORDS = {
     "kept": "facts that {versus} and {model} both know",
@@ -25,7 +25,7 @@ _ANEW = {"list_page": 1, "fact": ""}
 
 
 def opponents(view: View) -> pd.DataFrame:
-    """Runs of other models with the same head on the same probe set, whose answers are stored fact by fact."""
+    """Runs of other models with the same head on the same probe set, with predictions stored per fact."""
     runs = _others(view)
     return runs[~runs.apply(counted.counts_only, axis=1).astype(bool)] if len(runs) else runs
 
@@ -43,7 +43,7 @@ def against(view: View) -> pd.Series | None:
 
 
 def part_filter(view: View) -> dict[str, Any]:
-    """The chosen part as the store wants it; nothing if none can be listed."""
+    """The chosen part, as arguments of the store's queries; empty if none can be listed."""
     run, own = against(view), selection.of(FactsSelection)
     return {} if run is None else {"versus": run["run_id"], "part": own.part, "part_k": own.part_k}
 
@@ -53,7 +53,7 @@ def part_words(view: View, named: Callable[[str], str] = str) -> str:
 
     Args:
         view: the page.
-        named: how a model is called; by its full name where it is not said.
+        named: gives the name of a model; by default its full name.
     """
     own = selection.of(FactsSelection)
     if against(view) is None:
@@ -63,10 +63,10 @@ def part_words(view: View, named: Callable[[str], str] = str) -> str:
 
 
 def choose_part(view: View) -> None:
-    """Model to compare with, part and rank; nothing where only one model is stored."""
+    """Draws the choice of the model to compare with, the part and the rank; draws nothing if only one model is stored."""
     chosen, own, others = view.chosen, selection.of(FactsSelection), list(opponents(view)["model"])
     if others:
-        with st.expander("Against another model?" + (" (on)" if against(view) is not None else ""), icon=":material/compare_arrows:"):
+        with st.expander("Compare with another model" + (" (on)" if against(view) is not None else ""), icon=":material/compare_arrows:"):
             versus, part, k = st.columns([2, 2, 1])
             with versus:
                 shown = own.versus if own.versus in others else ""
@@ -78,8 +78,9 @@ def choose_part(view: View) -> None:
                 selection.bound(
                     st.selectbox, "Facts that were", "part", view.page, options=list(PARTS), resets=_ANEW,
                     format_func=lambda name: f"lost: {name}" if name in FATES else name or "any",
-                    help="kept: known by both; gained: by the listed model only; lost: by the other only. Of the lost: relocated (first "
-                    "at an inner layer), suppressed (still among the first 100 at the last), displaced (only at an inner one), erased.",
+                    help="kept: known by both; gained: by the listed model only; lost: by the other only. Lost facts are relocated (first "
+                    "at an inner layer), suppressed (still among the first 100 at the last layer), displaced (among the first 100 only at "
+                    "an inner layer) or erased.",
                 )  # fmt: skip
             with k:
                 selection.bound(
@@ -98,7 +99,7 @@ def choose_part(view: View) -> None:
         return
     compared = _others(view)
     if counted.say(view, *(run for _, run in compared[compared["model"] == own.versus].iterrows())):
-        why = filled("of {model} only counts are stored", model=view.called(own.versus))
+        why = filled("only counts are stored for {model}", model=view.called(own.versus))
     elif own.versus == chosen.model:
         why = filled("{model} is compared with itself", model=view.called(chosen.model))
     else:

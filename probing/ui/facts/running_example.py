@@ -9,11 +9,11 @@ ROCKY = "Rocky Balboa was born in [MASK]."
 
 
 def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
-    """The running example's row in a stored run: born in Philadelphia; None if it was not probed.
+    """The row of the running example in a stored run, with the answer Philadelphia; None if it was not probed.
 
     Args:
         view: the page.
-        runs: the runs that may have it; those of the chosen model and head where none are given.
+        runs: the runs to search; by default those of the chosen model and head.
 
     Returns:
         The columns of ``fact_queries.search_facts`` and ``run_id``.

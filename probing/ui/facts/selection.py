@@ -1,4 +1,4 @@
-"""What is chosen on the facts page: which facts are listed, and which one is shown whole."""
+"""The selection of the facts page: which facts are listed, and which one is shown in full."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,10 @@ class FactsSelection:
 
     Attributes:
         relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, list_page: which facts are listed.
-        fact: id of the fact shown whole.
-        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed, known being
-            rank <= ``part_k`` at the last layer.
-        fact_models: models laid beside ``model`` for one fact; none means its base.
+        fact: id of the fact shown in full.
+        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
+            if its rank at the last layer is <= ``part_k``.
+        fact_models: models compared with ``model`` and its base for one fact.
     """
 
     relation: str = noted("", of=("probe_set",))

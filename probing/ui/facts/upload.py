@@ -1,4 +1,4 @@
-"""A visitor's own facts, asked of a live model."""
+"""The user's own facts, asked of a live model."""
 
 import hashlib
 import shlex
@@ -27,18 +27,16 @@ SAMPLE = (
 
 
 def show(view: View) -> None:
-    """Upload, check, ask, table."""
+    """Draws the upload, checks the file, asks the model and draws the table."""
     st.markdown(
         filled(
-            "A CSV or JSONL file with the columns {names}; the prompt has one `[MASK]`, the object is the right word. The "
-            "first {most} facts are asked here; the file stays on this machine and is not kept.",
+            "Upload a CSV or JSONL file with the columns {names}. The prompt contains one `[MASK]`; the object is the right word. At most "
+            "{most} facts are asked here. The file stays on this machine and is not stored.",
             names=joined(", ", map(code, COLUMNS)),
             most=MAX_FACTS,
         )
     )
-    st.download_button(
-        "A sample to fill in", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:"
-    )
+    st.download_button("Sample file", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:")
     file = st.file_uploader("Your facts", type=["csv", "jsonl"], key="own.file")
     offered = live_models.choices()
     left, right = st.columns(2)
@@ -75,7 +73,7 @@ def show(view: View) -> None:
 
 
 def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> live_models.Choice:
-    """The choice with the base whose head reads it, as the visitor names it, where it was saved without a head."""
+    """The choice, completed by the base that the user names if the model was saved without a head."""
     if not live_models.lacks_head(choice):
         return choice
     st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
@@ -94,7 +92,7 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
     )
     if len(facts.facts) > MAX_FACTS:
         st.info(
-            filled("Here the first {most} are asked. For all of them, with intervals and on every page:", most=MAX_FACTS),
+            filled("Only the first {most} are asked here. This command probes all of them, for every page:", most=MAX_FACTS),
             icon=":material/info:",
         )
         base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
@@ -107,11 +105,11 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
 
     Args:
         facts: the facts, in file order.
-        model: whom to ask; the visitor has pressed a button for it, so it is fetched where it is not here.
+        model: the model to ask; the user has pressed a button to ask it, so it is downloaded if it is not on this machine.
         head: kind of heads.
 
     Returns:
-        ``subject, relation, object, prompt``, one column ``layer 0`` to ``layer L`` of ranks (missing where the fact cannot
+        ``subject, relation, object, prompt``, one column ``layer 0`` to ``layer L`` of ranks (missing if the fact cannot
         be asked), and ``note`` with the reason.
 
     Raises:
@@ -145,12 +143,12 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
         st.markdown(
             filled(
                 "Of {facts} asked, **{right:,}** are right at the last layer and **{somewhere:,}** at some layer. The table "
-                "holds the rank of the right word at every layer; 1 is first.",
+                "shows the rank of the right word at every layer; 1 is the best.",
                 facts=count(int(asked.sum()), "fact"),
                 right=right,
                 somewhere=somewhere,
             )
         )
     else:
-        st.markdown("None of these facts could be asked; the column note says why.")
+        st.markdown("None of these facts could be asked; the column “note” gives the reason.")
     blocks.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")

@@ -1,4 +1,4 @@
-"""Where each property went that a layer of the base had, and the model's changes in words."""
+"""Where each property of the base's layers went, and the model's changes in words."""
 
 import pandas as pd
 import streamlit as st
@@ -16,13 +16,13 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: Fate -> what it means, in the order in which they are asked.
+#: Fate -> its meaning, in the order in which fates are tested.
 MEANS = {
     "unmoved": "the base's probe reads it as well as before",
-    "rescaled": "the base's probe does once means and scales are taken off",
-    "turned": "the base's probe does after a map that was found without labels",
-    "re-encoded": "a new probe reads it, with a quarter of the training sentences too",
-    "dearer": "a new probe reads it, but needs more than a quarter of them",
+    "rescaled": "the base's probe reads it with the fine-tuned model's means and scales",
+    "turned": "the base's probe reads it after a mapping that was fitted without labels",
+    "re-encoded": "a new probe reads it, even with a quarter of the training sentences",
+    "dearer": "a new probe reads it, but needs more than a quarter of the training sentences",
     "other tokens": "the first token lost it, the mean of all tokens did not",
     "other layer": "another layer's probe is as good as the base's best",
     "not linear": "a small neural network still reads it",
@@ -36,22 +36,22 @@ _ACCURACIES = {
 
 
 def draw(shown: Shown) -> None:
-    """The bars, the table of cells with the way to their sentences."""
+    """The bars, and the table of cells with the link to their sentences."""
     counts = shown.gone[shown.gone["counted"] & (shown.gone["where_gone"] != "")] if len(shown.gone) else shown.gone
     if shown.gone.empty:
         return
     shown.view.contents.section("Where each property went")
     st.markdown(
-        "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first of these that "
-        "holds, within one point and McNemar's test of the base's own probe:"
+        "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first in the list "
+        "below that holds. A probe reads the property if it is at most one point below the base's and McNemar's test finds no loss."
     )
     with st.expander("The nine fates", icon=":material/route:"):
         st.markdown(joined("\n", [filled("- **{fate}**: {words}", fate=fate, words=words) for fate, words in MEANS.items()]))
     shares = shown.report(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
         drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties went"), name="where-gone",
-        caption="Numbers count layers. Blue to green: the base's own or a new linear probe still reads it; yellow to red: it does not, and "
-        "this is where else it was found.",
+        caption="Numbers count layers. Blue to green: the base's own or a new linear probe still reads the property; yellow to red: "
+        "neither does, and the colour shows where else it was found.",
         alt="Share of each fate by task and vector",
     )  # fmt: skip
     if len(counts):
@@ -60,7 +60,7 @@ def draw(shown: Shown) -> None:
 
 def _cells(shown: Shown, cells: pd.DataFrame) -> None:
     places = cells["where_gone"].map(FATES.index)
-    # What was lost first, so that the rows that ask for an explanation need no search.
+    # Lost properties come first: these rows need an explanation.
     cells = cells.assign(_fate=-places).sort_values(["_fate", "task", "pooling", "layer"], kind="stable").drop(columns="_fate")
     cells = cells.reset_index(drop=True)
     keys = list(cells[["task", "pooling", "layer"]].itertuples(index=False, name=None))
@@ -88,7 +88,7 @@ def _cells(shown: Shown, cells: pd.DataFrame) -> None:
 
 
 def _one(shown: Shown, cells: pd.DataFrame) -> None:
-    """The chosen cell in words, and the way to its sentences."""
+    """The chosen cell in words, and the link to its sentences."""
     own = selection.of(FineTuningSelection)
     mine = cells[(cells["task"] == own.gone_task) & (cells["pooling"] == own.gone_pooling) & (cells["layer"] == own.gone_layer)]
     row = (mine if len(mine) else cells).iloc[0].to_dict()
@@ -108,7 +108,7 @@ def _one(shown: Shown, cells: pd.DataFrame) -> None:
 
 
 def draw_words(shown: Shown) -> None:
-    """The paragraph that follows from the numbers by rule."""
+    """The sentences that follow from the numbers by rule."""
     if shown.found.empty:
         return
     names = Names(shown.view.label(shown.model), shown.view.label(shown.base), shown.titles)
@@ -120,7 +120,7 @@ def draw_words(shown: Shown) -> None:
         said = ("It was trained and did not learn its task, so none of this can be put down to that task.", *said)
     st.markdown(joined("\n", [filled("- {sentence}", sentence=one) for one in said]))
     words = (
-        "These sentences follow from the numbers above by rule. A layer has lost a property where its own probe is worse than the base's "
+        "These sentences follow from the numbers above by rule. A layer has lost a property if its own probe is worse than the base's "
         "with q ≤ 0.05, and by more than the control's."
     )
     st.caption(Markdown(words))

@@ -1,4 +1,4 @@
-"""One model, layer by layer: all evidence above each other, and what is missing with the command that makes it."""
+"""One model, layer by layer: all evidence in stacked panels, and the commands that add what is missing."""
 
 import streamlit as st
 
@@ -11,19 +11,19 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key, task_words
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
-#: What can be missing -> the beginnings of its panels, and the command that makes it.
+#: Evidence that can be missing -> the prefixes of its panels, and the command that makes it.
 _KINDS = {
     "facts": ((panels.FACTS,), "python -m probing probe --facts all --head logit_lens --model"),
     "edge probes": ((panels.EDGES,), "python -m probing edges train --tasks all --model"),
     "sentence probes": ((panels.PROBE,), TRAIN_COMMAND),
-    "attention, perplexity, likeness of states": ((panels.ENTROPY, panels.PERPLEXITY, panels.LIKENESS), MEASURE_COMMAND),
+    "attention, perplexity, similarity of states": ((panels.ENTROPY, panels.PERPLEXITY, panels.LIKENESS), MEASURE_COMMAND),
     "drift of weights": ((panels.DRIFT,), MEASURE_COMMAND),
 }
-#: Beginning of a panel's name -> what its caption says where the panel is there.
+#: Prefix of a panel's name -> what the caption adds if the panel is drawn.
 _WORDS = {
-    panels.PROBE: "Sentence probes: own probes of the model minus those of its base, on the same sentences.",
-    panels.PERPLEXITY: "Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone in their place; the dotted line is "
-    "the model as it is.",
+    panels.PROBE: "Sentence probes: the model's own probes minus those of its base, on the same sentences.",
+    panels.PERPLEXITY: "Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone put back; the dotted line is the "
+    "unchanged model.",
 }  # fmt: skip
 #: The quantities of the panels, in their order.
 _METRICS = ("attention_entropy", "attention_movers_distance", "masked_perplexity", "weight_drift", "cka", "same_token_cosine")
@@ -44,7 +44,7 @@ def _intro(shown: Shown, called: Markdown) -> Markdown:
     view = shown.view
     said = filled("{model} was fine-tuned from {base}.", model=called, base=view.called(shown.base))
     beside = (
-        filled("Grey is {control}, which was trained as long on the base's own text and has no task.",
+        filled("Grey is {control}, which was trained for as long on the base's own text, without a task.",
                control=view.called(shown.control))
         if shown.control
         else Markdown("It is the control itself: it was trained further on its base's own text.")
@@ -68,7 +68,7 @@ def _figure(shown: Shown) -> None:
             panels=" ".join(["", *[words for panel, words in _WORDS.items() if found["panel"].str.startswith(panel).any()]])
             + _edge_words(shown),
             control=" Thin and grey: the control; grey points changed no more than it did." if shown.control else "",
-            seeds=" Whiskers: from the least to the greatest of several seeds of fine-tuning." if seeds else "",
+            seeds=" Whiskers: the range over several fine-tuning seeds." if seeds else "",
             key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
         ),
         alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
@@ -92,7 +92,7 @@ def _edge_words(shown: Shown) -> str:
 
 
 def _missing(shown: Shown) -> None:
-    """The evidence that is not stored of the model, and what makes it."""
+    """The evidence that is not stored for the model, and the commands that make it."""
     there = tuple(set(shown.found["panel"])) if len(shown.found) else ()
     lacking = {
         name: command for name, (wanted, command) in _KINDS.items() if not any(panel.startswith(wanted) for panel in there)
@@ -100,7 +100,7 @@ def _missing(shown: Shown) -> None:
     if not lacking:
         return
     st.info(
-        filled("Not measured of {model}: {what}. {these} it:", model=shown.view.called(shown.model), what=joined("; ", lacking),
+        filled("Not measured for {model}: {what}. {these} it:", model=shown.view.called(shown.model), what=joined("; ", lacking),
                these="This command measures" if len(set(lacking.values())) == 1 else "These commands measure"),
         icon=":material/info:",
     )  # fmt: skip

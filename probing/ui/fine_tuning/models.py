@@ -1,4 +1,4 @@
-"""All fine-tuned models: a table of measures, which of them go together, and how far weights moved against what was lost."""
+"""All fine-tuned models: a table of measures, which of them correlate, and how far weights moved against what was lost."""
 
 from itertools import combinations
 
@@ -19,11 +19,11 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
-#: Measure -> heading and what it is.
+#: Measure -> heading and definition.
 MEASURES = {
     "probes_first": (
         "probes, first token, points",
-        "Change of accuracy, in points, of own sentence probes on the first token, mean over tasks and upper layers.",
+        "Change in accuracy of the model's own sentence probes on the first token, in points; mean over tasks and upper layers.",
     ),
     "probes_mean": ("probes, mean of tokens, points", "The same on the mean of all tokens."),
     "facts_lost": ("facts lost", "Share of the facts that the base knows at the last layer and the model does not."),
@@ -33,7 +33,7 @@ MEASURES = {
     "cka_last": ("CKA, last layer", METRICS["cka"].definition),
     "drift": ("weight drift", METRICS["weight_drift"].definition),
 }
-#: Loss -> title of its axis, factor, what the menu calls it.
+#: Loss -> title of its axis, factor, name in the menu.
 PLANE = {
     "facts_lost": ("facts lost, % of what the base knows there", 100, "facts lost"),
     "probes_lost_first": ("accuracy lost, first token, points", 100, "probes, first token"),
@@ -48,7 +48,7 @@ _FORMATS = dict.fromkeys(_POINTS, "%+.1f") | {"facts_lost": "percent", "drift": 
 
 
 def draw_table(shown: Shown) -> None:
-    """A row a model, and the rank correlations of its measures."""
+    """One row per model, and the rank correlations of the measures."""
     table = shown.report(measures, shown.facts, shown.protocol)
     table = table.dropna(subset=list(MEASURES), how="all")
     if table.empty:
@@ -56,8 +56,8 @@ def draw_table(shown: Shown) -> None:
     view = shown.view
     view.contents.section("All models")
     st.markdown(
-        "What was measured of every fine-tuned model. The control and other seeds of fine-tuning are at the end: what they change without "
-        "a task, or by chance, is what the others have to exceed."
+        "All measures of every fine-tuned model. The control and other fine-tuning seeds are at the end: they show how much changes "
+        "without a task, or by chance. The other models have to exceed that."
     )
     there = [name for name in MEASURES if table[name].notna().any()]
     top = table.assign(id=table["model"], model=table["model"].map(view.label), verdict=table["verdict"].map(_verdict))
@@ -91,12 +91,12 @@ def _verdict(verdict: object) -> str:
 
 
 def _together(shown: Shown, table: pd.DataFrame) -> None:
-    """Which measures go together over models, where there are enough of them."""
+    """Which measures correlate over models, if there are enough of them."""
     found = correlations(table)
     if found.empty:
         st.caption(
             filled(
-                "Rank correlations need the same two measures of at least {least} fine-tuned models, the control and other seeds left out; "
+                "Rank correlations need the same two measures for at least {least} fine-tuned models, without the control and other seeds; "
                 "here at most {models} {have} two in common.", least=FEWEST, models=count(n := _most_together(table), "model"),
                 have="has" if n == 1 else "have",
             )
@@ -107,18 +107,18 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
         joined("; ", [filled("{first} and {second}: {rho:+.2f}", first=_name(row.first), second=_name(row.second), rho=row.rho)
                       for row in clear.itertuples()])
         if len(clear)
-        else Markdown("none is clear at q ≤ 0.05")
+        else Markdown("none is significant at q ≤ 0.05")
     )  # fmt: skip
     most = count(int(found["n"].max()), "model")
     with st.expander(
-        filled("Which measures go together over models? ({pairs}, n at most {most})", pairs=count(len(found), "pair"), most=most),
+        filled("Which measures correlate over models? ({pairs}, n at most {most})", pairs=count(len(found), "pair"), most=most),
         icon=":material/scatter_plot:",
     ):
         st.markdown(
             filled(
                 "Spearman's rank correlation over fine-tuned models; the control and other seeds are left out. {said}. q is corrected for "
-                "all {pairs} pairs; with so few models only the strongest could be clear.",
-                said=filled("Clear at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
+                "all {pairs} pairs; with so few models only the strongest can be significant.",
+                said=filled("Significant at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
                 pairs=len(found),
             )
         )  # fmt: skip
@@ -133,7 +133,7 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
 
 
 def _most_together(table: pd.DataFrame) -> int:
-    """The most fine-tuned models that have the same two measures."""
+    """The greatest number of fine-tuned models that have the same two measures."""
     there = table.loc[table["role"] == TUNED, list(MEASURES)].notna()
     return max(int((there[one] & there[other]).sum()) for one, other in combinations(MEASURES, 2))
 
@@ -143,7 +143,7 @@ def _name(measure: str) -> str:
 
 
 def draw_plane(shown: Shown) -> None:
-    """Drift against a loss that is chosen, one point a model and layer."""
+    """Drift against the chosen loss, one point per model and layer."""
     view = shown.view
     table = shown.report(by_layer, shown.facts, shown.protocol)
     table = table[table["model"] == table["stands"]]
@@ -167,10 +167,10 @@ def draw_plane(shown: Shown) -> None:
         table=points[["model", "layer", "drift", loss]], stamp=shown.stamp(f"weight drift against {PLANE[loss][2]}", whole=True),
         name="fine-tuning-plane",
         caption=filled(
-            "One point a model and layer, numbered by its layer; 0 is the embeddings. A layer's states depend on all weights below it, so "
-            "a layer can lose what its own weights did not move. {key}", key=mark_key(view, points["model"]),
+            "One point per model and layer, labelled with the layer; 0 is the embeddings. A layer's states depend on all weights below "
+            "it, so a layer can lose something although its own weights did not move. {key}", key=mark_key(view, points["model"]),
         ),
-        alt=f"Change of weights against {title}, one point a model and layer",
+        alt=f"Change of weights against {title}, one point per model and layer",
     )  # fmt: skip
 
 
@@ -179,10 +179,10 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
     found = within_models(points, loss)
     tuned = found[~found["model"].isin(shown.controls)]
     if tuned.empty:
-        return filled("Too few layers have both for a rank correlation: it takes {least} of one model.", least=FEWEST)
+        return filled("A rank correlation needs at least {least} layers of one model with both measures.", least=FEWEST)
     up = tuned[tuned["rho"] > 0]
     said = filled(
-        "In {up} of the {models} the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
+        "In {up} of the {models}, the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
         "layers of one model are not independent)", up=len(up) or "none", models=count(len(tuned), "fine-tuned model"),
         clear=int((up["p"] <= 0.05).sum()),
     )  # fmt: skip

@@ -10,11 +10,11 @@ from probing.ui.frame.selection import declared, one_of
 @declared("fine_tuning", "head", "probe_set", "k")
 @dataclass(frozen=True)
 class FineTuningSelection:
-    """The page's own choices. An empty text means: the page's default.
+    """The page's own choices. An empty string means the page's default.
 
     Attributes:
         changed_model: the fine-tuned model that is shown layer by layer.
-        gone_task, gone_pooling, gone_layer: the property whose way is shown.
+        gone_task, gone_pooling, gone_layer: the property whose fate is shown.
         plane_loss: what the drift of weights is drawn against.
     """
 

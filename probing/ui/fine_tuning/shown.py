@@ -1,4 +1,4 @@
-"""What the page shows: one fine-tuned model, and which runs say what became of its facts and sentences."""
+"""What the page shows: one fine-tuned model, and the runs that measured its facts and sentences."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from probing.ui.widgets.markdown import Markdown, filled
 P = ParamSpec("P")
 MEASURE_COMMAND = "python -m probing changes measure --model"
 TRAIN_COMMAND = "python -m probing sentences train --tasks all --model"
-#: The demonstration's ranking model, of which a fresh copy of the project can measure everything.
+#: The demonstration's ranking model; a fresh copy of the project can measure everything about it.
 _EXAMPLE = "nesia-mini-rank-msmarco"
 
 
@@ -41,7 +41,7 @@ class Shown:
         view: the page.
         tuned: of ``tuned_models``.
         model, base: the model that is shown, and its base.
-        facts: which runs say what facts were kept; None where none do.
+        facts: the runs that show which facts were kept; None if there are none.
         protocol: of the sentence probes.
         titles: title of each task of sentence probes.
     """
@@ -55,14 +55,14 @@ class Shown:
     titles: dict[str, str]
 
     def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
-        """What a report gives."""
+        """The result of a report."""
         assert self.view.database is not None
         counted: Callable[..., Any] = reads.counted
         return counted(function, self.view.database, *args, **kwargs)
 
     @cached_property
     def found(self) -> pd.DataFrame:
-        """All that was measured of the model."""
+        """All measurements of the model."""
         return self.report(evidence, self.model, self.facts, self.protocol)
 
     @cached_property
@@ -72,13 +72,13 @@ class Shown:
 
     @property
     def control(self) -> str:
-        """The control of the model's base; empty where there is none, or it is the model itself."""
+        """The control of the model's base; empty if there is none, or if it is the model itself."""
         assert self.view.database is not None
         return control_beside(self.view.read(kin), self.model, self.base)
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """All models that were trained further on what their base had read already."""
+        """All models that were trained further on their base's own text."""
         return tuple(self.tuned.loc[self.tuned["control"], "model"])
 
     @cached_property
@@ -102,11 +102,11 @@ class Shown:
 
 
 def open_results(view: View) -> Shown | None:
-    """The choice of a model, and of the facts that are counted; where there is no fine-tuned model, says which commands make one."""
+    """The choice of a model, and of the facts that are counted; without a fine-tuned model, shows the commands that make one."""
     tuned = view.read(tuned_models) if view.database is not None else pd.DataFrame()
     if not there_or_said(len(tuned) > 0, Markdown("No fine-tuned model is stored yet."), f"{MEASURE_COMMAND} {_EXAMPLE}"):
         if view.database is not None:
-            st.caption("It measures a model that is registered or was fine-tuned here, beside its base. A model of your own:")
+            st.caption("It measures a model that is registered or was fine-tuned here, together with its base. For your own model:")
             st.code(blocks.FINETUNE_COMMAND, language="shell", wrap_lines=True)
         return None
     own = selection.of(FineTuningSelection)
@@ -115,7 +115,7 @@ def open_results(view: View) -> Shown | None:
     models = [model for model in view.all_colours if model in stands and (stands[model] == model or model == own.changed_model)]
     models = sorted(models, key=lambda model: model in controls)
     if own.changed_model and own.changed_model not in models:
-        st.info(filled("Not in these results, so left aside: {name}", name=own.changed_model), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {name}", name=own.changed_model), icon=":material/link_off:")
     model = next((one for one in (own.changed_model, view.chosen.model) if one in models), models[0])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
@@ -133,7 +133,7 @@ def open_results(view: View) -> Shown | None:
 
 
 def _facts(view: View, model: str) -> FactRuns | None:
-    """The choice of the facts that are counted, of those that the model and its base were both asked."""
+    """The choice of the facts that are counted, among those that both the model and its base were asked."""
     pairs = view.read(fact_pairs)
     mine = pairs[pairs["model"] == model]
     if mine.empty:

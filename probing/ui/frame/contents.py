@@ -1,4 +1,4 @@
-"""The sections of a page, and links to them at its top where there are many."""
+"""The sections of a page, and links to them at its top if there are many."""
 
 import re
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import streamlit as st
 
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
-#: A page with no more sections than this has no links to them.
+#: A page with at most this many sections has no links to them.
 MAX_WITHOUT = 3
 _BEFORE = "probing.contents"
 
@@ -19,7 +19,7 @@ class Contents:
 
     Attributes:
         page: name of the page.
-        slot: where the links stand; None as long as there is no place for them.
+        slot: placeholder for the links; None until it is reserved.
         sections: anchor -> title, in the page's order.
     """
 
@@ -28,11 +28,11 @@ class Contents:
     sections: dict[str, str] = field(default_factory=dict)
 
     def section(self, title: str, *, linked: bool = True) -> None:
-        """Heads a section.
+        """Draws the heading of a section.
 
         Args:
-            title: in plain text; no other section that is linked has it.
-            linked: whether the page's top links to it; a section in a tab cannot be reached while the tab is closed.
+            title: plain text; unique among the linked sections of the page.
+            linked: whether the top of the page links to it; a link cannot reach a section in a closed tab.
         """
         anchor = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
         if linked:
@@ -40,13 +40,13 @@ class Contents:
         st.header(escape(title), anchor=anchor if linked else None)
 
     def links(self) -> None:
-        """Keeps a place for the links here, where none is kept yet: filled as last time, so that nothing moves while the page is drawn."""
+        """Reserves the place for the links, once; it shows the previous links, so that nothing moves while the page is drawn."""
         if self.slot is None:
             self.slot = st.empty()
             _draw(self.slot, st.session_state.get(_BEFORE, {}).get(self.page, {}))
 
     def end(self) -> None:
-        """Links to the sections that were drawn: the last call of a page."""
+        """Updates the links to the sections that were drawn; a page calls it last."""
         before = st.session_state.setdefault(_BEFORE, {})
         if self.slot is not None and before.get(self.page, {}) != self.sections:
             _draw(self.slot, self.sections)

@@ -1,4 +1,4 @@
-"""Runs of which only counts are stored: what a page says in place of their facts."""
+"""Runs with stored counts only: messages that pages show in place of their facts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from probing.ui.widgets.markdown import filled
 
 
 def counts_only(run: Mapping[str, Any] | Any) -> bool:
-    """Whether a run's answers are not stored fact by fact.
+    """Whether only counts are stored for a run, without predictions per fact.
 
     Args:
         run: a row of ``store.run_queries.runs``.
@@ -23,7 +23,7 @@ def counts_only(run: Mapping[str, Any] | Any) -> bool:
 
 
 def probe_command(run: Mapping[str, Any] | Any) -> str:
-    """What stores a run's answers fact by fact."""
+    """The command that stores a run's predictions per fact."""
     probe_set, templates = run["probe_set"], run.get("template_set", "default")
     own = f"FILE --as {probe_set}" if probe_set not in PROBE_SETS else "LAMA_FOLDER"
     facts = probe_set if probe_set in SHIPPED and templates == "default" else own
@@ -31,18 +31,18 @@ def probe_command(run: Mapping[str, Any] | Any) -> str:
 
 
 def heads_command(run: Mapping[str, Any] | Any) -> str:
-    """What makes a run's heads, where they lie in files, and probes the model through them."""
+    """The command that trains a run's heads, if their kind is stored in files, and probes the model through them."""
     train = f"python -m probing train-heads --model {run['model']} --head {run['head']} && " if run["head"] in STORED else ""
     return train + probe_command(run)
 
 
 def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
-    """Says of which of the runs only counts are stored, with the commands that store more; whether there was one."""
+    """Reports each run with stored counts only, with the command that stores more; returns whether there was one."""
     found = [run for run in runs if counts_only(run)]
     for run in found:
         st.info(
             filled(
-                "Of this run only counts are stored, nothing fact by fact: {model}, {head} heads, {facts}. This command probes it:",
+                "Only counts are stored for this run, no single facts: {model}, {head} heads, {facts}. This command probes it:",
                 model=view.called(run["model"]), head=run["head"], facts=set_name(run["probe_set"]),
             ),
             icon=":material/info:",

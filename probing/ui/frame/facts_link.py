@@ -1,4 +1,4 @@
-"""The way from a number to its facts."""
+"""Links from a number to its facts."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from probing.ui.frame.page import View
 
 
 def wanted(view: View, **changes: Any) -> dict[str, Any]:
-    """The fields that some facts need: the run and filters of this page, and the changes."""
+    """The fields of a link to facts: the run and filters of this page, and the changes."""
     kept = {"exposures": view.chosen.exposures, "in_subject": view.chosen.in_subject}
     run = {"model": view.chosen.model, "head": view.chosen.head, "probe_set": view.chosen.probe_set}
     return {**run, **kept, **changes}
 
 
 def link(view: View, label: str, **changes: Any) -> None:
-    """A link to the facts, which a keyboard reaches. No other filter of the Facts page is on there."""
+    """Draws a link to the facts, which can be reached by keyboard. All other filters of the Facts page are off."""
     navigation.link("facts", label, afresh=True, **wanted(view, **changes))
 
 
 def go(view: View, **changes: Any) -> None:
-    """Opens the facts at the next run: for the callback of a click."""
+    """Opens the facts at the next run; for callbacks of clicks."""
     navigation.open_later("facts", afresh=True, **wanted(view, **changes))

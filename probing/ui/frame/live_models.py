@@ -1,4 +1,4 @@
-"""Models kept ready for questions. The only place of the pages that loads torch, and only when a model is asked."""
+"""Models kept in memory for questions. Only this part of the pages loads torch, and only when a model is asked."""
 
 import json
 import os
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from probing.core.answers import Answer
 from probing.core.errors import ModelError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
-from probing.core.questions import Question, UnknownWord
+from probing.core.questions import Answer, Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 
 if TYPE_CHECKING:
@@ -29,10 +28,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Weights kept in memory. The shipped family with all its heads takes less than half of it, BERT-base with ``full`` heads nearly all.
+#: Bytes of weights kept in memory. The shipped family with all its heads needs less than half of them, BERT-base with ``full`` heads
+#: nearly all.
 KEPT_BYTES = 2 << 30
-#: Why a base must be named.
-WITHOUT_HEAD = "{name} was saved without a masked-LM head, so the head of the model that it was fine-tuned from reads it."
+#: Why the user must choose a base.
+WITHOUT_HEAD = "{name} was saved without a masked-LM head, so it is read through the head of the model that it was fine-tuned from."
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Choice:
     """A model of the menu.
 
     Attributes:
-        name: how results and links call it.
-        location: what to load: a name of the registry or a folder.
-        where: where it comes from, as menus say it beside its name.
-        here: whether it is on this machine; any other is fetched from the hub, and only when a visitor says so.
-        base: name of the model whose head it borrows, where it has none and its base is not recorded.
+        name: its name in results and links.
+        location: what to load: a name in the registry or a folder.
+        where: its origin, shown after its name in menus.
+        here: whether it is on this machine; other models are downloaded from the hub, and only at the user's request.
+        base: name of the model whose head reads it, if it has no head and its base is not recorded.
     """
 
     name: str
@@ -55,28 +55,28 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """What a menu says."""
+        """Its name in menus."""
         return self.called(self.name)
 
     def called(self, name: str) -> str:
-        """The same with another name of the model, such as a page's."""
+        """Its name in menus, made from another name of the model, such as the page's."""
         return f"{name} ({self.where})"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A model that is ready to be asked, and its question: of the followed words it has those that are one token of the model."""
+    """A model and the question to it, which tracks only words that are one token of the model."""
 
     choice: Choice
     question: Question
 
 
 def choices() -> dict[str, Choice]:
-    """What the menu offers, by name.
+    """The models of the menu, by name.
 
-    The registry's models, folders below ``cache/models``, the folders in ``PROBING_MODELS`` (separated like ``PATH``), and the folders
-    that ``finetune`` noted as a base of one of these.
-    Nothing else can be loaded from a page, whatever a link says. Models on this machine come first.
+    These are the registry's models, folders below ``cache/models``, the folders in ``PROBING_MODELS`` (separated like ``PATH``), and
+    the folders that ``finetune`` recorded as the base of one of these. No page or link can load any other model. Models on this machine
+    come first.
     """
     entries = {entry.name: entry for entry in read_registry().models}
     shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
@@ -104,14 +104,14 @@ def choices() -> dict[str, Choice]:
 
 
 def offline() -> bool:
-    """Whether this server is kept from the hub, by ``HF_HUB_OFFLINE``."""
+    """Whether ``HF_HUB_OFFLINE`` keeps this server from using the hub."""
     from huggingface_hub import constants
 
     return bool(constants.HF_HUB_OFFLINE)
 
 
 def _in_hub_cache(entry: ModelEntry) -> bool:
-    """Whether a model of the hub was fetched before: its configuration and a file of weights are in the hub's cache."""
+    """Whether a model was downloaded from the hub before: its configuration and a weights file are in the hub's cache."""
     if entry.shipped:
         return False
     from huggingface_hub import try_to_load_from_cache
@@ -123,7 +123,7 @@ def _in_hub_cache(entry: ModelEntry) -> bool:
 
 
 def lacks_head(choice: Choice) -> bool:
-    """Whether a model was saved without a masked-LM head, as models fine-tuned elsewhere are, and no base is recorded for it."""
+    """Whether a model was saved without a masked-LM head and has no recorded base, as with models fine-tuned elsewhere."""
     if described(choice) or base_of(choice):
         return False
     try:
@@ -134,23 +134,23 @@ def lacks_head(choice: Choice) -> bool:
 
 
 def bases(offered: dict[str, Choice], borrower: Choice) -> list[str]:
-    """Models on this machine whose head can be lent to another one: those that are fine-tuned from no other."""
+    """Names of the models on this machine whose head can read another model: those that have a head and no base."""
     others = [choice for name, choice in offered.items() if name != borrower.name]
     return [choice.name for choice in others if choice.here and not base_of(choice) and not lacks_head(choice)]
 
 
 def pick(name: str, offered: dict[str, Choice]) -> str:
-    """That name if it is offered, else the first."""
+    """The name if it is in the menu, else the first of the menu."""
     return name if name in offered else next(iter(offered))
 
 
 def missing_shipped(model: str) -> bool:
-    """Whether a shipped model's files are not there."""
+    """Whether a shipped model's files are missing."""
     return any(entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models)
 
 
 def base_of(choice: Choice) -> str:
-    """Name of the model that this one was fine-tuned from, as the visitor, the registry or its folder says; ``""`` if none does."""
+    """Name of the model that this one was fine-tuned from, according to the user, the registry or its folder; ``""`` if unknown."""
     if choice.base:
         return choice.base
     entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
@@ -160,7 +160,7 @@ def base_of(choice: Choice) -> str:
 
 
 def _note(folder: Path) -> dict[str, str]:
-    """Base and its folder as ``finetune`` noted them; nothing where there is no note, or a damaged one."""
+    """Base and its folder as ``finetune`` recorded them; empty if the record is missing or damaged."""
     try:
         made = finetuning_note(folder)
     except ModelError:
@@ -169,13 +169,13 @@ def _note(folder: Path) -> dict[str, str]:
 
 
 def described(choice: Choice) -> bool:
-    """Whether the registry knows the model, and so whether it has a base."""
+    """Whether the model is in the registry, which also lists its base."""
     return any(entry.name == choice.location for entry in read_registry().models)
 
 
 @dataclass
 class ModelCache:
-    """Models kept ready: many small ones or a few large ones, the least recently asked going first."""
+    """Models kept in memory: many small ones or a few large ones; the least recently used is dropped first."""
 
     limit: int = KEPT_BYTES
     kept: "OrderedDict[tuple, LiveModel]" = field(default_factory=OrderedDict)
@@ -183,15 +183,15 @@ class ModelCache:
     loading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: tuple, make: "Callable[[], LiveModel]") -> "LiveModel":
-        """The model of that key, made if it is not kept. The newest is kept however large it is.
+        """The model of that key, loaded if necessary. The newest model is kept even if it exceeds the limit.
 
-        Models are loaded one at a time, as memory and transformers want it, and each once however many visitors ask for it. Who asks for
-        a model that is kept does not wait for any of this.
+        Models are loaded one at a time, to save memory and because transformers requires it, and only once for several users. A request
+        for a model that is already loaded does not wait.
         """
         if (found := self._find(key)) is not None:
             return found
         with self.loading:
-            # Another visitor may have loaded it meanwhile.
+            # Another request may have loaded it meanwhile.
             if (found := self._find(key)) is not None:
                 return found
             made = make()
@@ -210,26 +210,24 @@ class ModelCache:
 
 @st.cache_resource(show_spinner=False)
 def model_cache() -> ModelCache:
-    """The one shelf of this process."""
+    """The shelf that this process shares."""
     return ModelCache()
 
 
 def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
-    """A model with a head for every layer, kept ready within ``KEPT_BYTES``.
+    """A model with a head for every layer, kept in memory within ``KEPT_BYTES``.
 
     Args:
         choice: the model.
         head: one of ``HEADS``.
-        fetch: whether the visitor has asked for it to be fetched; else only what is on this machine is loaded, as a link alone must
-            not make the server ask the hub.
+        fetch: whether the user has asked to download it. Otherwise only files on this machine are loaded, so that a link alone never
+            makes the server contact the hub.
 
     Raises:
-        ModelError, HeadError: if they are not there or do not fit.
+        ModelError, HeadError: if the model or its heads are missing, or do not fit together.
     """
     if not (choice.here or fetch):
-        raise ModelError(
-            f"{choice.name} is not on this machine; it is fetched when it is chosen on the page Live and the button is pressed"
-        )
+        raise ModelError(f"{choice.name} is not on this machine; to download it, choose it on the page Live and press the button")
     from probing.models.encoders.load import without_the_hub
     from probing.models.knowledge.ask import open_live
 
@@ -245,7 +243,7 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
 
 @st.cache_resource(show_spinner=False)
 def turns(device: str) -> "Turns":
-    """The queue before a device: visitors share it in turn, and who asks anew gives up what was asked before."""
+    """The request queue of a device: first come, first served; a user's newer request cancels the older one."""
     from probing.models.runtime.request_queue import Turns
 
     return Turns()
@@ -253,7 +251,7 @@ def turns(device: str) -> "Turns":
 
 @contextmanager
 def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
-    """This visitor's turn on the model's device, for this drawing of the page; gives the check that ends what is superseded."""
+    """Waits for the model's device on behalf of this page run; yields the check that ends a superseded request."""
     context, run = get_script_run_ctx(suppress_warning=True), threading.current_thread()
     visitor = context.session_id if context else f"thread {run.ident}"
     with turns(str(live.encoder.device)).turn(visitor, run) as check:
@@ -262,20 +260,20 @@ def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
 
 @contextmanager
 def _newest_only() -> "Iterator[None]":
-    """Ends this drawing of the page where the visitor has asked something newer: the newer one is drawn already."""
+    """Ends this run of the page if the user has sent a newer request, which another run draws already."""
     from probing.models.runtime.request_queue import Superseded, register
 
-    # Before a model is loaded, which may take longer than the drawing that comes after this one.
+    # Before the model is loaded: a later run of the page may overtake this one while it loads.
     register(threading.current_thread())
     try:
         yield
     except Superseded:
         st.stop()
-        raise  # Outside of a page there is nothing to stop.
+        raise  # Outside a page ``st.stop`` does nothing.
 
 
 def ask(choice: Choice, question: Question) -> Answer:
-    """Every layer's answer at one gap.
+    """Every layer's predictions at one gap.
 
     Raises:
         PromptError: if the sentence cannot be asked.
@@ -305,11 +303,11 @@ def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]
 
 
 def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
-    """The last layer's answer with n = 0..L layers put back to the base's; see ``models.encoders.layer_swap``.
+    """The last layer's predictions with n = 0..L layers replaced by the base's; see ``models.encoders.layer_swap``.
 
     Raises:
         PromptError: if the sentence cannot be asked.
-        ModelError: if the two do not fit.
+        ModelError: if the two models do not fit together.
     """
     with _newest_only():
         return _replaced(choice, base, question, where)
@@ -326,15 +324,15 @@ def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "
 
 
 def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
-    """What ``ask`` gives for models that are kept ready, in this visitor's turn; ends this drawing where something newer was asked.
+    """The result of ``ask`` for loaded models, run in the device's queue; a newer request of the user ends this run of the page.
 
     Args:
         choice: the model.
-        ask: called with the model, and with those beside it.
-        beside: further models that are asked in the same turn.
+        ask: called with the model and the further models.
+        beside: further models that are used in the same request.
 
     Raises:
-        ModelError: if a model is not there.
+        ModelError: if a model is missing.
     """
     with _newest_only():
         live = [load(one, LOGIT_LENS) for one in (choice, *beside)]
@@ -343,16 +341,16 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
 
 
 def gaps(choice: Choice, question: Question) -> int:
-    """How many gaps the model sees in a sentence.
+    """Number of gaps that the model recognises in a sentence.
 
     Raises:
-        PromptError: if it cannot be asked.
+        PromptError: if the sentence cannot be asked.
     """
     return load(choice, question.head).gaps(question.prompt)
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The question's words that are one token of the model at its gap, and those that are not; without a gap, at every one.
+    """The question's words that are one token of the model at its gap, and those that are not; if it names no gap, at every gap.
 
     Raises:
         PromptError: if the sentence cannot be asked there.

@@ -1,4 +1,4 @@
-"""The way from page to page; every link carries the view it leads to."""
+"""Links from page to page; every link carries the selection of the page it opens."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import streamlit as st
 from probing.core.registry import REPOSITORY
 from probing.ui.frame import selection
 
-#: Page file -> (name in links, words, symbol). Files that are not there are not offered.
+#: Page file -> (name in links, title, icon). Missing files get no link.
 PAGES: dict[str, tuple[str, str, str]] = {
     "app.py": ("home", "Home", ":material/home:"),
     "pages/1_Layer_curves.py": ("layer_curves", "Layer curves", ":material/show_chart:"),
@@ -28,39 +28,39 @@ _PENDING = "probing.pending"
 
 
 def sidebar_links() -> None:
-    """Links to all pages, each in the visitor's present selection."""
+    """Draws links to all pages, each with the user's current selection."""
     for path, (page, words, icon) in PAGES.items():
         if (REPOSITORY / path).is_file():
             st.page_link(path, label=words, icon=icon, query_params=selection.link_to(page) or None)
 
 
 def link(page: str, label: str, *, icon: str | None = None, afresh: bool = False, **changes: Any) -> None:
-    """A link to *another* page with some fields changed; it can be opened in a new tab and copied.
+    """Draws a link to *another* page with some fields changed; it can be copied and opened in a new tab.
 
     Args:
         page: a key of ``selection.PAGE_FIELDS``.
         label: Markdown.
-        icon: a symbol; the page's own by default.
+        icon: the page's icon by default.
         afresh: whether the page opens without its filters; see ``selection.link_to``.
-        changes: fields that differ from the present selection.
+        changes: fields that differ from the current selection.
     """
     path, symbol, query = _target(page, changes, afresh)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
 
 
 def open_later(page: str, *, afresh: bool = False, **changes: Any) -> None:
-    """Opens another page with some fields changed at the next run: for callbacks, in which Streamlit cannot change the page."""
+    """Opens another page with some fields changed at the next run; for callbacks, in which Streamlit cannot change the page."""
     st.session_state[_PENDING] = (page, changes, afresh)
 
 
 def follow() -> None:
-    """Goes where ``open_later`` said."""
+    """Opens the page that ``open_later`` requested."""
     if pending := st.session_state.pop(_PENDING, None):
         path, _, query = _target(*pending)
         st.switch_page(path, query_params=query or None)
 
 
 def _target(page: str, changes: dict[str, Any], afresh: bool) -> tuple[str, str, dict[str, str | list[str]]]:
-    """Page file, symbol and link of a page with some fields changed."""
+    """Page file, icon and link of a page with some fields changed."""
     path, symbol = next((path, icon) for path, (name, _, icon) in PAGES.items() if name == page)
     return path, symbol, selection.link_to(page, afresh=afresh, **changes)

@@ -1,15 +1,15 @@
-"""What the shipped models are: said on the first page that a visitor opens, and kept at hand in the sidebar."""
+"""The notice on the demonstration model: shown on the first page that a user opens, and available in the sidebar."""
 
 import streamlit as st
 
 from probing.ui.widgets import blocks
 
-#: The page on which it is shown until another page is opened; "" from then on.
+#: Session key: the first page of the session; "" once another page has been opened.
 _SHOWN_ON = "probing.notice"
 
 
 def at_first(page: str) -> None:
-    """Shows the notice on the first page of a visit, however often that is drawn."""
+    """Shows the notice on the first page of a session, each time it is drawn, until another page is opened."""
     state = st.session_state
     if state.setdefault(_SHOWN_ON, page) != page:
         state[_SHOWN_ON] = ""
@@ -21,7 +21,7 @@ def at_first(page: str) -> None:
 
 
 def at_hand() -> None:
-    """The same behind a button, with the command that probes BERT."""
+    """Draws a button that opens the notice and the command that probes BERT."""
     with st.popover("Demonstration model", icon=":material/info:", type="tertiary"):
         st.markdown(
             "**nesia-mini is a small demonstration model**, trained in hours on a fully documented corpus. It shows how knowledge moves "

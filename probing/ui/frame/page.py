@@ -1,4 +1,4 @@
-"""The frame that every page stands in: title, navigation, the visitor's selection, and words where results are missing."""
+"""The frame of every page: title, navigation, the user's selection, and messages for missing results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,21 +32,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-#: Pages whose answer comes first: they call ``View.introduce`` themselves.
+#: Pages that show predictions first and call ``View.introduce`` themselves.
 ANSWER_FIRST = ("home", "live")
 
 
 @dataclass(frozen=True)
 class View:
-    """What a page draws.
+    """The data and selection of a page.
 
     Attributes:
         page: name of the page.
-        chosen: the choice of runs and facts, with defaults filled in and names that are not in the store taken out.
-        database: the open database; None where a page can do without and there is none.
+        chosen: the choice of runs and facts, with defaults filled in and without names that are not in the store.
+        database: the open database; None if there is none and the page does not need one.
         runs: the primary runs, one per model, head and probe set.
-        contents: heads the page's sections and links to them.
-        models: ``model, base, objective`` of every stored model, whatever it was asked; None where only ``runs`` are known.
+        contents: draws the headings of the page's sections and the links to them.
+        models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are known.
     """
 
     page: str
@@ -63,18 +63,18 @@ class View:
 
     @property
     def colours(self) -> dict[str, str]:
-        """Model with knowledge runs -> colour, the same on every page."""
+        """Model -> colour, for models with knowledge runs; the same on every page."""
         there = set(self.runs["model"]) if len(self.runs) else set()
         return {model: colour for model, colour in self._looks.colours.items() if model in there}
 
     @property
     def all_colours(self) -> dict[str, str]:
-        """Model -> colour of every stored model, whatever it was asked."""
+        """Model -> colour, for every stored model, with runs of any kind."""
         return self._looks.colours
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """Models that were trained further on what their base had read already, whatever they are called."""
+        """Control models, whatever their names: those trained further on their base's pre-training text."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
     @cached_property
@@ -83,54 +83,54 @@ class View:
 
     @property
     def names(self) -> dict[str, str]:
-        """Model -> its short name, which no other stored model has."""
+        """Model -> its short name, unique among the stored models."""
         return self._looks.names
 
     @cached_property
     def learned(self) -> pd.DataFrame:
-        """The task scores that the verdicts rest on, see ``reports.learned.learned``."""
+        """The task scores behind the verdicts; see ``reports.learned.learned``."""
         return pd.DataFrame(columns=[*COLUMNS, *SHORT]) if self.database is None else self.read(learned)
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """Fine-tuned model -> whether it learned its task; bases are not in it. Of models that were never probed the registry knows."""
+        """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the registry."""
         return verdicts_by_model(self.learned)
 
     def _name(self, model: str) -> str:
-        """A model's short name alone; one that is not stored has its full name."""
+        """A model's short name without a mark; the full name of a model that is not stored."""
         return self.names.get(model, model)
 
     def label(self, model: str) -> str:
-        """A model in plain text, as figures and menus name it; a mark says whether a fine-tuned one learned its task."""
+        """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its task."""
         return marked(self._name(model), self.verdicts.get(model))
 
     def called(self, model: str) -> Markdown:
-        """A model in a sentence; a badge says whether a fine-tuned one learned its task."""
+        """A model's name in sentences; a badge shows whether a fine-tuned model learned its task."""
         return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model))
 
     def introduce(self) -> None:
-        """Draws the notice on the demonstration model, on the first page of a visit, and the links to the page's sections."""
+        """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
         if self._looks.shipped == set(self._looks.names):
             notice.at_first(self.page)
         self.contents.links()
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
-        """The exposures kept, as queries want it."""
+        """The exposures kept, as an argument of queries."""
         return self.chosen.exposures or None
 
     @property
     def in_subject(self) -> bool | None:
-        """Whether the answer stands in the subject, as queries want it."""
+        """Whether the answer is part of the subject, as an argument of queries."""
         return {"any": None, "no": False, "yes": True}[self.chosen.in_subject]
 
     def read(self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What a query of ``probing.store`` gives; see ``reads.read``."""
+        """The result of a query of ``probing.store``; see ``reads.read``."""
         assert self.database is not None
         return reads.read(function, self.database, *args, **kwargs)
 
     def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
-        """What a report of ``probing.reports`` gives under the page's exposures and "answer in subject"."""
+        """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject"."""
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
         counted: Callable[..., pd.DataFrame] = reads.counted
@@ -141,20 +141,20 @@ class View:
         return Stamp(filters, self.database.data_version if self.database else "", run_ids)
 
     def filter_words(self) -> str:
-        """The filters that are on, in words."""
+        """The active filters in words."""
         words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []
         words += {"any": [], "no": ["answer not in subject"], "yes": ["answer in subject"]}[self.chosen.in_subject]
         return ", ".join(words) or "all facts"
 
 
 def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
-    """Draws title, navigation and sidebar; stops with the command that helps where results are needed and missing.
+    """Draws title, navigation and sidebar; if results are needed and missing, shows the command that makes them and stops.
 
     Args:
         page: a key of ``selection.PAGE_FIELDS``.
-        title: what the browser's tab says.
+        title: title of the browser's tab.
         question: the page's heading.
-        needs_results: False for pages that can work with an empty store.
+        needs_results: False for pages that also work with an empty store.
     """
     st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
     ignored = selection.enter(page)
@@ -177,7 +177,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         elif runs.empty:
             blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
         if error or runs.empty:
-            navigation.link("live", "Ask a model live meanwhile")
+            navigation.link("live", "Try the Live page")
             st.stop()
     chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
     view = View(page, chosen, opened, runs, Contents(page), reads.read(stored_models, opened) if opened else None)
@@ -191,26 +191,26 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             notice.at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
     for name in ignored:
-        st.info(filled("The link's value of {name} makes no sense here and was left aside.", name=code(name)), icon=":material/link_off:")
+        st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
     if unknown and any(name in selection.PAGE_FIELDS[page] for name in unknown):
         names = listing([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
-        st.info(filled("Not in these results, so left aside: {names}", names=names), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {names}", names=names), icon=":material/link_off:")
     return view
 
 
 def require(view: View, there: bool, what: Markdown, command: str) -> None:
-    """Stops where results of the page's kind are missing; see ``there_or_said``."""
+    """Stops the page if its kind of results is missing; see ``there_or_said``."""
     if not there_or_said(there, what, command):
         st.stop()
 
 
 def there_or_said(there: bool, what: Markdown, command: str) -> bool:
-    """Whether results of the page's kind are stored; where not, says which command makes them, or what is wrong with the stored ones.
+    """Whether the page's kind of results is stored; if not, shows the command that makes them, or the error of the stored ones.
 
     Args:
-        there: whether results of its kind are stored, on a page that was opened with ``needs_results=False``.
-        what: what is missing, as a sentence.
-        command: makes it.
+        there: whether the results are stored; the page was opened with ``needs_results=False``.
+        what: the missing results, as a sentence.
+        command: the command that makes them.
     """
     if there:
         return True
@@ -246,25 +246,25 @@ def _controls(view: View) -> None:
     if "exposures" in used:
         selection.bound(
             st.multiselect, "Exposure", "exposures", view.page, options=list(selection.EXPOSURES), placeholder="all",
-            help="How the fact stands to the model's training text, where that text is known: stated in so many words, subject and "
-            "answer met in one sentence (evidence), unseen, or held out; in part: the fact's own evidence names it in another form.",
+            help="Whether the model's training text contains the fact, if that text is known: stated in so many words, subject and "
+            "answer in one sentence (evidence), unseen, or held out; in part: the fact's own evidence names it in another form.",
         )  # fmt: skip
     if "in_subject" in used:
         selection.bound(
-            st.segmented_control, "Answer stands in the subject", "in_subject", view.page, options=list(selection.IN_SUBJECT),
+            st.segmented_control, "Answer is part of the subject", "in_subject", view.page, options=list(selection.IN_SUBJECT),
             required=True,
             help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
         )  # fmt: skip
 
 
 def _any_head(page: str) -> bool:
-    """Whether a page reads one model and probe set through every kind of head."""
+    """Whether a page shows one model and probe set with all kinds of head."""
     used = selection.PAGE_FIELDS[page]
     return "probe_set" in used and "head" not in used
 
 
 def _full_names(view: View) -> None:
-    """The full names of models that have a shorter one here, as tables, links and the command line have them."""
+    """Draws the list of full names, which tables, links and the command line use, of models with a shorter name."""
     if shorter := {model: name for model, name in view.names.items() if name != model}:
         with st.popover("Full model names", icon=":material/badge:", type="tertiary"):
             lines = (
@@ -279,7 +279,7 @@ def _several(label: str, field: str, view: View, options: list[str], **more) -> 
 
 
 def run_of(view: View) -> pd.Series:
-    """The one run that the page reads."""
+    """The single run that the page shows."""
     runs, chosen = view.runs, view.chosen
     mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
     return mine.iloc[0]

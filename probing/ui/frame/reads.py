@@ -1,7 +1,8 @@
-"""Stored results for pages: the database is made when first needed, every read is cached by the data's fingerprint.
+"""Stored results for pages: the database is built when first needed, and every read is cached by the data's fingerprint.
 
-A read is a call of a function of ``probing.store`` or ``probing.reports`` with the database first: ``read(count_facts, database, run_id)``
-stands for ``count_facts(database, run_id)``. Its result is kept under the function's name, the data's fingerprint and all other arguments.
+A read calls a function of ``probing.store`` or ``probing.reports`` whose first argument is the database:
+``read(count_facts, database, run_id)`` returns ``count_facts(database, run_id)``. The cache key consists of the function's name, the
+data's fingerprint and all other arguments.
 """
 
 import atexit
@@ -20,7 +21,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Arguments = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
 
-#: How Streamlit's caches tell databases apart.
+#: How Streamlit's caches distinguish databases.
 BY_DATA: dict[str | type, Callable[[Any], Hashable]] = {Database: lambda database: database.data_version}
 
 
@@ -28,16 +29,16 @@ def open_results() -> Database:
     """Opens the database, building it first if a results file is new.
 
     Raises:
-        StoreError: if a results file or the database cannot be used; the message says what to do.
+        StoreError: if a results file or the database cannot be used.
     """
     sources = result_folders()
     state = [_state(path) for folder in sources for path in sorted(folder.rglob("*.parquet"))]
-    # One text: Streamlit would take a tuple apart, which for hundreds of files takes as long as drawing a page.
+    # One hash: Streamlit would hash each item of a tuple, which for hundreds of files takes as long as drawing a page.
     return _open(tuple(map(str, sources)), str(database_folder()), hashlib.sha256(repr(state).encode()).hexdigest())
 
 
 def _state(path: Path) -> tuple[str, int, int] | None:
-    """What tells a file from its next version; None if it vanished while the folder was read."""
+    """Path, size and modification time of a file; None if it vanished while the folder was read."""
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -45,38 +46,38 @@ def _state(path: Path) -> tuple[str, int, int] | None:
     return str(path), stat.st_size, stat.st_mtime_ns
 
 
-#: The app stays below 1 GB also while it builds a database of ten million predictions; `build` takes half the time.
+#: Keeps the app below 1 GB while it builds a database of ten million predictions; `build` uses more and takes half the time.
 _BUILD_MEMORY = "256MB"
 
 
-@st.cache_resource(max_entries=3, show_spinner="Making the database from the stored results (once) …")
+@st.cache_resource(max_entries=3, show_spinner="Building the database from the stored results (once) …")
 def _open(sources: tuple[str, ...], target: str, state: str) -> Database:
     return built_database([Path(source) for source in sources], Path(target), memory=_BUILD_MEMORY)
 
 
 def read(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
-    """The function's result for this state of the data, from the cache if it was asked before.
+    """The function's result for this state of the data, from the cache if possible.
 
     Args:
-        function: defined at the top of a module of ``probing``.
+        function: defined at the top level of a module of ``probing``.
         database: its first argument.
-        args, kwargs: its others; tuples, not lists.
+        args, kwargs: its other arguments; tuples, not lists.
 
     Raises:
-        TypeError: for a function within a function: values that it closes over would not be part of its name.
+        TypeError: for a nested function: the values that it closes over would not be part of the cache key.
     """
     return _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
 
 
 def counted(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
-    """As ``read``, for what takes long enough to say so."""
+    """Like ``read``, with a spinner for slow functions."""
     return _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
 
 
 def _name(function: Callable) -> str:
     if "<" in function.__qualname__:
         raise TypeError(
-            f"got {function.__qualname__}, expected a function at the top of a module: only its name is part of the cache's key"
+            f"got {function.__qualname__}, expected a function at the top level of a module: only its name is part of the cache key"
         )
     return f"{function.__module__}.{function.__qualname__}"
 
@@ -91,5 +92,5 @@ def _counted(name: str, arguments: Arguments, database: Database, _function: Cal
     return _function(database, *arguments[0], **dict(arguments[1]))
 
 
-# A database that is open when Python ends makes DuckDB print a page of warnings.
+# DuckDB prints many warnings if a database is still open when Python exits.
 atexit.register(_open.clear)

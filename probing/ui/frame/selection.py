@@ -1,12 +1,11 @@
-"""What the visitor has chosen: frozen values, kept in the session and mirrored in the page's link.
+"""The user's selection: frozen values, kept in the session and mirrored in the page's link.
 
-``RunChoice`` is what pages share: which runs, and which of their facts. Beside it each page declares a small selection of its own,
-in its own folder. A field's default gives its type in a link, its metadata what else may stand there.
+All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares a small selection of its own in its own
+folder. The default of a field sets its type in a link; its metadata restrict its values.
 
-A widget of Streamlit forgets its value when the page changes, so widgets are never the memory. The selection is; a widget
-is given its value before it is drawn and hands a change back through a callback. The link is read when a page is
-entered and when the visitor goes back, and is written whenever the selection differs from it, so that a copied link opens
-the same view.
+Streamlit's widgets forget their values when the page changes, so the selection is the only state: a widget gets its value before it is
+drawn and returns a change through a callback. The link is read when a page is entered and when the user goes back. It is written
+whenever the selection differs from it, so that a copied link opens the same view.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,25 +40,25 @@ def noted(default: Any, **notes: Any) -> Any:
 
     Args:
         default: its default.
-        notes: ``of`` names the shared fields whose change in the sidebar gives it its default again; ``each`` lists what a tuple may
-            hold; ``once`` is the name that the field had in older links; ``aliases`` maps values of older links to today's; ``kept`` is
-            true if a link that opens the page without filters leaves the field unchanged.
+        notes: ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` lists the allowed
+            items of a tuple; ``once`` is the name that the field had in older links; ``aliases`` maps values of older links to today's;
+            ``kept`` is true if a link that opens the page without filters leaves the field unchanged.
     """
     return field(default=default, metadata=notes)
 
 
 @dataclass(frozen=True)
 class RunChoice(RunNames):
-    """What holds from page to page. An empty text or tuple means: the page's default.
+    """The selection that all pages share. An empty text or tuple means the page's default.
 
     Attributes:
-        models, heads, probe_sets: what is laid over each other in overviews.
+        models, heads, probe_sets: the runs compared in overviews.
         average: over relations (``macro``) or over facts (``micro``).
         k: the rank up to which a fact counts as known.
         exposures: exposures kept; none means all.
-        in_subject: whether facts whose answer stands in the subject are kept, left out or the only ones.
-        model, head, probe_set: the one run of the pages that read a single one.
-        live_model: the model that is asked live, also for a visitor's own facts.
+        in_subject: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps only these, ``any`` keeps all.
+        model, head, probe_set: the run of the pages that show a single one.
+        live_model: the model that is asked live, also for the user's own facts.
     """
 
     models: tuple[str, ...] = ()
@@ -75,12 +74,12 @@ class RunChoice(RunNames):
     live_model: str = ""
 
 
-#: Groups of shared fields that pages read.
+#: Groups of shared fields that pages use.
 FILTERS = ("exposures", "in_subject")
 OVERVIEW = ("models", "heads", "probe_sets", "average", *FILTERS)
 ONE_RUN = ("model", "head", "probe_set")
 
-#: Page -> names of all fields that it reads; only these are in its link.
+#: Page -> names of all fields that it uses; only these are in its link.
 PAGE_FIELDS: dict[str, tuple[str, ...]] = {}
 _OWN: dict[str, type] = {}
 _SHARED = {one.name: one for one in fields(RunChoice)}
@@ -92,14 +91,14 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
 
     Args:
         page: name of the page.
-        shared: fields of ``RunChoice`` that the page reads too.
+        shared: fields of ``RunChoice`` that the page also uses.
     """
 
     def declare(own: type[T]) -> type[T]:
         names = [one.name for one in fields(own)]  # type: ignore[arg-type]
         taken = {*_SHARED, *(one.name for other in _OWN.values() for one in fields(other) if other.__qualname__ != own.__qualname__)}
         if clash := taken & set(names):
-            raise TypeError(f"{own.__name__} names {sorted(clash)}, which another selection has; a link could not tell them apart")
+            raise TypeError(f"{own.__name__} repeats the fields {sorted(clash)} of another selection; a link could not distinguish them")
         _OWN[page], PAGE_FIELDS[page] = own, (*shared, *names)
         return own
 
@@ -118,7 +117,7 @@ def _names_in_links(page: str) -> set[str]:
 
 
 def _parse(one: Field, values: Sequence[str]) -> Any:
-    """One field out of its texts in a link.
+    """The value of a field from its texts in a link.
 
     Raises:
         ValueError: if the texts are not a value of this field.
@@ -144,15 +143,15 @@ def _parse(one: Field, values: Sequence[str]) -> Any:
 
 
 def from_query(query: Mapping[str, Sequence[str]], page: str, shared: RunChoice | None = None) -> tuple[RunChoice, Any, list[str]]:
-    """What a link to a page means.
+    """Parses the link to a page.
 
     Args:
-        query: name -> the values it has in the link.
-        page: a key of ``PAGE_FIELDS``; its fields come from the link or are the default.
-        shared: gives the shared fields that the page does not read.
+        query: name -> its values in the link.
+        page: a key of ``PAGE_FIELDS``; its fields come from the link or have their defaults.
+        shared: source of the shared fields that the page does not use.
 
     Returns:
-        Shared choice, the page's own selection, and the names whose values were ignored because they make no sense.
+        Shared choice, the page's own selection, and the names of fields with invalid values, which are ignored.
     """
     changes, ignored = {}, []
     for name, one in _fields_of(page).items():
@@ -181,11 +180,11 @@ def to_query(page: str, shared: RunChoice, own: Any) -> dict[str, str | list[str
 
 
 def link_to(page: str, *, afresh: bool = False, **changes: Any) -> dict[str, str | list[str]]:
-    """The link to a page in this visitor's selection with some fields changed.
+    """The link to a page with the user's selection and some fields changed.
 
     Args:
         page: a key of ``PAGE_FIELDS``.
-        afresh: whether the page's own fields have their defaults, but for those that are noted as kept.
+        afresh: whether the page's own fields are reset to their defaults, except those noted as ``kept``.
         changes: shared fields, and the page's own.
     """
     both, own = _split(changes)
@@ -193,7 +192,7 @@ def link_to(page: str, *, afresh: bool = False, **changes: Any) -> dict[str, str
 
 
 def _split(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Changes of shared fields, and of a page's own."""
+    """Changes split into those of shared fields and those of a page's own."""
     both = {name: value for name, value in changes.items() if name in _SHARED}
     return both, {name: value for name, value in changes.items() if name not in _SHARED}
 
@@ -206,12 +205,12 @@ def _opened(page: str) -> Any:
 
 
 def current() -> RunChoice:
-    """What this visitor has chosen for all pages."""
+    """The user's selection for all pages."""
     return st.session_state.get(_KEY, RunChoice())
 
 
 def of(own: type[T]) -> T:
-    """What this visitor has chosen on the page that declared this selection."""
+    """The user's selection on the page that declared this class."""
     return _own(next(page for page, other in _OWN.items() if other is own))
 
 
@@ -220,7 +219,7 @@ def _own(page: str) -> Any:
 
 
 def update(*, afresh: bool = False, **changes: Any) -> None:
-    """Changes the selection of the page that is open; for callbacks of buttons.
+    """Changes the selection of the open page; for callbacks of buttons.
 
     Args:
         afresh: as for ``link_to``.
@@ -234,19 +233,19 @@ def update(*, afresh: bool = False, **changes: Any) -> None:
 
 
 def _begin_anew(shared: str) -> None:
-    """Gives what belongs to a shared choice its default, on every page."""
+    """Resets the fields that depend on a shared field to their defaults, on every page."""
     for page, own in _OWN.items():
         if mine := {one.name: one.default for one in fields(own) if shared in one.metadata.get("of", ())}:
             st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **mine)
 
 
 def enter(page: str) -> list[str]:
-    """Reads the link when a page is entered by one, or when the browser's "back" has changed it.
+    """Reads the link when a page is opened through one, or after the browser's "back" button has changed it.
 
-    After a widget's change the link is left unread: it lags behind until it is written.
+    After a change of a widget the link is not read, because it is out of date until it is written.
 
     Returns:
-        Names of values in the link that were ignored.
+        Names of the fields whose values in the link were ignored.
     """
     state = st.session_state
     entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
@@ -260,11 +259,11 @@ def enter(page: str) -> list[str]:
 
 
 def write_back(page: str, **followed: str) -> None:
-    """Makes the link say what is shown.
+    """Updates the link to the shown selection.
 
     Args:
         page: a key of ``PAGE_FIELDS``.
-        followed: shared fields that hold "the default", and what that is here, where a fresh visitor's default may differ.
+        followed: current defaults of shared fields that are empty, if the default of a new session may differ.
     """
     wanted = to_query(page, replace(current(), **followed), _own(page))  # type: ignore[arg-type]
     listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
@@ -288,29 +287,29 @@ def bound(
     anew: bool = False,
     **options: Any,
 ):
-    """Draws a widget that shows a field and hands changes back.
+    """Draws a widget that shows a field and stores its changes.
 
     Args:
         widget: a Streamlit widget function, such as ``st.selectbox``.
         label: its label.
         name: a field of the page's link.
         page: the page, part of the widget's key.
-        value: what it shows instead of the field's own value, where the field holds "the default".
+        value: the value to show if the field is empty and so means the default.
         resets: other fields that get these values when this one changes.
-        anew: whether a change gives all fields that are noted as of this one their defaults, on every page.
-        options: handed on to the widget. What a multiselect does not offer, or has no room for, is left out of it.
+        anew: whether a change resets all fields that depend on this one to their defaults, on every page.
+        options: passed on to the widget. A multiselect drops values that it does not offer, or beyond its maximum.
 
     Returns:
-        What the widget returns.
+        The value of the widget.
     """
     key = f"{page}.{name}"
     shown = getattr(current() if name in _SHARED else _own(page), name) if value is None else value
     is_tuple = isinstance(_fields_of(page)[name].default, tuple)
     if is_tuple:
-        # A link may name more than the menu has, or takes.
+        # A link may contain values that the menu does not offer, or too many.
         shown = [one for one in shown if one in options["options"]][: options.get("max_selections")]
     if widget in (st.segmented_control, st.pills):
-        # Their options are Markdown.
+        # These widgets render their options as Markdown.
         words = options.get("format_func", str)
         options["format_func"] = lambda one: escape(words(one))
     st.session_state[key] = shown

@@ -1,4 +1,4 @@
-"""Values, or what lies above a yardstick: the choice that several pages offer, and the sentence that stands beside their numbers."""
+"""Values or differences to a yardstick: the choice that several pages offer, and the sentence that states the yardsticks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,30 +11,31 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
-#: What a figure shows -> words for it.
+#: Mode of a figure -> its label.
 MODES = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
 NO_MAJORITY = (
-    "The majority answer is one answer, so it can be taken off P@1 and P@1 among answers only. Here are the values; choose one of these "
-    "two for the difference."
+    "The majority answer is a single answer, so it can be subtracted only from P@1 and P@1 among answers. The figure shows the values; "
+    "choose one of these two metrics to see the difference."
 )
 NOT_OF_METRIC = (
-    "The swapped subject is measured for P@1, P@10 and P@100 only. Here are the values; choose one of these three for the difference."
+    "The swapped subject is measured only for P@1, P@10 and P@100. The figure shows the values; choose one of these three metrics to see "
+    "the difference."
 )
 NOT_STORED = (
-    "No swapped subject is stored for these facts, so here are the values. Facts without a subject in their template have none, and a run "
-    "that was stored compact has none: choose another probe set, or probe the model again without compact results."
+    "No swapped subject is stored for these facts, so the figure shows the values. Facts whose template has no subject and runs stored as "
+    "compact results have none: choose another probe set, or probe the model again without compact results."
 )
 assert tuple(MODES) == tuple(ZEROS)
 
 
 def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
-    """Draws the choice; returns the mode that is shown.
+    """Draws the choice of the mode; returns the mode to show.
 
     Args:
         view: the page.
         field: its field of the page's selection.
-        undefined: mode -> why it cannot be shown; the values are shown in its place. Where that is so of every other mode, there is
-            nothing to choose, and the help says why.
+        undefined: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown, the choice is
+            disabled and its help text states the reason.
     """
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
@@ -49,11 +50,11 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
 
 
 def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = True) -> dict[str, str]:
-    """The modes that these points do not have, each with the reason and what to do.
+    """The modes that are undefined for these points, each with the reason and what to do.
 
     Args:
         points: ``above_majority`` and ``above_swapped`` of a report.
-        majority, swapped: whether the metric has such a yardstick at all.
+        majority, swapped: whether this yardstick is defined for the metric.
     """
     why = {} if majority else {"majority": NO_MAJORITY}
     if not swapped:
@@ -64,10 +65,10 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
 
 
 def beside(row: Mapping[str, Any], who: Markdown) -> Markdown:
-    """What stands beside a model's share of facts: majority answer, chance and swapped subject, as far as they are defined.
+    """The yardsticks of a model's share of facts, in sentences: majority answer, chance and swapped subject, if defined.
 
     Args:
-        row: ``majority, chance, swapped, matched, swapped_n`` of one point; what is missing or empty is left out.
+        row: ``majority, chance, swapped, matched, swapped_n`` of one point; missing and empty values are left out.
         who: the model.
     """
     words = []
@@ -76,7 +77,7 @@ def beside(row: Mapping[str, Any], who: Markdown) -> Markdown:
             filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
         )
     if pd.notna(row.get("chance")):
-        words.append(filled("One of the relation's answers by chance would be right for **{share:.1f} %**.", share=row["chance"] * 100))
+        words.append(filled("A random one of the relation's answers would be right for **{share:.1f} %**.", share=row["chance"] * 100))
     if pd.notna(row.get("swapped")):
         words.append(
             filled(
@@ -92,10 +93,10 @@ def beside(row: Mapping[str, Any], who: Markdown) -> Markdown:
 
 
 def again(view: View, model: str) -> Markdown:
-    """A model that the sentence before has called by its name and badge: by its name alone."""
+    """A model's name without its badge, for a sentence after one that showed the badge."""
     return escape(view.names.get(model, model))
 
 
 def labels(view: View) -> dict[str, str]:
-    """Model -> what figures call it."""
+    """Model -> its name in figures."""
     return {model: view.label(model) for model in view.colours}

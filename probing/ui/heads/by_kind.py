@@ -23,7 +23,7 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
 def runs_of(view: View) -> pd.DataFrame:
-    """The runs of the chosen model and probe set, a kind of head each, in the order of the kinds."""
+    """The runs of the chosen model and probe set, one per kind of head, in the order of the kinds."""
     chosen, runs = view.chosen, view.runs
     mine = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
     return mine.sort_values("head", key=lambda heads: heads.map(lambda head: (*HEADS, head).index(head)))
@@ -38,16 +38,16 @@ def controls(view: View) -> None:
 
 
 def points_of(view: View) -> pd.DataFrame:
-    """P@k by layer of every kind of head, micro; no rows, with words, where no facts are left."""
+    """P@k by layer of every kind of head, micro; no rows, and a message, if no facts are left."""
     table = view.report(by_layer, tuple(runs_of(view)["run_id"]), f"p_at_{view.chosen.k}", "micro")
     if table["value"].isna().all():
-        st.info("No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar.")
+        st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return table.iloc[:0]
     return table.drop(columns="seed")
 
 
 def draw_curves(view: View, table: pd.DataFrame) -> None:
-    """P@k by layer, a line a kind of head, beside the yardsticks."""
+    """P@k by layer, one line per kind of head, with the yardsticks."""
     view.contents.section("What each layer knows through each head")
     if table.empty:
         return
@@ -76,7 +76,7 @@ def _stamp(view: View, what: str, table: pd.DataFrame):
 
 
 def _said(view: View, table: pd.DataFrame) -> Markdown:
-    """What the inner layers know under the kinds that differ most, or under the only one; with what stays under a swapped subject."""
+    """What the inner layers know under the kinds that differ most, or under the only one; compared with a swapped subject."""
     k, model = view.chosen.k, view.chosen.model
     right = "the right word" if k == 1 else f"the right word among the first {k}"
     last = table["layer"].max()
@@ -113,7 +113,7 @@ def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
         words.append(
             filled(
                 "Asked about a **swapped subject** they still give it for {least:.1f} % and {most:.1f} % of the {n:,} facts that have one: "
-                "what is left of the subject is {above_least:+.1f} points ({least_low:+.1f} to {least_high:+.1f}) and {above_most:+.1f} "
+                "the subject accounts for {above_least:+.1f} points ({least_low:+.1f} to {least_high:+.1f}) and {above_most:+.1f} "
                 "({most_low:+.1f} to {most_high:+.1f}).",
                 least=least["swapped"] * 100, most=most["swapped"] * 100, n=int(most["swapped_n"]),
                 above_least=points(least["above_swapped"]), above_most=points(most["above_swapped"]),
@@ -132,7 +132,7 @@ def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
 
 
 def points(share: float) -> float:
-    """A difference of shares in points, as it is written: without the sign of what rounds to 0."""
+    """A difference of shares in points, rounded for display; 0 has no sign."""
     return round(share * 100, 1) + 0.0
 
 
@@ -144,7 +144,7 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
     if table.empty:
         trained = runs[runs["head"] != LOGIT_LENS]
         blocks.missing(
-            "No validation losses are stored for these heads: they are kept when a model is probed on the machine that has its heads.",
+            "No validation losses are stored for these heads: they are stored when a model is probed on the machine that has its heads.",
             probe_command((trained if len(trained) else runs).iloc[0])
             if len(trained)
             else heads_command({**runs.iloc[0], "head": LEAST_SQUARES}),
@@ -154,9 +154,9 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
     st.markdown(_bought(cost))
     blocks.figure(
         drawing(head_losses, table), table=table, stamp=_stamp(view, "validation loss", runs), name="heads-losses",
-        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “logit_lens” is the "
-        "pre-trained head at every layer, untrained. A low loss says that a head reads the layer's words well, not that it knows facts.",
-        alt="Validation loss by layer, a line a kind of head",
+        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “lens” is the "
+        "pre-trained head at every layer, untrained. A low loss means that a head reads a layer's words well, not that it knows facts.",
+        alt="Validation loss by layer, one line per kind of head",
     )  # fmt: skip
     number = st.column_config.NumberColumn
     blocks.table_with_download(
@@ -164,19 +164,19 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
         column_config={
             "start": "training begins at",
             "steps": number(help="Gradient steps of all layers together; a head in closed form takes none."),
-            "seconds": number(format="%.1f", help="Training of all layers together, without the pass of the encoder."),
+            "seconds": number(format="%.1f", help="Training of all layers together, without the encoder's forward pass."),
             "inner_loss": number("loss, inner layers", format="%.3f", help="Mean over the layers 1 to L-1, in nats."),
-            "below_lens": number("below the logit lens", format="%.3f", help="Loss of the logit lens minus this one, the same mean."),
+            "below_lens": number("below the logit lens", format="%.3f", help="Loss of the logit lens minus this one, as the same mean."),
             "last_loss": number("loss, last layer", format="%.3f"),
         },
     )  # fmt: skip
 
 
 def _bought(cost: pd.DataFrame) -> Markdown:
-    """How far each kind lies below the logit lens, and what it took."""
+    """How far each kind is below the logit lens, and what its training cost."""
     trained = cost[(cost["head"] != LOGIT_LENS) & cost["below_lens"].notna()].sort_values("below_lens", ascending=False)
     if trained.empty:
-        return Markdown("What the logit lens reaches is not stored, so these losses have no yardstick here.")
+        return Markdown("The loss of the logit lens is not stored, so these losses have no yardstick here.")
     parts = [
         filled(
             "{head} **{below:.2f} nats** ({steps:,} steps{time})", head=row.head, below=row.below_lens, steps=row.steps,
@@ -184,7 +184,7 @@ def _bought(cost: pd.DataFrame) -> Markdown:
         )
         for row in trained.itertuples()
     ]  # fmt: skip
-    return filled("On the mean of the inner layers the loss lies below that of the logit lens by: {parts}.", parts=joined("; ", parts))
+    return filled("Averaged over the inner layers, the loss is below that of the logit lens by: {parts}.", parts=joined("; ", parts))
 
 
 def _time(seconds: float) -> str:

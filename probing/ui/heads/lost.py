@@ -1,4 +1,4 @@
-"""What fine-tuned models lost of their bases under each kind of head, and whether the read-out changes what is said of them."""
+"""What fine-tuned models lost against their bases under each kind of head, and whether the read-out changes the conclusion."""
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +17,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
-#: Models that the headline names.
+#: Maximum number of models in the headline.
 MAX_NAMED = 3
 _HEADINGS = {
     "base_value": "base", "value": "model", "lost": "lost", "base_above_swapped": "base minus swapped",
@@ -31,7 +31,7 @@ def table_of(view: View) -> pd.DataFrame:
 
 
 def headline(view: View) -> None:
-    """Where the read-out changes a conclusion, with both numbers; or which command adds a kind to compare."""
+    """Whether the read-out changes a conclusion, with both numbers; or the command that adds a kind to compare."""
     kinds = list(runs_of(view)["head"])
     found = read_out(table_of(view))
     if len(found):
@@ -40,7 +40,7 @@ def headline(view: View) -> None:
         added = LOGIT_LENS if kinds[0] != LOGIT_LENS else LEAST_SQUARES
         blocks.missing(
             filled(
-                "{model} was probed with {head} heads only on {facts}, so that no other read-out stands beside them.",
+                "{model} was probed on {facts} with {head} heads only, so there is no other read-out to compare with.",
                 model=view.called(view.chosen.model), head=kinds[0], facts=set_name(view.chosen.probe_set),
             ),
             heads_command({**runs_of(view).iloc[0], "head": added}),
@@ -48,7 +48,7 @@ def headline(view: View) -> None:
 
 
 def _sentence(view: View, found: pd.DataFrame) -> Markdown:
-    """What is said of the models whose kinds of heads lie apart, by the width between their intervals."""
+    """The conclusion about models whose kinds of heads lie apart, widest gap between the intervals first."""
     k, models = view.chosen.k, found["model"].nunique()
     wide = found.assign(gap=found["most_low"] - found["least_high"]).sort_values("gap", ascending=False)
     apart = wide[wide["apart"]].drop_duplicates("model")
@@ -56,15 +56,15 @@ def _sentence(view: View, found: pd.DataFrame) -> Markdown:
     if apart.empty:
         widest = found.assign(gap=found["most_value"] - found["least_value"]).sort_values("gap", ascending=False).iloc[0]
         return filled(
-            "**The read-out changes no conclusion here**: for none of {models} the intervals of two kinds of heads lie apart ({where}). "
+            "**The read-out changes no conclusion here**: for none of {models} do the intervals of two kinds of heads lie apart ({where}). "
             "Furthest apart: {one}, minus the swapped subject.",
             models=count(models, "fine-tuned model"), where=where, one=_one(view, widest),
         )  # fmt: skip
     named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
     more = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
     return filled(
-        "**The read-out changes what is said of {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
-        "touch): {named}{more}; all minus the swapped subject.",
+        "**The read-out changes the conclusion for {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
+        "overlap): {named}{more}; all minus the swapped subject.",
         changed=len(apart), models=count(models, "fine-tuned model"), where=where, named=named, more=more,
     )  # fmt: skip
 
@@ -87,7 +87,7 @@ def draw(view: View) -> None:
     view.contents.section("What fine-tuning cost under each head")
     table = table_of(view)
     if table.empty:
-        blocks.missing("No fine-tuned model is stored beside its base on this probe set.", blocks.FINETUNE_COMMAND)
+        blocks.missing("No fine-tuned model is stored together with its base on this probe set.", blocks.FINETUNE_COMMAND)
         return
     if table["value"].isna().all() or not table["n"].sum():
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
@@ -108,9 +108,9 @@ def draw(view: View) -> None:
         drawing(loss_points, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table, stamp=stamp,
         name="heads-lost",
         caption=filled(
-            "{rows} Lines are 95 % intervals: of P@{k} paired fact by fact where both models' answers are stored, else, and minus the "
-            "swapped subject always, joined as of independent shares (rather too wide). {key}",
-            rows=Markdown("Within a model: a row a kind of head." if len(kinds) > 1 else "A row a model."), k=k,
+            "{rows} Lines are 95 % intervals. Those of P@{k} are paired fact by fact if both models' answers are stored. All others, also "
+            "those minus the swapped subject, treat the shares as independent (rather too wide). {key}",
+            rows=Markdown("Within a model: one row per kind of head." if len(kinds) > 1 else "One row per model."), k=k,
             key=mark_key(view, table["model"]),
         ),
         alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model and kind of head",
@@ -119,7 +119,7 @@ def draw(view: View) -> None:
 
 
 def _numbers(view: View, table: pd.DataFrame, stamp) -> None:
-    """The same as numbers, the intervals beside."""
+    """The same as numbers, with the intervals."""
     k = view.chosen.k
     placed = table.assign(_model=table["model"].map(list(view.colours).index), _head=table["head"].map(HEADS.index))
     placed = placed.sort_values(["_model", "_head"])

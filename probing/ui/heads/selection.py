@@ -12,7 +12,7 @@ class HeadsSelection:
     """The page's own choices.
 
     Attributes:
-        heads_minus: the yardstick that is taken off the curves.
+        heads_minus: the yardstick that is subtracted from the curves.
     """
 
     heads_minus: str = one_of(tuple(MODES))

@@ -1,4 +1,4 @@
-"""The first thing on Home: one input line, three examples, and what every layer says."""
+"""The top of Home: an input field, three examples, and every layer's predictions."""
 
 import math
 from dataclasses import replace
@@ -7,11 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
-from probing.core.questions import Question
+from probing.core.questions import Answer, Question
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts import guesses
 from probing.ui.frame import live_models, navigation, selection
@@ -24,14 +23,14 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, escape, filled
 
-#: Tokens a layer: as many as stored runs keep, so that a stored and a live grid look alike.
+#: Tokens per layer: as many as stored runs keep, so that stored and live grids look alike.
 _TOP = 3
 _FIELD, _PILLS, _EMPTY = "home.sentence", "home.examples", "home.empty"
-_READING = Markdown("One row per layer, the last on top; left is the word that the layer gives first.")
+_READING = Markdown("One row per layer, the last on top; the most probable word is on the left.")
 
 
 def draw(view: View) -> None:
-    """The input line, the examples, and the grid of what is chosen."""
+    """Draws the input field, the examples, and the grid of the chosen sentence."""
     runs = examples.base_runs(view)
     offered = examples.stored_examples(view, runs)
     own = selection.of(HomeSelection)
@@ -48,7 +47,7 @@ def draw(view: View) -> None:
 
 
 def _line(shown: str) -> None:
-    """The text field and its button; Enter does the same."""
+    """Draws the text field and its button; Enter has the same effect."""
     st.session_state[_FIELD] = shown
     with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
@@ -68,18 +67,18 @@ def _pills(offered: list[dict[str, Any]], own: HomeSelection) -> None:
     numbers = list(range(1, len(offered) + 1))
     st.session_state[_PILLS] = None if own.sentence else min(own.example, len(offered))
     st.pills(
-        "Examples, answered beforehand", numbers, key=_PILLS, on_change=_taken, format_func=lambda n: escape(offered[n - 1]["prompt"]),
+        "Examples with stored predictions", numbers, key=_PILLS, on_change=_taken, format_func=lambda n: escape(offered[n - 1]["prompt"]),
         label_visibility="collapsed",
     )  # fmt: skip
 
 
 def _taken() -> None:
-    # A pill that is pressed a second time gives None: the example stays.
+    # Pressing the selected pill again gives None; the example stays.
     selection.update(example=st.session_state[_PILLS] or selection.of(HomeSelection).example, sentence="")
 
 
 def _stored(view: View, example: dict[str, Any]) -> None:
-    """The stored grid of an example and what it says; no model is loaded."""
+    """Draws the stored grid of an example and describes it in words; no model is loaded."""
     rows = examples.predictions(view, example)
     run = view.runs[view.runs["run_id"] == example["run_id"]].iloc[0]
     tokens = pd.DataFrame(
@@ -107,7 +106,7 @@ def _grid(view: View, tokens: pd.DataFrame, stamp: Stamp, *, caption: Markdown, 
 
 
 def _live(view: View, sentence: str, model: str, head: str) -> None:
-    """Asks a model that is on this machine, of the examples' name where there is one, and draws its answer."""
+    """Asks a model on this machine, the examples' own model if possible, and draws its predictions."""
     offered = {name: one for name, one in live_models.choices().items() if one.here and not live_models.lacks_head(one)}
     offered = {name: one for name, one in offered.items() if not live_models.missing_shipped(one.location)}
     if not offered:
@@ -124,7 +123,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
         return
     _draw_answer(view, answer, gaps)
     if answer.head != question.head:
-        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (logit_lens)."
+        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (logit lens)."
         st.caption(filled(words, model=view.called(choice.name), head=question.head))
     navigation.link(
         "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
@@ -133,7 +132,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
 
 
 def _answer(choice: live_models.Choice, question: Question) -> Answer:
-    """The answer at the first gap, through the pre-trained head where the model has no trained ones of the wanted kind.
+    """The predictions at the first gap, through the pre-trained head if the model has no trained heads of the wanted kind.
 
     Raises:
         ProbingError: if the model or the sentence cannot be asked.
@@ -153,6 +152,8 @@ def _draw_answer(view: View, answer: Answer, gaps: int) -> None:
     st.markdown(headline.says(view, answer, several=True) + of, help=headline.HELP)
     _grid(
         view, tokens, Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"),
-        caption=filled("Change the subject and ask again: what stays the same was not known of the subject. {reading}", reading=_READING),
+        caption=filled(
+            "Change the subject and ask again: predictions that stay the same do not depend on the subject. {reading}", reading=_READING
+        ),
         alt=f"Best words of every layer of {answer.model} for: {answer.prompt}",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The sentences that Home offers: facts of the store, chosen by rule, and what is said about them."""
+"""The example sentences of Home: stored facts, chosen by rule, and their description."""
 
 from collections.abc import Mapping
 from itertools import groupby, zip_longest
@@ -15,12 +15,12 @@ from probing.ui.frame.page import View
 from probing.ui.home.selection import EXAMPLES
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: The kinds of facts that are wanted, one after the other; each once before any twice.
+#: The wanted kinds of facts in order; each kind is used once before any is used twice.
 _WANTED = ("late", "lost")
 
 
 def base_runs(view: View) -> pd.DataFrame:
-    """The runs that examples are taken from: of one model, a base before fine-tuned ones, with the first chosen head; T-REx first."""
+    """The runs to take examples from: those of one model, preferably a base, with the first chosen head; T-REx first."""
     runs = view.runs[view.runs["model"].isin(view.chosen.models)]
     chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
     runs = chosen if len(chosen) else runs
@@ -32,9 +32,9 @@ def base_runs(view: View) -> pd.DataFrame:
 
 
 def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Up to three facts with the run that was asked them: one that is known late, one that is lost at the end, and Rocky Balboa.
+    """Up to three facts with their runs: one that is known late, one that is lost at the end, and Rocky Balboa.
 
-    Where the store lacks one, the next best fact that is known or lost takes its place.
+    A missing one is replaced by the next best fact that is known late or lost.
 
     Returns:
         The columns of ``one_fact.fact`` and ``run_id`` of each.
@@ -54,7 +54,7 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def layers_in_words(layers: list[int]) -> str:
-    """Layers as a reader says them: "layer 4", "layers 2, 4 and 6 to 8"."""
+    """Layers in words: "layer 4", "layers 2, 4 and 6 to 8"."""
     runs = [[layer for _, layer in group] for _, group in groupby(enumerate(sorted(layers)), lambda pair: pair[1] - pair[0])]
     words = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
     listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
@@ -62,12 +62,12 @@ def layers_in_words(layers: list[int]) -> str:
 
 
 def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Markdown:
-    """What the layers say about a fact, and what a guess would say.
+    """The layers' predictions for a fact in words, and those of guessing.
 
     Args:
         fact: ``object`` and ``label``, its relation.
         rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
-        guess: what ``guesses.guess`` gives.
+        guess: the result of ``guesses.guess``.
     """
     inner = rows[rows["layer"] >= 1].set_index("layer")
     ranks = inner["gold_rank"] if len(inner) else rows.set_index("layer")["gold_rank"]
@@ -87,5 +87,5 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
 
 
 def predictions(view: View, example: Mapping[str, Any]) -> pd.DataFrame:
-    """What the layers of the example's run answered; see ``one_fact.fact_predictions``."""
+    """The predictions of the example's run by layer; see ``one_fact.fact_predictions``."""
     return view.read(fact_predictions, example["fact_id"], (example["run_id"],))

@@ -1,4 +1,4 @@
-"""The home page's second question: what did fine-tuning make the base forget?"""
+"""The home page's second question: what did the base forget in fine-tuning?"""
 
 import pandas as pd
 import streamlit as st
@@ -20,11 +20,11 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import task_sentence
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-_CAPTION = "In per cent of the facts that the base gives at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
+_CAPTION = "In per cent of the facts that the base knows at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
 
 
 def draw(view: View) -> None:
-    """Kept, gained and lost of every fine-tuned model on one probe set, in a sentence and a figure; nothing where none is stored."""
+    """Draws the facts kept, gained and lost by every fine-tuned model on one probe set; draws nothing if none is stored."""
     head, probe_set, k = view.chosen.heads[0], view.chosen.probe_sets[0], view.chosen.k
     runs = view.runs[(view.runs["head"] == head) & (view.runs["probe_set"] == probe_set)]
     together = pairs(runs)
@@ -34,7 +34,7 @@ def draw(view: View) -> None:
     table = table[table["kept"] + table["lost"] > 0]
     view.contents.section("What fine-tuning cost")
     if table.empty and lost["value"].notna().any():
-        st.info("Of these models only counts are stored, so that their facts cannot be followed one by one.", icon=":material/info:")
+        st.info("Only counts are stored for these models, so their facts cannot be compared one by one.", icon=":material/info:")
         _points(view, lost, head, probe_set)
         return
     if table.empty:
@@ -61,7 +61,10 @@ def draw(view: View) -> None:
 
 
 def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
-    """What models that were named before lost of P@k and of P@k minus the swapped subject; nothing where no swapped subject is stored."""
+    """The models' losses of P@k and of P@k minus the swapped subject, in words; empty if no swapped subject is stored.
+
+    The models are named without badges, since an earlier sentence has shown these.
+    """
     rows = lost[lost["model"].isin(models)].dropna(subset=["lost_above"]).sort_values("model", key=lambda names: names.map(models.index))
     if rows.empty:
         return Markdown("")
@@ -78,7 +81,7 @@ def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
 
 
 def _points(view: View, lost: pd.DataFrame, head: str, probe_set: str) -> None:
-    """What every model lost in points, beside what of that came from the subject."""
+    """Draws every model's loss in points, and the part of it that came from the subject."""
     k = view.chosen.k
     blocks.figure(
         drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=lost,
@@ -89,11 +92,11 @@ def _points(view: View, lost: pd.DataFrame, head: str, probe_set: str) -> None:
 
 
 def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
-    """What the fine-tuned models lost, and in the same sentence what training further on the base's own text loses; then what it is worth.
+    """The losses of the fine-tuned models and of the control in one sentence, then the majority answer and the task scores.
 
     Args:
         view: the page.
-        table: ``base_run_id, run_id, model, base, kept, gained, lost`` and ``share``, lost of what the base gives.
+        table: ``base_run_id, run_id, model, base, kept, gained, lost`` and ``share``, lost facts per fact that the base knows.
         probe_set: the probe set.
     """
     control = table["model"].isin(view.controls)
@@ -101,14 +104,14 @@ def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
     words = []
     if len(tuned):
         of = filled(
-            "Of the {known:,} {probe_set} facts that {base} gives at its last layer, ", known=_known(tuned.iloc[0]),
+            "Of the {known:,} {probe_set} facts that {base} knows at its last layer, ", known=_known(tuned.iloc[0]),
             probe_set=set_name(probe_set), base=view.called(tuned["base"].iloc[0]),
         )  # fmt: skip
         words += [of, _losses(view, tuned)]
     if control.any():
         words.append(_yardstick(view, table[control].iloc[0], list(tuned["model"])))
     else:
-        words.append(Markdown(". What any further training costs is not known here: no control is stored that read the base's own text."))
+        words.append(Markdown(". The cost of any further training is unknown here, because no control is stored."))
     named = dict.fromkeys(tuned["model"].iloc[[0, -1]]) if len(tuned) else {}
     scores = [task_sentence(view, model, view.names.get(model, model)) for model in named]
     guessed = [_guessed(view, tuned.iloc[0])] if len(tuned) else []
@@ -116,12 +119,12 @@ def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
 
 
 def _known(row: pd.Series) -> int:
-    """How many of the facts that a model and its base were both asked the base gives."""
+    """Number of facts that the base knows, among those asked of the model and its base."""
     return int(row["kept"] + row["lost"])
 
 
 def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
-    """The largest and the smallest loss of the fine-tuned models, which begin with the largest; of one model its own."""
+    """The largest and the smallest loss of the fine-tuned models, sorted by loss; for a single model its loss."""
     most, least = tuned.iloc[0], tuned.iloc[-1]
     if len(tuned) == 1:
         return filled("{model} loses **{share:.0f} %**", model=view.called(most["model"]), share=most["share"] * 100)
@@ -132,23 +135,23 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
 
 
 def _guessed(view: View, row: pd.Series) -> Markdown:
-    """How many of the facts that the base gives a guess would give as well; ``""`` for other ranks than 1: a guess is one answer."""
+    """How many of the facts that the base knows the majority answer also gets right; ``""`` for k > 1, as it is a single answer."""
     if view.chosen.k != 1:
         return Markdown("")
     of = (row["base_run_id"], row["run_id"], view.exposures, view.in_subject)
     known, hits = view.read(paired_majority, *of, known=view.chosen.k)
     return filled(
-        "Of these {known:,} facts {hits:,} have their relation's commonest answer: always giving it would be right for them too.",
+        "For {hits:,} of these {known:,} facts, always giving the relation's commonest answer would be right, too.",
         known=known, hits=hits,
     )  # fmt: skip
 
 
 def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
-    """What the control loses, as the end of a sentence or as one of its own."""
+    """The control's losses, as the end of a sentence or as a sentence of its own."""
     same, length = as_long(control["model"], tuned)
     training = "training as long" if same else "further training"
     return filled(
-        "{training} on the base's own text ({model}{length}) loses **{share:.0f} %**, and gains as much as {gained:.0f} %.",
+        "{training} on the base's pre-training text ({model}{length}) loses **{share:.0f} %** and gains {gained:.0f} %.",
         training=f"; {training}" if tuned else training.capitalize(), model=view.called(control["model"]),
         length="" if same else length.removeprefix(control["model"]), share=control["share"] * 100,
         gained=control["gained"] / (control["kept"] + control["lost"]) * 100,

@@ -19,23 +19,23 @@ from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 _CAPTION = (
-    "Solid, and the number beside the name: known at the last layer. Hatched: known at some inner layer only; whiskers: 95 % interval of "
-    "the total. A union over many layers grows by chance: the triangle is where the hatched part would end if inner layers found only "
-    "what they find with a swapped subject. The circle is the last layer asked about a swapped subject, on the facts that have one; the "
-    "diamond is always giving the relation's commonest answer. The upright mark, where heads were re-trained, is the union over as many "
-    "heads of the last layer: a weaker control."
+    "Solid bar and number next to the name: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of "
+    "the total. A union over many layers grows by chance; the triangle shows where the hatched part would end if inner layers found only "
+    "as much as they find with a swapped subject. Circle: the last layer with a swapped subject, on the facts that have one. Diamond: "
+    "always giving the relation's most frequent answer. Vertical mark, if heads were re-trained: the union over as many heads of the last "
+    "layer, a weaker control."
 )
-#: Yardstick, as ``precision`` names its columns -> what it is in words, and the caption.
+#: Yardstick, as in the columns of ``precision`` -> its name and the figure's caption.
 _ABOVE = {
     "majority": (
         "majority answer",
-        "The last layer's share of facts, less what always giving the relation's commonest answer gets right; whiskers: 95 % interval. "
-        "The number beside a name is this difference. Below 0 the model knows less than that guess.",
+        "The last layer's share of facts, minus the share for which the relation's most frequent answer is right. Whiskers: 95 % interval. "
+        "The number next to a name is this difference. Below 0 the model is worse than always giving that answer.",
     ),
     "swapped": (
         "swapped subject",
-        "Of the facts that have a swapped subject: the last layer's share with their own subject, less that with the swapped one; "
-        "whiskers: 95 % interval, paired. The number beside a name is this difference. What lies above 0 comes from the subject.",
+        "On the facts that have a swapped subject: the last layer's share with their own subject, minus the share with the swapped one. "
+        "Whiskers: paired 95 % interval. The number next to a name is this difference. Only a value above 0 comes from the subject.",
     ),
 }
 _ENDS = ("", "_low", "_high")
@@ -43,13 +43,13 @@ _PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7
 
 
 def totals(view: View) -> pd.DataFrame:
-    """Last-layer and total knowledge of the chosen runs with their yardsticks, shares in [0, 1], one row a run, bases first."""
+    """Last-layer and total knowledge of the chosen runs with their yardsticks, shares in [0, 1]; one row per run, bases first."""
     table = view.report(total, tuple(view.overlaid["run_id"]), (view.chosen.k,), (view.chosen.average,))
     return in_bar_order(table, view.overlaid)
 
 
 def draw(view: View) -> None:
-    """The headline with its yardsticks, and the bars."""
+    """Draws the headline with its yardsticks, and the bars."""
     view.contents.section("What it knows beyond guessing")
     table = totals(view) if len(view.overlaid) else pd.DataFrame({"total": []})
     if table["total"].isna().all():
@@ -72,7 +72,7 @@ def draw(view: View) -> None:
 
 
 def _options(view: View) -> None:
-    """Rank and average of the bars."""
+    """Draws the choice of rank and average for the bars."""
     selection.bound(
         st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
         format_func=lambda k: "1" if k == 1 else f"≤ {k}",
@@ -89,7 +89,7 @@ def _whole(view: View, table: pd.DataFrame) -> None:
     blocks.figure(
         drawing(total_bars, table, k=k, colours=view.colours, **_named(view, table)), table=table,
         stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=with_key(view, _CAPTION, table["model"]),
-        alt="Total knowledge against the last layer, per probe set and model, with what guessing gives",
+        alt="Total knowledge against the last layer, per probe set and model, with the results of guessing",
     )  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _above(view: View, minus: str) -> None:
     column, baseline, caption = f"above_{minus}", *_ABOVE[minus]
     k = view.chosen.k
     if minus == "majority" and k != 1:
-        st.info("The majority answer is one answer, so it is a baseline for rank 1 only: choose rank 1 under Options.")
+        st.info("The majority answer is a single answer, so it is a baseline only for rank 1: choose rank 1 under Options.")
         return
     table = _beyond(view)
     order = {run_id: place for place, run_id in enumerate(totals(view)["run_id"])}
@@ -112,17 +112,17 @@ def _above(view: View, minus: str) -> None:
 
 
 def _beyond(view: View) -> pd.DataFrame:
-    """The last layers of the chosen runs beside what guessing gives; see ``precision``."""
+    """The last layers of the chosen runs with their yardsticks; see ``precision``."""
     return view.report(precision, tuple(view.overlaid["run_id"]), (view.chosen.k,), view.chosen.average, last_only=True)
 
 
 def with_key(view: View, caption: str, models: Iterable[str]) -> Markdown:
-    """A figure's caption with what the marks on the models mean that it names."""
+    """A figure's caption, followed by the meaning of the marks on its models."""
     return joined(" ", [part for part in (caption, mark_key(view, models)) if part])
 
 
 def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:
-    """What figures call probe sets and models."""
+    """The names of probe sets and models in figures."""
     return {
         "names": {name: set_name(name) for name in table["probe_set"]},
         "labels": {model: view.label(model) for model in table["model"]},
@@ -130,7 +130,7 @@ def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:
 
 
 def headline(view: View, row: pd.Series) -> Markdown:
-    """What one run knows; every number has its yardstick in the same sentence or the next."""
+    """What one run knows; each number has its yardstick in the same sentence or the next."""
     k = view.chosen.k
     right = "gives the right word" if k == 1 else f"has the right word among its first {k}"
     mean = " (mean over relations)" if view.chosen.average == "macro" else ""
@@ -149,19 +149,19 @@ def headline(view: View, row: pd.Series) -> Markdown:
     if pd.notna(row["swapped_last"]):
         words.append(
             filled(
-                " Asked about a swapped subject it still {right} for **{swapped:.1f} %**, against {matched:.1f} % with the own subject on "
-                "the same facts.",
+                " Asked about a swapped subject it still {right} for **{swapped:.1f} %**, compared with {matched:.1f} % for their own "
+                "subject on the same facts.",
                 right="gives that word" if k == 1 else "has that word there", swapped=row["swapped_last"] * 100,
                 matched=row["matched_last"] * 100,
             )
         )  # fmt: skip
     elif pd.isna(row["majority"]):
-        words.append(Markdown(" What guessing gives is not measured here, so this number has no yardstick."))
+        words.append(Markdown(" Guessing is not measured here, so this number has no yardstick."))
     return joined("", [*words, beyond_words(row), inner_words(row)])
 
 
 def beyond_words(row: pd.Series) -> Markdown:
-    """What the two yardsticks mean together: whether the value is above the majority answer, and what comes from the subject."""
+    """Both yardsticks in words: whether the value is above the majority answer, and how much comes from the subject."""
     words = []
     if pd.notna(row["above_majority"]):
         words.append(_beside_guess(*(row[f"above_majority{end}"] * 100 for end in _ENDS)))
@@ -171,7 +171,7 @@ def beyond_words(row: pd.Series) -> Markdown:
 
 
 def _beside_guess(points: float, low: float, high: float) -> Markdown:
-    """Where the value is beside the majority answer: above or below it, or neither where the interval holds 0."""
+    """The value compared with the majority answer: above or below it, or neither if the interval contains 0."""
     if low <= 0 <= high:
         return filled(
             "it is **not clearly different** from the commonest answer ({low:+.1f} to {high:+.1f} points, 95 % interval)",
@@ -186,34 +186,34 @@ def _beside_guess(points: float, low: float, high: float) -> Markdown:
 
 
 def _from_subject(points: float, low: float, high: float) -> Markdown:
-    """How much of what the run gives comes from the subject."""
+    """How much of the run's share comes from the subject."""
     if low <= 0:
         return filled("none of it clearly comes from the subject ({low:+.1f} to {high:+.1f} points, 95 % interval)", low=low, high=high)
     return filled(
-        "**{points:.1f} points** of what it gives come from the subject (95 % interval {low:.1f} to {high:.1f})", points=points, low=low,
+        "**{points:.1f} points** of its share come from the subject (95 % interval {low:.1f} to {high:.1f})", points=points, low=low,
         high=high,
     )  # fmt: skip
 
 
 def inner_words(row: pd.Series) -> Markdown:
-    """What inner layers add beside their null, in words."""
+    """The gain of inner layers compared with its null, in words."""
     if pd.isna(row["inner_n"]) or not int(row["inner_n"]):
         if pd.isna(row["intermediate"]):
             return Markdown("")
         return filled(
-            " Some layer has it for {total:.1f} %; a union over layers grows by chance, and no swapped subject says by how much.",
+            " Some layer has it for {total:.1f} %. A union over layers grows by chance; no swapped subject is stored to show by how much.",
             total=row["total"] * 100,
         )  # fmt: skip
     own, swapped, n = int(row["inner_own"]), int(row["inner_swapped"]), int(row["inner_n"])
     return filled(
-        " Of the facts that the last layer misses with its own and with the swapped subject, some inner layer finds **{own:.1f} %** over "
-        "all facts; with a swapped subject {swapped:.1f} %: {verdict}.",
+        " Of all facts that the last layer misses with both their own and the swapped subject, some inner layer finds **{own:.1f} %** with "
+        "their own subject and {swapped:.1f} % with the swapped one: {verdict}.",
         own=own / n * 100, swapped=swapped / n * 100, verdict=_verdict(own, swapped, row["inner_p"]),
     )  # fmt: skip
 
 
 def _verdict(own: int, swapped: int, p: float) -> str:
-    """How much of what inner layers find comes from the subject."""
+    """How much of the inner layers' gain comes from the subject."""
     if own <= swapped:
         return "none of this gain comes from the subject"
     share = (own - swapped) / own

@@ -1,4 +1,4 @@
-"""The lower part of Home: where to go, facts worth looking at, and which results these are."""
+"""The lower part of Home: links to other pages, facts worth looking at, and a summary of the results."""
 
 import pandas as pd
 import streamlit as st
@@ -13,7 +13,7 @@ from probing.ui.widgets.markdown import count, filled
 
 
 def notable(view: View) -> None:
-    """Facts to begin with: known ones first, then lost ones."""
+    """Draws links to facts to begin with: known ones on the left, lost ones on the right."""
     if view.database is None:
         return
     runs = view.runs
@@ -43,7 +43,7 @@ def _fact_link(view: View, fact, kind: str) -> None:
     if kind.startswith("known"):
         words = f"since layer {fact.first_layer}" if pd.notna(fact.first_layer) else ""
     else:
-        words = f"right up to layer {fact.last_layer}, rank {fact.last_rank:,} at the end"
+        words = f"last right at layer {fact.last_layer}, rank {fact.last_rank:,} at the end"
     before, _, after = fact.prompt.partition(MASK)
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
         st.markdown(
@@ -57,12 +57,12 @@ def _fact_link(view: View, fact, kind: str) -> None:
 
 
 def snapshot(view: View) -> None:
-    """Which results these are."""
+    """Draws a summary of the results: runs, models, dates and fingerprint."""
     assert view.database is not None
     runs = view.read(all_runs)
     dates = sorted(str(date)[:10] for date in runs["created"].dropna())
     made = f"made {dates[0]}" + (f" to {dates[-1]}" if dates and dates[-1] != dates[0] else "") if dates else ""
-    probed = count(int(runs.drop_duplicates(["probe_set", "model"])["n_probed"].sum()), "fact asked", "facts asked")
+    probed = count(int(runs.drop_duplicates(["probe_set", "model"])["n_probed"].sum()), "fact probed", "facts probed")
     st.caption(
         filled(
             "These results: {runs} of {models}, {probed}, {made}; data fingerprint `{data_version}`.",
@@ -79,21 +79,21 @@ def snapshot(view: View) -> None:
 
 
 def ways(view: View) -> None:
-    """Where to go."""
+    """Draws links to the other pages."""
     view.contents.section("Where to go")
     first, second = st.columns(2, gap="large")
     with first:
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
-        navigation.link("relations", "**Relations**: what comes early, late, and is forgotten?")
+        navigation.link("relations", "**Relations**: which are known early or late, and which are forgotten?")
         navigation.link("compare", "**Compare models**: what was kept, gained and lost?")
         navigation.link("facts", "**Facts**: one fact through all layers and models")
         navigation.link("pipeline", "**Pipeline**: where do syntax and meaning appear?")
-        navigation.link("edge_sentences", "**Edge sentences**: one sentence, understood layer by layer")
+        navigation.link("edge_sentences", "**Edge sentences**: one sentence, analysed layer by layer")
         navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
     with second:
         navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
         navigation.link("heads", "**Decoding heads**: what does the read-out change?")
-        navigation.link("reproduction", "**Reproduction**: the paper's numbers beside ours")
+        navigation.link("reproduction", "**Reproduction**: the paper's numbers compared with ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(
         "The explorer rebuilds and extends the experiments of *BERTnesia: Investigating the capture and forgetting of knowledge in BERT* "

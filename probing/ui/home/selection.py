@@ -1,11 +1,11 @@
-"""What is chosen on the home page: the sentence, and what the bars show."""
+"""The home page's selection: the sentence, and what the bars show."""
 
 from dataclasses import dataclass
 
 from probing.figures.yardsticks import MODES
 from probing.ui.frame.selection import OVERVIEW, declared, one_of
 
-#: How many sentences are offered.
+#: Numbers of the example sentences.
 EXAMPLES = (1, 2, 3)
 
 
@@ -15,9 +15,9 @@ class HomeSelection:
     """The page's own choices.
 
     Attributes:
-        example: which of the stored examples is shown.
-        sentence: the visitor's own sentence, asked live in the example's place; ``""`` where none is asked.
-        home_minus: the yardstick that is taken off the bars of what is known.
+        example: number of the stored example that is shown.
+        sentence: the user's own sentence, asked live in place of the example; ``""`` if there is none.
+        home_minus: the yardstick that is subtracted from the bars.
     """
 
     example: int = one_of(EXAMPLES)

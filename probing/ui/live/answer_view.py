@@ -1,4 +1,4 @@
-"""What every layer of one or several models makes of a sentence, drawn."""
+"""The predictions of every layer of one or several models for a sentence, drawn."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from probing.core.answers import Answer
+from probing.core.questions import Answer
 from probing.figures import theme
 from probing.figures.model_looks import usual_colour
 from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
@@ -21,14 +21,14 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import escape, filled, joined, listing
 
-#: More lines than this in one figure cannot be told apart.
+#: More lines than this in one figure cannot be distinguished.
 MAX_LINES = 12
 DASHES = ("solid", "dot", "dash", "dashdot", "longdash", "longdashdot")
-RANK_CAPTION = "On top is first: rank 1 means that the layer would fill in this word."
+RANK_CAPTION = "Rank 1 is on top: the layer predicts this word."
 
 
 def colours_of(view: View, models: list[str]) -> dict[str, str]:
-    """Model -> colour: as on every page; models that are not in the store take colours that are free."""
+    """Model -> colour, as on every page; models that are not in the store get unused colours."""
     colours = {name: colour for name, colour in view.colours.items() if name in models}
     for name in models:
         if name not in colours:
@@ -38,20 +38,20 @@ def colours_of(view: View, models: list[str]) -> dict[str, str]:
 
 
 def best_word(got: Answer) -> str:
-    """The last layer's first answer."""
+    """The last layer's best token."""
     return got.layers[-1].tokens[0].token
 
 
 def draw(view: View, answers: Mapping[str, Answer], suffix: str = "") -> None:
-    """Everything about the answers of one or several models to one sentence.
+    """Draws the predictions of one or several models for one sentence.
 
     Args:
         view: the page.
-        answers: model -> its answer.
-        suffix: tells the figures of several gaps apart; controls are drawn without one only.
+        answers: model -> its predictions.
+        suffix: distinguishes the figures of several gaps; controls are drawn only without a suffix.
     """
     got = list(answers.values())
-    # Of several that were chosen one alone may have answered.
+    # With several models chosen, only one of them may have an answer.
     several = len(got) > 1 or bool(selection.of(LiveSelection).live_models)
     says = [headline.says(view, one, several=several) for one in got]
     if sentence := None if suffix else headline.stored(view, got[0].prompt):
@@ -76,11 +76,11 @@ def draw(view: View, answers: Mapping[str, Answer], suffix: str = "") -> None:
 
 
 def _grids(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
-    """A grid a model, two beside each other; on a narrow screen they stand below each other."""
+    """Draws one grid per model, two per row; on a narrow screen one per row."""
     top = selection.of(LiveSelection).top
     tracked = list(dict.fromkeys(word.token for one in got for word in one.layers[-1].watched))
     caption = filled(
-        "What each layer would fill in, best first, each read by a decoding head. The colour is the probability{framed}.",
+        "The predictions of each layer, best first, each read by a decoding head. The colour is the probability{framed}.",
         framed=f"; tracked tokens are framed: {', '.join(tracked)}" if tracked else "",
     )
     # Ten tokens of two models side by side would be too narrow to read.
@@ -102,14 +102,14 @@ def _grids(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
 
 
 def _work(one: Answer) -> str:
-    """Where the answer was computed, and how long it took."""
+    """Device, time and number of layers."""
     return f"{one.device} · {one.seconds * 1000:,.0f} ms · {len(one.layers)} layers at once"
 
 
 def _followed(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     table = pd.concat([watched_of(one) for one in got], ignore_index=True)
     if table.empty:
-        st.caption("No tokens are tracked (More options). Track one of these, perhaps:")
+        st.caption("No tokens are tracked (see More options). You could track one of these:")
         best = dict.fromkeys(layer.tokens[0].token for one in got for layer in one.layers)
         with st.container(horizontal=True):
             for number, word in enumerate([word for word in best if word.isalpha()][-4:]):
@@ -121,7 +121,7 @@ def _followed(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     if len(followed) < len(table):
         st.caption(
             filled(
-                "More than {most} lines cannot be told apart: drawn are {names}.",
+                "More than {most} lines cannot be distinguished, so only these words are drawn: {names}.",
                 most=MAX_LINES,
                 names=listing(list(dict.fromkeys(followed["word"])), 6),
             )
@@ -130,16 +130,16 @@ def _followed(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     draw_lines = rank_lines if by_rank else probability_lines
     blocks.figure(
         draw_lines(followed, colours=colours, dashes=dashes), table=table, stamp=stamp, name=f"live-followed{suffix}",
-        caption=RANK_CAPTION if by_rank else "What the layer's head gives the word, out of the whole vocabulary.",
+        caption=RANK_CAPTION if by_rank else "Probability of the word at each layer, over the whole vocabulary.",
         alt="Followed words by layer",
     )  # fmt: skip
 
 
 def named(view: View, table: pd.DataFrame, models: list[str]) -> tuple[pd.DataFrame, dict[str, str] | None, dict[str, str] | None]:
-    """Lines with names: one model's words have colours; of several models each has its own, and words differ in their dashes.
+    """Names, colours and dashes of lines: with one model, words differ in colour; with several, models in colour and words in dashes.
 
     Returns:
-        The rows that can be drawn with ``name``, name -> colour, name -> dash; None where the figure's defaults do.
+        The rows to draw with ``name``, name -> colour, name -> dash; None means the figure's defaults.
     """
     if len(models) == 1:
         return table.assign(name=table["word"]), None, None
@@ -171,6 +171,6 @@ def _entropy(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
         drawn = entropy_by_layer(entropies)
     blocks.figure(
         drawn, table=entropies, stamp=stamp, name=f"live-entropy{suffix}",
-        caption=f"Entropy of the layer's probabilities over the whole vocabulary, in nats: 0 where one token has it all, "
-        f"{math.log(got[0].vocabulary):.1f} where all {got[0].vocabulary:,} have the same.", alt="Entropy by layer",
+        caption=f"Entropy of the layer's probabilities over the whole vocabulary, in nats: 0 if one token has probability 1, "
+        f"{math.log(got[0].vocabulary):.1f} if all {got[0].vocabulary:,} tokens are equally probable.", alt="Entropy by layer",
     )  # fmt: skip

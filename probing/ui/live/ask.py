@@ -1,4 +1,4 @@
-"""The live page: a sentence with a gap, and who is asked to fill it."""
+"""The live page: a sentence with a gap, and the models that fill it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ MAX_WATCHED = 6
 
 
 def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
-    """Asks, and draws what comes back."""
+    """Asks the models and draws their predictions."""
     prompt = controls.sentence()
     if not prompt.strip():
         st.info(filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:")
@@ -50,7 +50,7 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
 
 
 def _of_each(asked: Sequence[Asked], ask: Callable[[live_models.Choice, Question], T]) -> dict[str, T]:
-    """Model -> what it gives; why a model cannot be asked is said, and what is wrong with the sentence for every model is said once."""
+    """Model -> result of ``ask``; shows errors, equal ones only once, such as an error of the sentence for every model."""
     found: dict[str, T] = {}
     said: set[str] = set()
     for one in asked:
@@ -64,22 +64,22 @@ def _of_each(asked: Sequence[Asked], ask: Callable[[live_models.Choice, Question
 
 
 def ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> live_models.Choice | None:
-    """Loads a model, with the base that the visitor names where it needs one; says what is missing if that fails."""
+    """Loads a model, with the base that the user names if it needs one; if that fails, shows the reason and returns None."""
     if live_models.missing_shipped(choice.location):
         blocks.missing(
-            filled("The files of {name} are not here.", name=view.called(choice.name)),
+            filled("The files of {name} are missing.", name=view.called(choice.name)),
             "python -m probing pretrain && python -m probing train-heads",
         )
         return None
     fetch = st.session_state.pop(f"live.fetch.{choice.name}", False)
     if not (choice.here or fetch):
         if live_models.offline():
-            words = "{name} is not on this machine, and HF\\_HUB\\_OFFLINE keeps this server from the Hugging Face hub."
+            words = "{name} is not on this machine, and this server does not use the Hugging Face hub (HF\\_HUB\\_OFFLINE is set)."
             st.info(filled(words, name=view.called(choice.name)), icon=":material/cloud_off:")
             return None
         st.info(filled("{name} is not on this machine.", name=view.called(choice.name)), icon=":material/cloud_download:")
-        # Only who presses it makes the server ask the hub: a link may be anybody's.
-        label = filled("Fetch {name} from the Hugging Face hub", name=view.called(choice.name))
+        # Only the button makes the server contact the hub, never a link, which may come from anybody.
+        label = filled("Download {name} from the Hugging Face hub", name=view.called(choice.name))
         st.button(label, key=f"live.fetch.{choice.name}.button", on_click=_fetch, args=(choice.name,))
         return None
     if live_models.lacks_head(choice):
@@ -105,9 +105,9 @@ def _fetch(name: str) -> None:
 
 
 def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_models.Choice:
-    """The choice with the base whose head reads it, once the visitor has named that; a link keeps it for the first model."""
+    """The choice, completed by the base that the user names; only the first model's base can be named and is kept in links."""
     if not first:
-        words = "{name} was saved without a masked-LM head. Choose it as the model, and its base can be named."
+        words = "{name} was saved without a masked-LM head. To name its base, choose it as the (first) model."
         st.info(filled(words, name=view.called(choice.name)), icon=":material/help:")
         return choice
     options = live_models.bases(live_models.choices(), choice)
@@ -121,13 +121,13 @@ def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_m
 
 
 def _followed(view: View, ready: Sequence[live_models.Choice], question: Question) -> list[Asked]:
-    """Each model with the question and those of its words that are one token of the model; names the others."""
+    """Each model with the question, which tracks only words that are one token of the model; lists the other words."""
     found = []
     for choice in ready:
         try:
             watch, refused = live_models.watchable(choice, question)
         except PromptError:
-            # Asking says why.
+            # Asking the model will report the error.
             watch, refused = (), ()
         found.append(Asked(choice, replace(question, watch=watch)))
         if refused:
@@ -145,8 +145,8 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
     if selection.of(LiveSelection).perturbation:
-        st.caption("Changed sentences (negated, misprimed, …) are asked with one gap only.")
-    # A model's own mask may be written in a way that others do not know, so they see fewer gaps.
+        st.caption("Changed sentences (negated, misprimed, …) need exactly one gap.")
+    # A mask in one model's own spelling is not a gap for other models.
     if fewer := [view.label(choice.name) for choice in ready if gaps[choice.name] < mask]:
         st.info(filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)), icon=":material/info:")
     ready = [choice for choice in ready if gaps[choice.name] >= mask]
@@ -159,14 +159,14 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
 
 
 def _fill(view: View, asked: Sequence[Asked]) -> None:
-    """Every gap filled by every model, and a tab a gap."""
+    """Draws the sentence filled by every model, and one tab per gap."""
     given = _of_each(asked, live_models.fill)
     if not given:
         return
     for name, (text, _) in given.items():
         st.success(filled("{name}: {text}", name=view.called(name), text=text) if len(asked) > 1 else escape(text), icon=":material/edit:")
-    st.caption("Each gap is filled with the last layer's best token before the next is asked.")
-    # A model may see fewer gaps than another.
+    st.caption("Each gap is filled with the last layer's best token before the next gap is asked.")
+    # A model may recognise fewer gaps than another.
     places = range(max(len(answers) for _, answers in given.values()))
     for place, tab in enumerate(st.tabs([filled("Gap {number}", number=place + 1) for place in places])):
         with tab:

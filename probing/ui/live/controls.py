@@ -1,4 +1,4 @@
-"""What is asked and of whom: the sentence and the model, and everything else behind "More options"."""
+"""The controls of the live page: the sentence and the model, and everything else under "More options"."""
 
 from collections.abc import Mapping
 
@@ -13,24 +13,24 @@ from probing.ui.widgets.markdown import escape, filled, listing
 
 MAX_MODELS = 4
 TYPED = "as typed"
-#: Behaviour -> what a reader sees.
+#: Behaviour -> its label.
 CHANGES = {"": TYPED, **rules.PERTURBATIONS}
 RESTORED = {"": "no", "last": "the last n layers", "first": "the first n layers"}
 
 
 def sentence() -> str:
-    """The sentence that is asked, its gaps written ``[MASK]``."""
+    """The sentence to ask, with its gaps written ``[MASK]``."""
     return with_masks(selection.of(LiveSelection).prompt)
 
 
 def tracked() -> str:
-    """The tokens to track as typed; where none were typed and the sentence is an example, those of the example."""
+    """The tokens to track as typed; if none were typed and the sentence is an example, those of the example."""
     own = selection.of(LiveSelection)
     return own.watch if own.watch != OF_EXAMPLE else dict(EXAMPLES).get(own.prompt, "")
 
 
 def draw(view: View) -> tuple[list[live_models.Choice], str]:
-    """Draws the controls; returns the models, that of ``live_model`` first, and the kind of heads."""
+    """Draws the controls; returns the models, with ``live_model`` first, and the kind of heads."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
     selection.bound(
         st.text_area, "A sentence with a gap: \\[MASK\\] or \\_\\_\\_", "prompt", page, height=68, max_chars=selection.MAX_TEXT,
@@ -41,11 +41,11 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
     kind = own.live_head if own.live_head in live_models.HEADS else live_models.HEADS[0]
     named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        # Leaving the field sends the sentence; the button is what a newcomer looks for.
+        # Leaving the field already sends the sentence; newcomers look for a button.
         st.button("Ask", type="primary", key="live.ask")
         selection.bound(
             st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=named.__getitem__,
-            # A base is named for one model.
+            # The named base belongs to one model.
             resets={"live_base": ""}, label_visibility="collapsed",
         )  # fmt: skip
         with st.popover("More options", icon=":material/tune:"):
@@ -57,7 +57,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
 
 
 def _options(view: View, head: str, named: Mapping[str, str], others: list[str]) -> None:
-    """Everything that a first question does without."""
+    """Draws the options that a first question does not need."""
     page = view.page
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
     selection.bound(
@@ -73,31 +73,31 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
     with st.container(horizontal=True):
         selection.bound(
             st.selectbox, "Head", "live_head", page, value=head, options=list(live_models.HEADS), width=140,
-            help="tied: a trained transform per layer, the vocabulary shared. logit_lens: the pre-trained head on every layer, untrained. "
-            "full: everything trained per layer. least_squares: the pre-trained head behind the affine map from the layer to the last that "
-            "fits best. tuned_lens: such a map trained to the last layer's distribution.",
+            help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
+            "full: everything trained per layer. least_squares: the pre-trained head on top of the best-fitting affine map from the layer "
+            "to the last. tuned_lens: such a map, trained to match the last layer's distribution.",
         )  # fmt: skip
         selection.bound(st.segmented_control, "Top-k per layer", "top", page, options=list(TOPS), required=True)
     selection.bound(
         st.segmented_control, "Change the sentence", "perturbation", page, options=list(PERTURBATIONS), required=True,
         format_func=CHANGES.__getitem__,
-        help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), with another name whose origin may "
-        "give the answer away (Poerner et al. 2020). The changes are made by simple rules.",
+        help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), or with another name whose origin "
+        "may give the answer away (Poerner et al. 2020). Simple rules make these changes.",
     )  # fmt: skip
     selection.bound(
         st.segmented_control, "Restore base layers", "replaced", page, options=list(REPLACED), required=True,
         format_func=RESTORED.__getitem__,
-        help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by its base's and the sentence is asked "
-        "again. Embeddings and the head that reads the last layer stay the fine-tuned model's.",
+        help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by those of its base, and the sentence is "
+        "asked again. The embeddings and the head of the last layer stay those of the fine-tuned model.",
     )  # fmt: skip
 
 
 def _most(offered: int) -> str:
-    return f"{MAX_MODELS} of {offered} models are asked, the most at once"
+    return f"{MAX_MODELS} of {offered} models are asked, the maximum at once"
 
 
 def _set(view: View, others: list[str], offered: int) -> list[str]:
-    """What differs from a first question, in words: a link may have set it."""
+    """The options that differ from their defaults, in words; a link may have set them."""
     own, words = selection.of(LiveSelection), []
     if others:
         words.append(f"compared with {listing([view.label(one) for one in others])}")
@@ -115,16 +115,16 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
 
 
 def left_aside(offered: Mapping[str, live_models.Choice], name: str) -> None:
-    """Says what a link names that cannot be asked here, or not beside the others."""
+    """Reports the models and heads of a link that are not in the menu, and models beyond the maximum."""
     own = selection.of(LiveSelection)
     models = [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one and one not in offered]
     heads = [own.live_head] if own.live_head and own.live_head not in live_models.HEADS else []
     if models or heads:
-        st.info(filled("Not in this menu, so left aside: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
+        st.info(filled("Ignored, not in this menu: {names}", names=listing([*models, *heads])), icon=":material/link_off:")
     beside = [one for one in own.live_models if one in offered and one != name][MAX_MODELS - 1 :]
     if beside:
         st.info(
-            filled("At most {most} models are asked, so left aside: {names}", most=MAX_MODELS, names=listing(beside)),
+            filled("At most {most} models are asked. Ignored: {names}", most=MAX_MODELS, names=listing(beside)),
             icon=":material/link_off:",
         )
 
@@ -133,5 +133,5 @@ def _take_example() -> None:
     prompt = st.session_state["live.examples"]
     if prompt:
         selection.update(prompt=prompt, watch=dict(EXAMPLES)[prompt], mask=1)
-    # A pill is a button here: pressed again it works again.
+    # Pills act as buttons here: unselected, the same one can be pressed again.
     st.session_state["live.examples"] = None

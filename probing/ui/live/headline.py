@@ -1,21 +1,21 @@
-"""What the last layer says, each number beside its yardstick."""
+"""The last layer's prediction, each number with its yardstick."""
 
-from probing.core.answers import Answer
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.questions import Answer
 from probing.reports.knowledge.asked import asked
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing
 
 HELP = (
-    "Chance: every token of the vocabulary has the same probability. Layer 0 is the embeddings, before any transformer layer. The majority "
-    "answer is the relation's commonest recorded answer."
+    "Chance: every token of the vocabulary is equally probable. Layer 0: the embeddings, before any transformer layer. Majority answer: "
+    "the most frequent recorded answer of the relation."
 )
 
 
 def says(view: View, one: Answer, *, several: bool) -> Markdown:
-    """The last layer's first answer, beside layer 0's and chance's probability of it."""
+    """The last layer's best token, with its probability at layer 0 and by chance."""
     best = one.layers[-1].tokens[0]
-    who = filled("**{model}** says", model=view.called(one.model)) if several else filled("The last layer says")
+    who = filled("**{model}** predicts", model=view.called(one.model)) if several else filled("The last layer predicts")
     return filled(
         "{who} **{token}** ({probability}; layer 0: {before}, chance: {chance}).", who=who, token=best.token,
         probability=_percent(best.probability), before=_percent(one.of_best[0]), chance=_percent(1 / one.vocabulary),
@@ -23,7 +23,7 @@ def says(view: View, one: Answer, *, several: bool) -> Markdown:
 
 
 def stored(view: View, prompt: str) -> Markdown | None:
-    """Of a sentence that is stored, or has a stored template: recorded and majority answer; None of any other."""
+    """Recorded and majority answer of a sentence that is stored or has a stored template; None for other sentences."""
     found = view.read(asked, prompt) if view.database else None
     if found is None:
         return None
@@ -38,5 +38,5 @@ def stored(view: View, prompt: str) -> Markdown | None:
 
 
 def _percent(share: float) -> str:
-    """A share in per cent; of small ones the first digit, as chance is one of some ten thousand."""
+    """A share in per cent; small ones keep one significant digit, as chance is about one in ten thousand."""
     return "<0.001 %" if share < 0.00001 else f"{share * 100:.1f} %" if share >= 0.001 else f"{share * 100:.1g} %"

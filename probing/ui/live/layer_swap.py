@@ -1,4 +1,4 @@
-"""Restored base layers: a fine-tuned model's layers put back to its base's, and the answers that return."""
+"""Restored base layers: layers of a fine-tuned model are replaced by those of its base, and lost answers may return."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from probing.core.answers import Answer
 from probing.core.errors import HeadError, ProbingError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.recovery import layers_to_recover
-from probing.core.questions import Question
+from probing.core.questions import Answer, Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.live_answer import tokens_of, watched_of
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
-    """Draws the restoration, where it is chosen, for the first model that was fine-tuned from another.
+    """Draws the restoration, if it is chosen, for the first model that was fine-tuned from another one.
 
     Args:
         view: the page.
-        asked: the models that answered, each with its question.
+        asked: the models with predictions, each with its question.
     """
     where = selection.of(LiveSelection).replaced
     if not where:
@@ -44,7 +43,7 @@ def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
     base = base or _unknown_base(view, choice, offered)
     if not base:
         return
-    how = "For n from 0 to all, {where} of {name} are those of its base {base}, and the sentence is asked again."
+    how = "For n from 0 to all, {where} of {name} are replaced by those of its base {base}, and the sentence is asked again."
     st.caption(filled(how, where=RESTORED[where], name=view.called(choice.name), base=view.called(base)))
     try:
         with st.spinner(filled("Loading {base} …", base=view.called(base)), show_time=True):
@@ -61,11 +60,11 @@ def draw(view: View, asked: Sequence[live_models.Asked]) -> None:
 
 
 def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> str:
-    """Asks for the base of a model that nobody has described; says what to choose where the model is a base itself."""
+    """Asks the user for the base of a model without a recorded one; if the model is a base, shows what to choose."""
     if live_models.base_of(choice) or live_models.described(choice):
         st.caption(
             filled(
-                "{name} was not fine-tuned from a model of this menu; choose a fine-tuned model, or compare with one.",
+                "{name} was not fine-tuned from a model in this menu. Choose a fine-tuned model, or compare with one.",
                 name=view.called(choice.name),
             )
         )
@@ -75,13 +74,13 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
     selection.bound(
         st.selectbox, filled("{name} was fine-tuned from", name=view.called(choice.name)), "live_base", view.page,
         value=base if base in options else "", options=options,
-        format_func=lambda name: f"{view.label(name)} ({offered[name].where})" if name else "not known",
+        format_func=lambda name: f"{view.label(name)} ({offered[name].where})" if name else "unknown",
     )  # fmt: skip
     return base if base in options else ""
 
 
 def _answer_of(base: live_models.Choice, question: Question) -> Answer:
-    """The base's own answer, through its own head of that kind, or its pre-trained one where it has none."""
+    """The base's predictions through its head of that kind, or through its pre-trained head if it has none."""
     try:
         return live_models.ask(base, question)
     except HeadError:
@@ -89,7 +88,7 @@ def _answer_of(base: live_models.Choice, question: Question) -> Answer:
 
 
 def _returns(view: View, got: "ReplacedAnswer", right: str, own: Answer) -> None:
-    """In words, for the base's answer and every followed word: at which n it returns."""
+    """Draws one line per tracked word, the base's prediction first: the n at which it returns."""
     steps, total = got.answer.layers, len(got.answer.layers) - 1
     ranks = {word.token: [step.watched[number].rank for step in steps] for number, word in enumerate(steps[0].watched)}
     lines = []
@@ -100,9 +99,9 @@ def _returns(view: View, got: "ReplacedAnswer", right: str, own: Answer) -> None
         layers = filled("**all {total} layers**", total=total)
         if n is not None and n < total:
             layers = filled("the {where} **{layers}**", where=got.where, layers=count(n, "layer"))
-        put = "is put back" if n == 1 else "are put back"
+        put = "is restored" if n == 1 else "are restored"
         if word == right:
-            name = filled("{name}, {base}'s answer,", name=name, base=view.called(got.base))
+            name = filled("{name}, {base}'s prediction,", name=name, base=view.called(got.base))
             if by_n[0] == 1:
                 lines.append(filled("{name} is not lost: it is first without any replacement.", name=name))
             elif n is not None:
@@ -122,7 +121,7 @@ def _returns(view: View, got: "ReplacedAnswer", right: str, own: Answer) -> None
         token = own.layers[-1].tokens[0]
         n = next((step.layer for step in steps if step.tokens[0].id == token.id), None)
         words = "does not return" if n is None else "is not lost" if n == 0 else f"returns at n = {n}"
-        lines.append(filled("**{token}**, {base}'s answer, {words}.", token=token.token, base=view.called(got.base), words=words))
+        lines.append(filled("**{token}**, {base}'s prediction, {words}.", token=token.token, base=view.called(got.base), words=words))
     st.markdown(joined("\n", (filled("- {line}", line=line) for line in lines)))
 
 
@@ -133,21 +132,21 @@ def _show(view: View, got: "ReplacedAnswer", where: str) -> None:
     stamp = Stamp(f"{got.model}, {where} n layers of {got.base}, {answer.head} heads, {answer.prompt}")
     last = len(answer.layers) - 1
     rows = [f"n = {n}" for n in range(last + 1)]
-    reader = "its own masked-LM head" if got.reader == got.model else f"the head that {view.label(got.reader)} lends it"
+    reader = "its own masked-LM head" if got.reader == got.model else f"the masked-LM head of {view.label(got.reader)}"
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != LOGIT_LENS else reader
     blocks.figure(
         token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=blocks.dark()),
         table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",
         caption=filled(
-            "What {model} would fill in at its last layer with n layers put back, read by {read_by}.",
+            "Predictions of {model} at its last layer with n layers restored, read by {read_by}.",
             model=view.called(got.model), read_by=read_by,
         ),
-        alt=f"Answers by number of replaced layers for: {answer.prompt}",
+        alt=f"Predictions by number of restored layers for: {answer.prompt}",
     )  # fmt: skip
     if len(followed):
         blocks.figure(
-            rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers put back to {view.label(got.base)}"),
+            rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers restored from {view.label(got.base)}"),
             table=followed.rename(columns={"layer": "n"}), stamp=stamp, name="live-replaced-ranks",
             caption=f"n = 0 is the fine-tuned model; n = {last} has all layers of its base, but not its embeddings and head.",
-            alt="Rank by number of replaced layers",
+            alt="Rank by number of restored layers",
         )  # fmt: skip

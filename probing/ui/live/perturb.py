@@ -1,4 +1,4 @@
-"""The same sentence changed by rule, and what the models answer then."""
+"""The same sentence changed by rule, and the models' predictions for it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,13 +6,12 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.core.answers import Answer
 from probing.core.errors import ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.perturb import rules
 from probing.core.perturb.entity_names import find_entity, other_entity
 from probing.core.perturb.rules import Changed
-from probing.core.questions import Question
+from probing.core.questions import Answer, Question
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.live_answer import tokens_of, watched_of
@@ -30,12 +29,12 @@ MAX_WORDS = 3
 
 
 def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, Answer]") -> None:
-    """Draws what becomes of the answers where a change of the sentence is chosen.
+    """Draws the predictions for the changed sentence, if a change is chosen.
 
     Args:
         view: the page.
-        asked: the models that answered, each with its question.
-        answers: model -> its answer to the sentence as typed.
+        asked: the models with predictions, each with its question.
+        answers: model -> its predictions for the sentence as typed.
     """
     perturbation = selection.of(LiveSelection).perturbation
     if not perturbation:
@@ -44,13 +43,13 @@ def draw(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str, 
     first = next(iter(answers.values()))
     changed = _change(view, perturbation, first)
     if changed.text is None:
-        st.info(filled("This sentence cannot be changed so: {words}.", words=changed.words), icon=":material/block:")
+        st.info(filled("This sentence cannot be changed in this way: {words}.", words=changed.words), icon=":material/block:")
         return
     _show(view, asked, answers, changed)
 
 
 def _change(view: View, perturbation: str, first: Answer) -> Changed:
-    """Draws what the perturbation needs to know and changes the sentence."""
+    """Draws the inputs of the perturbation and changes the sentence."""
     page, chosen, prompt = view.page, selection.of(LiveSelection), first.prompt
     if MASK not in prompt:
         return Changed(None, f"write the gap as {MASK}")
@@ -62,11 +61,11 @@ def _change(view: View, perturbation: str, first: Answer) -> Changed:
         prime = chosen.prime or (offered[0] if offered else "")
         selection.bound(
             st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60,
-            help="Left empty, the model's own best wrong answer is taken.",
+            help="If empty, the model's own best wrong prediction is used.",
         )  # fmt: skip
         if offered:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption("wrong answers of the model:", width="content")
+                st.caption("wrong predictions of the model:", width="content")
                 for number, word in enumerate(offered):
                     st.button(escape(word), key=f"live.prime.{number}", on_click=selection.update, kwargs={"prime": word})
         return rules.misprimed(prompt, prime)
@@ -114,13 +113,13 @@ def _show(view: View, asked: Sequence[live_models.Asked], answers: "Mapping[str,
     followed = pd.concat(lines, ignore_index=True)
     _grids(view, tokens, [TYPED, perturbation], stamp)
     if followed.empty:
-        st.caption("The best answer is not one whole word of the model, so its rank is not tracked; name others under Track tokens.")
+        st.caption("The best prediction is not a whole word, so its rank is not tracked. You can enter other words under Track tokens.")
         return
     _ranks(view, followed, list(tokens), stamp)
 
 
 def _grids(view: View, tokens: Mapping[str, pd.DataFrame], rows: list[str], stamp: Stamp) -> None:
-    """The last layer's answers before and after, a grid a model, two beside each other."""
+    """Draws the last layer's predictions before and after the change: one grid per model, two per row."""
     for number, (model, table) in enumerate(tokens.items()):
         if number % 2 == 0:
             places = st.columns(2) if len(tokens) > 1 else [st.container()]
@@ -131,17 +130,17 @@ def _grids(view: View, tokens: Mapping[str, pd.DataFrame], rows: list[str], stam
                 token_grid(table, columns=5, rows=rows, dark=blocks.dark()), stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
                 table=table[["model", "version", "sentence", "place", "token", "probability"]],
-                alt=f"Answers of the last layer of {view.label(model)} to: {' and: '.join(dict.fromkeys(table['sentence']))}",
+                alt=f"Predictions of the last layer of {view.label(model)} for: {' and: '.join(dict.fromkeys(table['sentence']))}",
             )  # fmt: skip
-    st.caption("What the last layer would fill in, best first, as typed and changed; tokens that are tracked below are framed.")
+    st.caption("Predictions of the last layer, best first, as typed and changed; tokens that are tracked below are framed.")
 
 
 def _words(choice: live_models.Choice, questions: Sequence[Question], best: str, *, alone: bool) -> tuple[str, ...]:
-    """Words whose ranks are drawn: of one model its best answer and the tracked tokens; of several one, the same for all."""
+    """Words whose ranks are drawn: for one model its best token and the tracked ones; for several models one word, the same for all."""
     watch = questions[0].watch
     words = tuple(dict.fromkeys((best, *watch) if alone else (*watch, best)))
     for question in questions:
-        # A gap that has come to open the sentence may want another token, or have none for the word.
+        # A gap that now starts the sentence may need another token for the word, or have none.
         words, _ = live_models.watchable(choice, replace(question, watch=words))
     return words[: MAX_WORDS if alone else 1]
 

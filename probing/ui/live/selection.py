@@ -1,4 +1,4 @@
-"""What is chosen on the live page: the sentence, who is asked it, and how it is changed."""
+"""The selection of the live page: the sentence, the models, and how the sentence is changed."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from probing.ui.frame.selection import declared, noted, one_of
 SCALES = ("rank", "probability")
 TOPS = (3, 5, 10)
 PERTURBATIONS = ("", *rules.PERTURBATIONS)
-#: Which layers of a fine-tuned model are put back to the base's.
+#: Which layers of a fine-tuned model are replaced by the base's.
 REPLACED = ("", "last", "first")
-#: Sentence -> words that are worth tracking in it.
+#: Example sentences, each with words to track.
 EXAMPLES = (
     ("The capital of France is [MASK].", "paris, lyon"),
     ("Windows Media Player is a product made by [MASK].", "microsoft, apple"),
@@ -21,24 +21,24 @@ EXAMPLES = (
     ("A robin is not a [MASK].", "bird"),
     ("[MASK] is the capital of [MASK].", "paris, france"),
 )
-#: What is asked: a fact that fills a gap, what spans of words are, what becomes of a whole sentence, or which of two words is likelier.
+#: Views: fill a gap, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
 VIEWS = ("fact", "spans", "sentence", "pairs")
-#: Whole sentences that are worth asking.
+#: Example sentences of the view of whole sentences.
 SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
     "The keys to the cabinet are on the table in the hall .",
     "The band did not play any songs on the first day of the festival .",
 )
-#: Stands for no model beside the one that is asked.
+#: Value of ``beside`` for no second model.
 ALONE = "-"
-#: The sentences of Figure 3 of Tenney et al. (2019), as it writes them -> the spans that its text follows.
+#: The sentences of Figure 3 of Tenney et al. (2019), as written there -> the spans that its text discusses.
 SPAN_EXAMPLES = {
     "he smoked toronto in the playoffs with six hits, seven walks and eight stolen bases ...": ("1-2", "2-3"),
     "china today blacked out a cnn interview that was ...": ("2-3", "0-2"),
 }
-#: Stands for no second span, where the example would have one.
+#: Value of ``span1`` and ``span2`` for no span, not even that of the example.
 NO_SPAN = "-"
-#: Stands for the words of the example, and for none with another sentence; a field that was emptied says otherwise.
+#: Value of ``watch`` for the words of the example, or none for another sentence; a field that the user emptied holds ``""`` instead.
 OF_EXAMPLE = ","
 
 
@@ -48,19 +48,19 @@ class LiveSelection:
     """The page's own choices.
 
     Attributes:
-        live_head, prompt, watch, scale, top, mask: what is asked. ``mask`` counts from 1; 0 fills all.
-        live_models: models asked beside ``live_model``.
+        live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps.
+        live_models: further models that are asked with ``live_model``.
         perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
-        replaced, live_base: which layers of ``live_model`` are put back, and to whose where its base is not known.
-        live_view: what is asked.
+        replaced, live_base: which layers of ``live_model`` are replaced by its base's, and the base if it is not recorded.
+        live_view: one of ``VIEWS``.
         words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the example.
         base_probes: whether fine-tuned models are read by the probes of their bases.
-        whole, second: a whole sentence, and a second one behind it.
-        beside: the model beside ``live_model``; empty: its base or, of a base, a model that was fine-tuned from it.
+        whole, second: a whole sentence, and a second one after it.
+        beside: the model to compare with ``live_model``; if empty, its base or, for a base, a model that was fine-tuned from it.
         attending, attention_head: the token whose attention is shown, from 0; the head, from 1, or 0 for the mean of all.
         swapped: the word that changes places with the next one, from 1; 0: none.
-        likelier, unlikelier: a minimal pair of the visitor's: two sentences, or a sentence with a gap and two words.
-        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the visitor's.
+        likelier, unlikelier: the user's own minimal pair: two sentences, or a sentence with a gap and two words.
+        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own.
     """
 
     live_head: str = noted("", aliases=ALIASES)
@@ -70,7 +70,7 @@ class LiveSelection:
     top: int = one_of(TOPS, 5)
     mask: int = 1
     live_models: tuple[str, ...] = ()
-    perturbation: str = one_of(PERTURBATIONS, once="perturbation")
+    perturbation: str = one_of(PERTURBATIONS, once="behaviour")
     prime: str = ""
     shuffle_seed: int = 1
     keep_words: int = 2

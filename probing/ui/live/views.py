@@ -1,4 +1,4 @@
-"""What the page asks: a fact that fills a gap, what spans of words are, a whole sentence, or minimal pairs."""
+"""The views of the live page: fill a gap, label spans of words, a whole sentence, or minimal pairs."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ WORDS = {"fact": "Fill a gap", "spans": "Choose spans", "sentence": "Sentence", 
 def chosen(view: View) -> str:
     """Draws the choice; returns one of ``VIEWS``."""
     selection.bound(
-        st.segmented_control, "What is asked", "live_view", view.page, options=list(VIEWS), required=True,
+        st.segmented_control, "View", "live_view", view.page, options=list(VIEWS), required=True,
         format_func=WORDS.__getitem__, label_visibility="collapsed",
     )  # fmt: skip
     return selection.of(LiveSelection).live_view

@@ -1,4 +1,4 @@
-"""The page of methods and data: definitions, provenance, licences, and where we depart from the papers."""
+"""The page of methods and data: definitions, provenance, licences, and differences from the papers."""
 
 import json
 
@@ -16,83 +16,84 @@ from probing.ui.widgets.tables import fitted
 
 HOW = """
 **A fact** is a subject, a relation and an object. A template turns it into a sentence with exactly one `[MASK]`, and the object must be
-one token of the model's vocabulary; facts for which it is not are left out and counted by reason.
+one token of the model's vocabulary. Other facts are left out and counted by reason.
 
-**The question to a layer.** The sentence goes through the frozen encoder once. At every layer, 0 (the embeddings) to L, the hidden state
-at the mask goes through a *decoding head*: Linear, GELU, LayerNorm, Linear onto the vocabulary. It orders the whole vocabulary, and the
-place of the object in that order is the fact's **rank** at that layer.
+**Probing a layer.** The sentence goes through the frozen encoder once. At every layer, 0 (the embeddings) to L, the hidden state at the
+mask goes through a *decoding head*: Linear, GELU, LayerNorm, Linear onto the vocabulary. It scores the whole vocabulary; the position of
+the object in order of score is the fact's **rank** at that layer.
 
-| head | what is its own at each layer | how it is made |
+| head | parameters per layer | how it is made |
 |---|---|---|
 | `full` | everything, as in the paper | trained from the pre-trained head |
-| `tied` | transform, LayerNorm and bias; the vocabulary matrix is shared and frozen | trained from the pre-trained head, or from the map |
+| `tied` | transform, LayerNorm, bias; the vocabulary matrix is shared and frozen | trained from the pre-trained head, or from the map |
 | `logit_lens` | nothing: the pre-trained head reads every layer (nostalgebraist 2020) | not trained |
-| `least_squares` | as `tied` | the pre-trained head behind an affine map from the layer to the last, in closed form |
+| `least_squares` | as `tied` | the pre-trained head on top of an affine map from the layer to the last, in closed form |
 | `tuned_lens` | as `tied` | such a map, trained to the last layer's distribution by KL divergence (Belrose et al. 2023) |
 
-The **map** is the affine one with the least squared error to the last layer's state at the same masked positions; for a fine-tuned body
-that borrows its base's head, to the *base's* last layer. Where it is worse than the logit lens in validation loss, the head begins without
-it. It folds into the head's first layer, so these kinds have as many parameters as `tied`.
+The **map** is the affine map with the least squared error to the last layer's state at the same masked positions. A fine-tuned body that
+is read through its base's head is mapped to the *base's* last layer. If the map has a higher validation loss than the logit lens, the
+head starts without it. It folds into the head's first layer, so these kinds have as many parameters as `tied`.
 
 Heads learn by masked language modelling (15 %, of which 80 % masked, 10 % random, 10 % unchanged) on plain encyclopaedic text, WikiText,
-never on the sentences that the facts come from; the checkpoint with the lowest validation loss is probed, the start included. The
+never on the sentences that the facts come from. The checkpoint with the lowest validation loss is probed, the start included. The
 encoder never changes. `tuned_lens` learns from the last layer's distribution at the same positions instead of the masked words; its
-checkpoint is chosen alike.
+checkpoint is chosen in the same way.
 
-**What a layer knows depends on the head that reads it.** A head can also learn which answers a relation likes, without regard to the
-subject. So every curve names its head, and the page *Decoding heads* lays all stored kinds side by side, each beside its swapped subject.
+**What a layer knows depends on the head that reads it.** A head can also learn the favourite answers of a relation, without regard to the
+subject. So every curve states its head, and the page *Decoding heads* compares all stored kinds, each with its swapped subject.
 
-**Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure says which. The paper's curves are macro.
+**Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure states which. The paper's curves are macro.
 
-**Intervals** are 95 %: Wilson's for micro and for one relation alone; for macro from draws of each relation's share out of beta
-distributions, so that a relation without hits is no certainty; for MRR those of a mean (Student, normal).
+**Intervals** are 95 %: Wilson intervals for micro and for a single relation; for macro, the share of each relation is drawn from a beta
+distribution, so that a relation without hits is not treated as certain; for MRR, those of a mean (Student, normal).
 
 **Baselines.** *Majority answer*: always giving the relation's most frequent object. *Swapped subject*: the same facts, but the model is
-asked about another subject of the relation, one whose recorded answers do not hold the right answer. Only what lies above it comes from
-knowing the subject. A fact for which there is no such subject has no such baseline; reports give the number of those that have one.
-Runs up to version 0.2 also borrowed from subjects with the same answer; these ranks are left out. Compact runs have counts of it where a
+asked about another subject of the relation, one that does not have the right answer among its recorded answers. Only a value above it
+comes from knowing the subject. If there is no such subject, the fact does not have this baseline; reports give the number of facts that
+have it. Runs up to version 0.2 also used subjects with the same answer; these ranks are left out. Compact runs have counts of it if a
 full run of the same question was counted for them. The tab *Yardsticks* explains both, their differences and the null of total knowledge.
 
-**Exposure** says how a fact stands to a model's training text, where that text is known: *stated* in so many words in training templates,
-*evidence* (some sentence holds subject and answer), *unseen* (none does), or *held out* on purpose. *Held out in part*: no sentence holds
-both, but one of the fact's own evidence sentences is in the text and names it in another form; of nesia-mini's 768 held-out facts these
-are 189, and its held-out numbers are without them. *Unknown* for all other models. A fine-tuned model has its base's. Stated facts were
-chosen by hash, so stated minus held out is what stating a fact did. Facts with evidence were not chosen: that evidence alone raises
-nesia-mini's P@1 is not shown (see its card).
+**Exposure** is the relation of a fact to a model's training text, if that text is known: *stated* in so many words in training templates,
+*evidence* (some sentence contains subject and answer), *unseen* (none does), or *held out* on purpose. *Held out in part*: no sentence
+contains both, but one of the fact's own evidence sentences is in the text and names it in another form. 189 of nesia-mini's 768 held-out
+facts are of this kind, and its held-out numbers exclude them. *Unknown*: all other models. A fine-tuned model has the exposure of its
+base. Stated facts were chosen by hash, so stated minus held out is the effect of stating a fact. Facts with evidence were not chosen, so
+an effect of evidence alone on nesia-mini's P@1 is not shown (see its card).
 
 **Fine-tuned models** are asked in the same way; a body without a masked-LM head is read through its base's whole head. A **control** was
-trained further on what its base had read already: where it took as many steps of the same size as the others, what it loses is what
-training alone costs. **Forgotten relation** has three named definitions (caption, authors, strict), below; only *authors* is laid beside
-the paper's cells. **Lost** facts are known at the base's last layer and not at the fine-tuned model's; each has one of four fates. Two
-models on the same facts: exact McNemar, and the difference with Newcombe's interval. The **loss** of P@k, and of P@k minus the swapped
-subject, is the base's share minus the model's, through the same kind of head. Where only counts of a run are stored, its facts cannot be
-paired with the base's, and the interval joins the two as of independent shares.
+trained further on its base's pre-training text. If it took as many steps of the same size as the other models, its losses show the cost
+of further training alone. **Forgotten relation** has three named definitions (caption, authors, strict), below; only *authors* is
+compared with the paper's cells. **Lost** facts are known at the base's last layer and not at the fine-tuned model's; each has one of four
+fates. Two models on the same facts are compared by exact McNemar tests and differences with Newcombe's interval. The **loss** of P@k, and
+of P@k minus the swapped subject, is the base's share minus the model's, through the same kind of head. If only counts of a run are
+stored, its facts cannot be paired with the base's, and the interval treats the two shares as independent.
 """
 
 DIFFERENCES = """
-Definitions are those of *BERTnesia* (Wallat, Singh and Anand 2020). Where we depart, on purpose:
+Definitions are those of *BERTnesia* (Wallat, Singh and Anand 2020). We depart from it on purpose in these points:
 
-- **Ranks count from 1.** The authors' code counts from 0 and tests `rank <= k`, so that its P@10 is a P@11, and a right first answer has
+- **Ranks count from 1.** The authors' code counts from 0 and tests `rank <= k`, so its P@10 is a P@11, and a right first answer has
   reciprocal rank 0. P@1 is the same.
-- **The best checkpoint** of a head is probed, not the one of the last epoch, and dropout is off.
+- **The best checkpoint** of a head is probed, not that of the last epoch, and dropout is off.
 - **Total knowledge** is the share of facts known at *any* layer 1 to L, a union over facts, not a maximum of means. A union over many
-  noisy read-outs grows by chance alone; the paper has no control for it. Beside it stands the null of total knowledge (tab *Yardsticks*).
-- **The head has 24,063,546 parameters** for BERT-base, as its description in the paper gives; the appendix says 24,459,834.
-- **The `tied` head is ours**: it needs a fraction of the memory; the paper's is `full`. So is `least_squares`. `tuned_lens` is that of
-  Belrose et al. 2023 (*Eliciting Latent Predictions from Transformers with the Tuned Lens*), but begun at the closed-form map.
-- **Templates** are our own wording in the shipped snapshot, and a LAMA folder's own where one is probed. The paper used LAMA's, so its
-  numbers and ours on the shipped snapshot do not compare one to one.
-- **"LAMA's templates"** are asked without the blank that LAMA writes before the full stop. BERT's tokenizers read both alike; RoBERTa's
-  does not, and with random weights 79 % of its ranks differ. For such models these cells are not quite what LAMA asked.
-- **"common sense (ours)" and "questions (ours)"** are our own sentences; they stand in no relation to LAMA's ConceptNet and SQuAD parts.
-- **nesia-mini** is no BERT: a small model, trained here, whose text is known whole, so that exposure can be shown.
-- **Its fine-tuned family** took the same steps, tokens a step and schedule for every objective, on small parts of the data sets; the
+  noisy read-outs grows by chance alone; the paper has no control for it. We compare it with the null of total knowledge (tab
+  *Yardsticks*).
+- **The head has 24,063,546 parameters** for BERT-base, according to its description in the paper; the appendix states 24,459,834.
+- **The `tied` head is ours** and needs a fraction of the memory; the paper's is `full`. `least_squares` is ours, too. `tuned_lens` is that
+  of Belrose et al. 2023 (*Eliciting Latent Predictions from Transformers with the Tuned Lens*), but starts from the closed-form map.
+- **Templates** have our own wording in the shipped snapshot; a LAMA folder is probed with its own. The paper used LAMA's, so its numbers
+  and ours on the shipped snapshot are not directly comparable.
+- **"LAMA's templates"** are asked without the blank that LAMA writes before the full stop. BERT's tokenizers treat both alike; RoBERTa's
+  does not, and with random weights 79 % of its ranks differ. For such models these cells differ slightly from LAMA's questions.
+- **"common sense (ours)" and "questions (ours)"** are our own sentences, unrelated to LAMA's ConceptNet and SQuAD parts.
+- **nesia-mini** is not BERT but a small model, trained here. All of its training text is known, so exposure can be shown.
+- **Its fine-tuned family** took the same steps, tokens per step and schedule for every objective, on small parts of the data sets; the
   paper's models were each trained to the end. Word embeddings were frozen, and the models are stored, and were probed, as one-byte
   differences from nesia-mini. NER is uncased here; the paper's is cased, with a cased base.
-- **The union over re-trained heads** of the last layer, where they were trained, is a second and weaker control of total knowledge.
-- **Forgetting** is also judged by a stricter test than the paper's: paired, corrected for the number of tests, and with a smallest drop.
-- **Facts whose answer stands in the subject** (about one in seven of T-REx) are marked and can be filtered: copying is not knowledge.
-- **De-duplication** is by (relation, subject, object) as written; no common vocabulary between models unless asked for.
+- **The union over re-trained heads** of the last layer, if they were trained, is a second and weaker control of total knowledge.
+- **Forgetting** is also judged by a stricter test than the paper's: paired, corrected for the number of tests, and with a minimum drop.
+- **Facts whose answer is part of the subject** (about one in seven of T-REx) are marked and can be filtered: copying is not knowledge.
+- **De-duplication** is by (relation, subject, object) as written. Models do not share a common vocabulary unless this is requested.
 """
 
 OWN_LICENCES = (
@@ -124,7 +125,7 @@ def metric_text(metric: Metric) -> Markdown:
 
 
 def definitions() -> None:
-    """How it is measured, and every metric from the one table that the figures use too."""
+    """Draws the methods, and every metric from the table that the figures also use."""
     st.markdown(HOW)
     st.markdown("## Every quantity")
     for metric in METRICS.values():
@@ -154,13 +155,13 @@ def licences() -> pd.DataFrame:
 
 
 def provenance(view: View) -> None:
-    """Where data and models come from, and the runs in the store."""
+    """Draws the origin of data and models, and the runs in the store."""
     st.markdown("## Where models and data come from")
     table = licences()
     st.dataframe(table, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(table))
     st.caption(
         "Triples (subject, relation, object) of T-REx and Google-RE come from LAMA's files; they ship as labels only, without sentences. "
-        "LAMA's own texts, templates and judgements are not shipped: `python -m probing fetch lama` gets them from their source."
+        "LAMA's own texts, templates and judgements are not shipped; `python -m probing fetch lama` downloads them from their source."
     )
     st.markdown("## Runs in the store")
     runs = view.read(all_runs) if view.database else pd.DataFrame()
@@ -175,26 +176,26 @@ def provenance(view: View) -> None:
         "layers", "dtype", "device", "code_version", "created",
     ]  # fmt: skip
     blocks.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
-    st.caption("Read = probed + left out. A run is named by the sha256 of its whole configuration; equal names have equal bytes.")
+    st.caption("Read = probed + left out. The id of a run is the sha256 of its whole configuration; equal ids mean equal bytes.")
 
 
 def left_out_text(text: str | None) -> str:
-    """ "12 object is several tokens, 3 duplicate" out of the stored counts."""
+    """ "12 object is several tokens, 3 duplicate" from the stored counts."""
     counts = json.loads(text) if isinstance(text, str) and text else {}
     return ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.items())) or "none"
 
 
 def differences() -> None:
-    """Where we depart from the papers."""
+    """Draws the differences from the papers."""
     st.markdown(DIFFERENCES)
 
 
 def bert() -> None:
-    """How to see a model other than the shipped one."""
+    """Explains how to show another model than the shipped one."""
     st.markdown("## Another model on these pages")
     st.markdown(
-        "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then stand beside "
+        "**nesia-mini is a small demonstration model.** One command probes BERT-base on the same facts; its runs then appear with "
         "nesia-mini's on every page, without a restart. `tied` heads are trained first with `train-heads`; `logit_lens` needs no training."
     )
     st.code(blocks.BERT_COMMAND, language="shell")
-    st.markdown("A file of your own facts, or any folder in LAMA's layout, takes the place of `all`.")
+    st.markdown("Instead of `all` you can give a file of your own facts, or any folder in LAMA's layout.")

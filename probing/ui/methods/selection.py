@@ -1,4 +1,4 @@
-"""What is chosen on the page of methods and data: nothing."""
+"""The selection of the page of methods and data, which has no choices of its own."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What knowledge is laid beside: guessing without a subject, guessing among answers, and the null of total knowledge."""
+"""The yardsticks of knowledge: guessing without a subject, guessing among answers, and the null of total knowledge."""
 
 import math
 
@@ -15,42 +15,42 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 YARDSTICKS = """
-A share of facts says little alone: relations have favourite answers, and a subject can give its answer away. Three yardsticks show
-what guessing reaches.
+A share of facts means little alone: relations have favourite answers, and a subject can give its answer away. Three yardsticks show
+how far guessing gets.
 
-- **Majority answer**: the share of facts that the relation's most frequent object gets right. It stands beside P@1 and P@1 among answers.
-  It is not defined for P@10 and P@100, since it is one answer, not ten tries.
+- **Majority answer**: the share of facts for which the relation's most frequent object is right. It is the yardstick of P@1 and P@1 among
+  answers. It is undefined for P@10 and P@100, since it is one answer, not ten tries.
 - **Swapped subject**: the share of facts whose right answer has rank ≤ k when the model is asked about another subject of the relation,
-  one whose recorded answers do not hold it. It stands beside P@k. It is not defined where no other subject lacks the answer, where a probe
-  set has no templates, and where a run did not measure it.
-- **Chance among answers**: the mean of 1 / number of the relation's different answers. It stands beside P@1 among answers. It is not
-  defined for metrics of the whole vocabulary.
+  one that does not have it among its recorded answers. It is the yardstick of P@k. It is undefined if every other subject has the answer,
+  if a probe set has no templates, and if a run did not measure it.
+- **Chance among answers**: the mean of 1 / number of the relation's different answers. It is the yardstick of P@1 among answers. It is
+  undefined for metrics of the whole vocabulary.
 
-**Minus majority** is the value minus the majority answer. Its 95 % interval is that of the value: the majority answer is a property of the
-facts and does not vary.
+**Minus majority** is the value minus the majority answer. Its 95 % interval is that of the value, because the majority answer is a
+property of the facts and does not vary.
 
 **Minus swapped** compares the same facts on both sides. Facts without a swapped subject are left out, and *matched* is the value on the
-facts that stay. The difference is matched minus swapped, and its 95 % interval is a paired one: Newcombe's for micro and for one
-relation, a normal one over relations for macro. A model that knows everything has a swapped share near 0. A model that ignores the
-subject has a difference near 0.
+remaining facts. The difference is matched minus swapped. Its 95 % interval is paired: Newcombe's for micro and for a single relation, a
+normal one over relations for macro. A model that knows everything has a swapped share near 0. A model that ignores the subject has a
+difference near 0.
 """
 
 NULL = """
 ### The null of total knowledge
 
-**Total knowledge** counts a fact as known where *any* layer 1 to L has its answer at rank ≤ k. Such a union grows by chance alone. Every
-layer is one more try, each with other favourite answers, and a try can hit the right answer without regard to the subject. The same
-happens to answers that the subject does not have, and this can be counted.
+**Total knowledge** counts a fact as known if *any* layer 1 to L has its answer at rank ≤ k. Such a union grows by chance alone. Every
+layer is one more try with other favourite answers, and a try can hit the right answer without regard to the subject. It can equally hit
+an answer that the subject does not have, and these hits can be counted.
 
-The **null** is: among the facts that the last layer misses with both prompts (its own subject and the swapped one), the share for which
-some inner layer 1 to L-1 has rank ≤ k with its own subject, against the same share with the swapped subject. Exact McNemar tests these
-pairs. Only what the own subject finds more often is knowledge that the last layer lost. The union over re-trained heads of the last
-layer, where there are such heads, is a weaker control.
+The **null** takes the facts that the last layer misses with both prompts (their own subject and the swapped one). It compares the share
+for which some inner layer 1 to L-1 has rank ≤ k with their own subject to the same share with the swapped subject. The exact McNemar test
+is applied to these pairs. Only the excess with their own subject is knowledge that the last layer lost. The union over re-trained heads
+of the last layer, if they were trained, is a weaker control.
 """
 
 
 def draw(view: View) -> None:
-    """The yardsticks in words, and with the numbers of the chosen run."""
+    """Draws the yardsticks in words, and with the numbers of the chosen run."""
     st.markdown(YARDSTICKS)
     chosen = view.chosen
     run = _run(view, chosen.model, chosen.head, chosen.probe_set)
@@ -65,7 +65,7 @@ def draw(view: View) -> None:
 
 
 def _run(view: View, model: str, head: str, probe_set: str) -> pd.Series | None:
-    """The primary run of a model, or None."""
+    """The primary run of a model; None if there is none."""
     runs = view.runs
     if runs.empty:
         return None
@@ -93,7 +93,7 @@ def _at_the_last_layer(view: View, run: pd.Series) -> None:
     if pd.notna(got["swapped_n"]):
         words.append(
             filled(
-                "Of its {all:,} facts {n:,} have a swapped subject. On these P@1 is {matched:.1f} % (matched) and {swapped:.1f} % with the "
+                "{n:,} of its {all:,} facts have a swapped subject. On these P@1 is {matched:.1f} % (matched) and {swapped:.1f} % with the "
                 "swapped subject, a difference of {above:.1f} points ({low:.1f} to {high:.1f}).",
                 all=got["n"], n=got["swapped_n"], matched=100 * got["matched"], swapped=100 * got["swapped"],
                 above=100 * got["above_swapped"], low=100 * got["above_swapped_low"], high=100 * got["above_swapped_high"],
@@ -105,7 +105,7 @@ def _at_the_last_layer(view: View, run: pd.Series) -> None:
 
 
 def _worked_example(view: View, run: pd.Series) -> None:
-    """One fact of each kind from the chosen run, or from another run of these facts that stores the rank of every fact."""
+    """Draws one fact of each kind from the chosen run, or from another run of these facts that stores ranks per fact."""
     shown, facts = run, view.read(null_examples, str(run["run_id"]))
     for model in dict.fromkeys((run["base"], *view.runs.loc[view.runs["base"] == "", "model"])):
         if len(facts):
@@ -115,25 +115,25 @@ def _worked_example(view: View, run: pd.Series) -> None:
             shown, facts = other, view.read(null_examples, str(other["run_id"]))
     if facts.empty:
         st.caption(
-            "There is no worked example here: no run of these facts and this head stores the ranks with the swapped subject fact by "
-            "fact, or no fact is found by inner layers only."
+            "There is no worked example here: either no run of these facts and this head stores ranks with the swapped subject per fact, "
+            "or no fact is found by inner layers only."
         )
         return
     st.markdown(filled("#### A worked example: {run}, P@1", run=_named(view, shown)))
     if shown["run_id"] != run["run_id"]:
-        st.caption(filled("{model} stores counts of the swapped subject only, no single facts.", model=view.called(run["model"])))
+        st.caption(filled("{model} has only counts of the swapped subject, no single facts.", model=view.called(run["model"])))
     st.markdown(
-        "The last layer misses each of these facts with both prompts. Of each kind it is the first by the md5 of its id, among facts whose "
-        "answer does not stand in the subject."
+        "The last layer misses each of these facts with both prompts. Each is the first of its kind by the md5 of its id, among facts "
+        "whose answer is not part of the subject."
     )
     for fact in facts.itertuples():
         st.markdown(filled("- {example}", example=_example(fact)))
     table = pd.DataFrame([row for fact in facts.itertuples() for row in _rows(fact)])
     stamp = view.stamp(f"worked example of the null, {set_name(shown['probe_set'])}, {shown['head']} heads", (str(shown["run_id"]),))
-    # Without the answer, and with short headings, all layers of a small model fit on a screen.
+    # Without the answer and with short headings, all layers of a small model fit on a screen.
     short = {name: name.removeprefix("layer ") for name in table.columns if name.startswith("layer ")}
     blocks.table_with_download(table, stamp=stamp, name="null-example", shown=table.drop(columns="answer"), column_config=short)
-    st.caption("Rank of the answer with either subject, by layer; 1 is the best.")
+    st.caption("Rank of the answer by layer, with each subject; 1 is the best.")
 
 
 def _example(fact) -> Markdown:
@@ -156,9 +156,9 @@ def _example(fact) -> Markdown:
 def _found(ranks: list[int]) -> str:
     layers = [layer for layer, rank in enumerate(ranks[:-1], 1) if rank <= 1]
     if not layers:
-        return "no inner layer puts it first"
+        return "no inner layer ranks it first"
     one = len(layers) == 1
-    return f"layer{'' if one else 's'} {', '.join(map(str, layers))} put{'s' if one else ''} it first"
+    return f"layer{'' if one else 's'} {', '.join(map(str, layers))} rank{'s' if one else ''} it first"
 
 
 def _rows(fact) -> list[dict]:
@@ -179,18 +179,18 @@ def _totals(view: View, run: pd.Series) -> None:
     st.markdown(filled("#### All facts: {run}, P@1", run=_named(view, run)))
     words = [
         filled(
-            "The last layer misses **{n:,}** facts with both prompts. Some inner layer puts the answer first for **{own:,}** of them with "
+            "The last layer misses **{n:,}** facts with both prompts. Some inner layer ranks the answer first for **{own:,}** of them with "
             "their own subject ({own_share:.2f} %) and for **{swapped:,}** with the swapped one ({swapped_share:.2f} %). The difference is "
             "{more:,} facts (exact McNemar, p {p}).",
             n=n, own=own, swapped=swapped, own_share=100 * own / n, swapped_share=100 * swapped / n, more=own - swapped,
             p=p_words(got["inner_p"]),
         ),
         filled(
-            "Total knowledge of all facts is {total:.1f} %, the last layer gives {last:.1f} %, and the majority answer {majority:.1f} % "
-            "(micro).",
+            "Over all facts (micro), total knowledge is {total:.1f} %, the last layer alone reaches {last:.1f} %, and the majority answer "
+            "{majority:.1f} %.",
             total=100 * got["total"], last=100 * got["last_layer"], majority=100 * got["majority"],
         ),
     ]  # fmt: skip
     if 2 * swapped > own:
-        words.append(Markdown("Most of what inner layers add is found without the right subject too."))
+        words.append(Markdown("Inner layers find most of this gain without the right subject, too."))
     st.markdown(joined(" ", words))

@@ -15,7 +15,7 @@ from probing.ui.widgets.markdown import filled
 
 
 def draw(shown: Shown) -> None:
-    """The choice of a model, and a panel a task."""
+    """The choice of a model, and one panel per task."""
     shown.view.contents.section("Weights and gains")
     page, own = shown.view.page, shown.own
     names = {**shown.labels, **({name: name for name in paper.NAMES.values()} if own.published else {})}
@@ -25,7 +25,7 @@ def draw(shown: Shown) -> None:
             selection.bound(st.selectbox, "Bars of", "bars_of", page, value=model, options=list(names), format_func=names.__getitem__)
         selection.bound(
             st.toggle, "Weights times the norm of the layer", "normed", page,
-            help="Layers with long vectors count more in the mix than their weights say (Fayyaz et al. 2021).",
+            help="Layers with long vectors count more in the mix than their weights suggest (Fayyaz et al. 2021).",
         )  # fmt: skip
     table = bars_of(shown, model)
     if table.empty:
@@ -40,12 +40,12 @@ def draw(shown: Shown) -> None:
         ),
         table=table, stamp=shown.stamp(f"mixing weights and gains of {names[model]}"), name="pipeline-bars",
         caption=filled(
-            "{model}. Solid: weight of each layer in the mix of the probe on all layers; outlined: what P(l) gains in F1 on P(l-1). Each "
-            "is drawn as share of its largest bar. K is the distance from equal bars, in bits: high where few layers do the work.{ours} "
+            "{model}. Solid: weight of each layer in the mix of the probe on all layers; outlined: gain in F1 of P(l) over P(l-1). Each "
+            "is drawn as a share of its largest bar. K is the divergence from equal bars, in bits: high if few layers do the work.{ours} "
             "{key}",
             model=names[model], ours=ours, key=shown.key(),
         ),
-        alt=f"Mixing weights and gains by layer of {names[model]}, a panel a task",
+        alt=f"Mixing weights and gains by layer of {names[model]}, one panel per task",
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def bars_of(shown: Shown, model: str) -> pd.DataFrame:
 
 
 def _notes(shown: Shown, model: str) -> dict[str, str]:
-    """K of weights and gains, as the paper writes them beside the panels."""
+    """K of weights and gains, written next to the panels as in the paper."""
     table = shown.paper if model in paper.NAMES.values() else shown.summary
     notes = {}
     for row in table[table["model"] == model].to_dict("records"):

@@ -16,10 +16,10 @@ NAMES = {"cumulative": "cumulative, P(l)", "at": "each layer alone", "selectivit
 _WORDS = {
     "cumulative": "P(l) reads the layers 0 to l, so it can hide that a layer lost something.",
     "at": "A probe reads one layer alone, so a layer that lost something shows.",
-    "selectivity": "F1 less that of an equal probe on control labels, which are drawn at random once for every span text (Hewitt and Liang "
-    "2019): what memorising texts cannot give.",
-    "compression": "How many times shorter the online code of the labels is than the uniform code, which has 1 (Voita and Titov 2020): the "
-    "code grows with every label that is hard to learn, so it also says how easily a layer's answer is read.",
+    "selectivity": "F1 minus that of an equal probe on control labels, which are drawn at random once per span text (Hewitt and Liang "
+    "2019): the part that memorising span texts cannot explain.",
+    "compression": "How many times shorter the online code of the labels is than the uniform code, which has compression 1 (Voita and "
+    "Titov 2020). Labels that are hard to learn lengthen the code, so compression also shows how easily a layer's answer is read.",
 }  # fmt: skip
 _COMMANDS = {
     "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --labels task,control", "compression": " --codes",
@@ -31,7 +31,7 @@ _RANDOM = {
 
 
 def draw(shown: Shown) -> None:
-    """The switch, and a panel a task."""
+    """The switch, and one panel per task."""
     shown.view.contents.section("Layer by layer")
     mode = selection.bound(
         st.segmented_control, "Show", "layerwise", shown.view.page, options=list(NAMES), required=True, wrap=True,
@@ -50,7 +50,7 @@ def draw(shown: Shown) -> None:
         drawing(task_curves, points, levels, axis=axis_of(points, mode), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
         table=points, stamp=shown.stamp(TITLES[mode]), name="pipeline-curves",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
-        alt=f"{TITLES[mode]} by layer, a panel a task",
+        alt=f"{TITLES[mode]} by layer, one panel per task",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The page's answer, first: what comes early and late, and how much the layers add."""
+"""The page's answer: which tasks come early and late, and how much the layers add."""
 
 import pandas as pd
 import streamlit as st
@@ -8,14 +8,14 @@ from probing.ui.pipeline import order
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
-#: Pairs of tasks that the headline names.
+#: Maximum number of pairs of tasks in the headline.
 NAMED = 3
-#: Share of the depth from which on an interval places a task nowhere.
+#: An interval wider than this share of the depth does not place a task.
 WIDE = 0.5
 
 
 def draw(shown: Shown) -> None:
-    """Order of the first model's tasks, and the task that gains most, beside its yardsticks."""
+    """Order of the first model's tasks, and the task that gains most, with its yardsticks."""
     table = shown.summary
     model = order.model_of(shown)
     mine = table[table["model"] == model].dropna(subset=["f1_last"])
@@ -23,15 +23,14 @@ def draw(shown: Shown) -> None:
         return
     st.markdown(joined(" ", [_order(shown, model, mine), _gain(shown, model, mine)]))
     st.markdown(
-        "The probes were stopped by the dev part, as in the paper, so its F1s are a little too good; the test part stands beside it in the "
-        "table."
+        "The dev part decided when training stopped, as in the paper, so its F1s are slightly too high; the table also has the test part."
         if shown.own.edge_part == "dev"
-        else "The test part took no part in training or stopping."
+        else "The test part was not used for training or stopping."
     )
 
 
 def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
-    """The earliest and the latest task, where their order is resolved."""
+    """The earliest and the latest task, if their order is resolved."""
     found = mine.dropna(subset=["expected_layer"]).sort_values("expected_layer")
     called = shown.view.called(model)
     if len(found) < 2:
@@ -91,7 +90,7 @@ def _layer(row: dict) -> Markdown:
 
 
 def _gain(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
-    """The task that gains most from the layers, with what memory, the majority label and a random encoder reach."""
+    """The task that gains most from the layers, with the scores of memory, the majority label and a random encoder."""
     row = mine.iloc[int((mine["f1_last"] - mine["f1_first"]).argmax())].to_dict()
     yardsticks = [
         filled("{name} {share:.1f} %", name=name, share=row[column] * 100)
@@ -99,9 +98,9 @@ def _gain(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         if pd.notna(row.get(column))
     ]  # fmt: skip
     said = filled(
-        "Most is gained for {task}: from word embeddings alone to all layers F1 rises from **{first:.1f} %** to **{last:.1f} %**",
+        "The layers add most to {task}: F1 rises from **{first:.1f} %** with word embeddings alone to **{last:.1f} %** with all layers",
         task=_title(shown, row), first=row["f1_first"] * 100, last=row["f1_last"] * 100,
     )  # fmt: skip
     if not yardsticks:
         return filled("{said}; no baseline is stored.", said=said)
-    return filled("{said}; beside it {yardsticks} (baselines).", said=said, yardsticks=joined(", ", yardsticks))
+    return filled("{said}; baselines: {yardsticks}.", said=said, yardsticks=joined(", ", yardsticks))

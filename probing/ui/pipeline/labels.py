@@ -32,7 +32,7 @@ def draw(shown: Shown) -> None:
         drawing(place_rows, drawn, colours=shown.colours, labels=shown.labels, shares=drawn["last"].nunique() > 1),
         table=table, stamp=shown.stamp(f"labels of {shown.tasks[task]}"), name="pipeline-labels",
         caption=filled(
-            "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels stand on top{more}. {key}",
+            "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels are on top{more}. {key}",
             more=f"; {more} rarer ones are in the table" if more else "", key=shown.key(),
         ),
         alt=f"Expected layer of each label of {shown.tasks[task]}",

@@ -1,4 +1,4 @@
-"""Which of two tasks is solved earlier in a model, and in which of two models a task is."""
+"""Which of two tasks a model solves earlier, and which of two models solves a task earlier."""
 
 import pandas as pd
 import streamlit as st
@@ -34,15 +34,15 @@ def draw(shown: Shown) -> None:
         )  # fmt: skip
     pairs = pairs_of(shown, model)
     if pairs.empty:
-        st.info("An order needs cumulative probes of two tasks at least.", icon=":material/info:")
+        st.info("An order needs cumulative probes of at least two tasks.", icon=":material/info:")
         return
     st.markdown(sentence(shown, model, pairs))
     blocks.figure(
         drawing(order_matrix, pairs, titles=shown.tasks), table=pairs, stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
         name="pipeline-order",
         caption=filled(
-            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved, as the interval "
-            "of the difference holds 0 or an expected layer is not resolved. Intervals are wide enough for all {pairs} together.",
+            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved, because the "
+            "interval of the difference contains 0 or an expected layer is not resolved. Intervals are simultaneous for all {pairs}.",
             pairs=count(len(pairs), "pair"),
         ),
         alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
@@ -56,7 +56,7 @@ def sentence(shown: Shown, model: str, pairs: pd.DataFrame) -> Markdown:
     called = shown.view.called(model)
     if resolved.empty:
         return filled(
-            "**The order is not resolved**: for none of {pairs} of tasks the expected layers of {model} lie clearly apart.",
+            "**The order is not resolved**: for none of {pairs} of tasks do the expected layers of {model} lie clearly apart.",
             pairs=count(len(pairs), "pair"), model=called,
         )  # fmt: skip
     return filled(
@@ -76,7 +76,7 @@ def _models(shown: Shown) -> None:
     resolved = int((table["verdict"] != UNRESOLVED).sum())
     st.markdown(
         filled(
-            "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as share of its "
+            "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as a share of its "
             "depth, is clearly earlier.",
             resolved=resolved, all=count(len(table), "comparison"),
         )

@@ -1,4 +1,4 @@
-"""Tasks as rows: where they are solved, and F1 with what it has to beat (Figure 1 of the paper)."""
+"""Tasks as rows: where they are solved, and F1 with the baselines it has to beat (Figure 1 of the paper)."""
 
 import streamlit as st
 
@@ -35,11 +35,11 @@ def draw_places(shown: Shown) -> None:
         drawing(place_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks, shares=shares),
         table=table, stamp=shown.stamp("centre of gravity and expected layer"), name="pipeline-places",
         caption=filled(
-            "Filled: mean layer of the mixing weights of the probe on all layers, the centre of gravity; it leaves the middle slowly, so "
-            "it says less than it seems. Open: expected layer, the mean layer of the gains in F1 from layer 1 on; lines are 95 % intervals "
-            "over sentences and seeds. {unresolved}{shares} {key}",
+            "Filled: centre of gravity, the mean layer of the mixing weights of the probe on all layers; it moves away from the middle "
+            "only slowly, so it shows less than it seems to. Open: expected layer, the mean layer of the gains in F1 from layer 1 on; "
+            "lines are 95 % intervals over sentences and seeds. {unresolved}{shares} {key}",
             unresolved=f"Not resolved ({unresolved}): all layers together do not clearly gain on layer 0. " if unresolved else "",
-            shares="Models of other depth stand beside each other by share of depth." if shares else "", key=shown.key(),
+            shares="Models of different depth are aligned by share of depth." if shares else "", key=shown.key(),
         ),
         alt="Centre of gravity and expected layer by task and model",
     )  # fmt: skip
@@ -58,7 +58,7 @@ def draw_places(shown: Shown) -> None:
 
 
 def draw_scores(shown: Shown) -> None:
-    """F1 of P(0) and P(L) with the yardsticks."""
+    """F1 of P(0) and P(L), with the yardsticks."""
     shown.view.contents.section("F1 and what it has to beat")
     table = with_published(shown.summary, shown.paper)
     if table.empty:
@@ -68,19 +68,19 @@ def draw_scores(shown: Shown) -> None:
         table=table, stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"), name="pipeline-scores",
         caption=filled(
             "Open: the probe on word embeddings alone, P(0); filled: on all layers, P(L), with its 95 % interval. Memory: the commonest "
-            "training label of the same span text. Majority label: one label for all. Ceiling: the best that equal inputs with different "
-            "right labels allow. Cross: the same model with random weights.{dev}{paper} {key}",
-            dev=" The dev part also stopped the training." if shown.own.edge_part == "dev" else "",
-            paper=" Published F1s are of dev parts and mostly of other data (dependencies and relations: of the same), so they are not "
-            "held against ours." if len(shown.paper) else "",
+            "training label of the same span text. Majority label: one label for all. Ceiling: the highest F1 possible if equal inputs "
+            "have different right labels. Cross: the same model with random weights.{dev}{paper} {key}",
+            dev=" The dev part also decided when training stopped." if shown.own.edge_part == "dev" else "",
+            paper=" Published F1s are on dev parts and mostly on other data (dependencies and relations: on the same), so they are not "
+            "compared with ours." if len(shown.paper) else "",
             key=shown.key(),
         ),
-        alt="F1 by task and model beside memory, majority label, ceiling and random encoder",
+        alt="F1 by task and model, with memory, majority label, ceiling and random encoder",
     )  # fmt: skip
 
 
 def ways(shown: Shown) -> None:
-    """The way to the single targets."""
+    """The links to the single targets."""
     shown.view.contents.section("The targets behind the numbers")
     own = shown.own
     st.markdown("Each number counts single targets, and the probes' answers to them are stored layer by layer.")

@@ -13,17 +13,17 @@ SHOWN = ("cumulative", "at", "selectivity", "compression")
 @declared("pipeline")
 @dataclass(frozen=True)
 class PipelineSelection:
-    """The page's own choices. An empty text or tuple means: the page's default.
+    """The page's own choices. An empty string or tuple means the page's default.
 
     Attributes:
-        edge_models, edge_tasks: what is laid over each other.
+        edge_models, edge_tasks: the models and tasks that are shown.
         edge_part: the part of the data that is scored.
-        unseen: whether only targets count whose span texts do not occur in training.
-        published: whether the paper's models stand beside.
+        unseen: whether only targets whose span texts do not occur in training are counted.
+        published: whether the paper's models are shown, too.
         layerwise: what is drawn layer by layer.
         bars_of: the model whose weights and gains are drawn.
-        normed: whether weights are taken times the norm of their layer.
-        ordered: the model whose tasks are put in order.
+        normed: whether weights are multiplied by the norm of their layer.
+        ordered: the model whose tasks are ordered.
         labels_of: the task that is shown label by label.
     """
 

@@ -1,4 +1,4 @@
-"""What the page of the pipeline shows: the stored probes, brought together with what was chosen."""
+"""What the page of the pipeline shows: the stored probes that match the page's choices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Shown:
         return selection.of(PipelineSelection)
 
     def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
-        """What a report of edge probing gives."""
+        """The result of a report on edge probing."""
         assert self.view.database is not None
         counted: Callable[..., pd.DataFrame] = reads.counted
         return counted(function, self.view.database, *args, **kwargs)
@@ -56,7 +56,7 @@ class Shown:
         return in_order(table, self.models, tuple(self.tasks))
 
     def has_traces(self, model: str, task: str = "") -> bool:
-        """Whether answers to single targets of a model can be looked at, on one task or on any."""
+        """Whether a model's answers to single targets are stored, for one task or for any."""
         mine = self.runs[(self.runs["model"] == model) & self.runs["traced"].astype(bool)]
         return bool(len(mine) if not task else (mine["task"] == task).any())
 
@@ -67,12 +67,12 @@ class Shown:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part beside."""
+        """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part."""
         return on_part(self.every_summary, self.own.edge_part)
 
     @cached_property
     def paper(self) -> pd.DataFrame:
-        """The published numbers of the chosen tasks; no rows where they are not wanted."""
+        """The published numbers of the chosen tasks; no rows if they are not wanted."""
         return published_summary(tuple(self.tasks) if self.own.published else ())
 
     @property
@@ -82,17 +82,17 @@ class Shown:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Model -> what figures call it."""
+        """Model -> its name in figures."""
         return {model: self.view.label(model) for model in self.models}
 
     @property
     def depths(self) -> int:
-        """How many depths the models have that stand beside each other."""
+        """The number of different depths among the models shown."""
         ours = self.summary["last"] if len(self.summary) else pd.Series(dtype="int64")
         return pd.concat([ours, self.paper["last"]]).nunique()
 
     def key(self) -> Markdown:
-        """What the marks on the names mean."""
+        """The meaning of the marks on the names."""
         return mark_key(self.view, self.models)
 
     def filters(self) -> str:
@@ -107,7 +107,7 @@ class Shown:
 
 
 def open_results(view: View) -> Shown:
-    """The controls of the sidebar, and the stored probes; stops with the command that makes some where there are none."""
+    """The controls of the sidebar, and the stored probes; if there are none, stops with the command that makes some."""
     runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
     require(view, len(runs) > 0, Markdown("No probes of edge probing are stored yet."), TRAIN_COMMAND)
     own = selection.of(PipelineSelection)
@@ -118,11 +118,11 @@ def open_results(view: View) -> Shown:
         _controls(view, models, titles, usual_models(runs, models))
     unknown = [name for name in (*own.edge_models, *own.edge_tasks) if name not in (*models, *titles)]
     if unknown:
-        st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {names}", names=listing(unknown)), icon=":material/link_off:")
     stored = [model for model in own.edge_models if model in models]
     if too_many := stored[MAX_MODELS:]:
         names = listing([view.label(model) for model in too_many])
-        st.info(filled("There is room for {most} models, so left aside: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
+        st.info(filled("At most {most} models are shown. Ignored: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
     wanted = stored[:MAX_MODELS] or usual_models(runs, models)
     tasks = {task: title for task, title in titles.items() if task in own.edge_tasks} or titles
     return Shown(view, runs, tasks, tuple(wanted))
@@ -141,11 +141,11 @@ def _controls(view: View, models: list[str], titles: dict[str, str], usual: list
         )  # fmt: skip
     selection.bound(
         st.segmented_control, "Part of the data", "edge_part", page, options=list(PARTS), required=True,
-        help="The dev part also stopped the training, as in the paper; the test part did not.",
+        help="The dev part also decided when training stopped, as in the paper; the test part did not.",
     )  # fmt: skip
     selection.bound(
         st.toggle, "Only spans not seen in training", "unseen", page,
-        help="Counts only targets whose span text (of both spans, where there are two) does not occur in the training part. The ceiling "
-        "is of all targets.",
+        help="Counts only targets whose span text (of both spans, if there are two) does not occur in the training part. The ceiling "
+        "is that of all targets.",
     )  # fmt: skip
-    selection.bound(st.toggle, "Published BERT-base and large beside", "published", page)
+    selection.bound(st.toggle, "Show published BERT-base and BERT-large", "published", page)

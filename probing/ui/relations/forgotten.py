@@ -14,7 +14,7 @@ from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined,
 
 #: What "forgotten" can mean -> one line on it.
 DEFINITIONS = {
-    "caption": "Some inner layer knows more of the relation's facts than the last, by however little (caption of the paper's Table 2).",
+    "caption": "Some inner layer knows more of the relation's facts than the last, by any margin (caption of the paper's Table 2).",
     "authors": "The best inner layer is above the last with p ≤ 0.05 in an unpaired t-test (the authors' code, divided by 42 as published; "
     "only this one is comparable with the paper's cells).",
     "strict": "Some inner layer is above the last by at least 2 points, with p ≤ 0.05 in a test on the same facts that allows for the "
@@ -25,7 +25,7 @@ _MAX_LINKS = 8
 _FIRST = (
     "label", "last", "majority", "swapped_last", "best_inner", "swapped_inner", "best_layer", "drop", "caption", "authors", "strict",
 )  # fmt: skip
-#: Column of the points -> what lies below the best inner layer where that column is above 0; the first that is defined is named.
+#: Column of the points -> the yardstick that the best inner layer beats if the column is above 0; the first one defined is shown.
 _FLOORS = {"above_majority_low": "the majority answer", "above_swapped_low": "what it gives for a swapped subject"}
 
 
@@ -75,11 +75,11 @@ def draw_models(view: View) -> None:
         icon=":material/download:",
     )  # fmt: skip
     if chosen.model in models and view.runs["base"].fillna("").eq("").all():
-        blocks.missing("So far there is no fine-tuned model beside it.", blocks.FINETUNE_COMMAND)
+        blocks.missing("No fine-tuned model is stored yet.", blocks.FINETUNE_COMMAND)
 
 
 def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataFrame:
-    """One row a model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten relations."""
+    """One row per model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten relations."""
     mine = table[table["definition"] == definition]
     rows = []
     for model in sorted(mine["model"].unique(), key=order.index):
@@ -96,7 +96,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
 
     Args:
         view: the page.
-        points: of ``precision_by_relation``; the yardsticks of the last and of the best inner layer stand beside it.
+        points: of ``precision_by_relation``; they give the yardsticks of the last and of the best inner layer.
     """
     chosen, run, definition = view.chosen, run_of(view), selection.of(RelationsSelection).definition
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
@@ -121,7 +121,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     doubling = int(table["doubling"].astype(bool).sum())
     st.caption(
         filled(
-            "{relations} doubling: at the last layer at least twice the P@1 of the best inner layer.", relations=count(doubling, "relation")
+            "{relations} doubled: P@1 at the last layer is at least twice the best inner layer's.", relations=count(doubling, "relation")
         )
     )
     key = f"relations.table.{run['run_id']}.{chosen.k}"
@@ -168,7 +168,7 @@ def _with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
-    """In how many forgotten relations the best inner layer knew more than a guess; nothing where no yardstick is defined."""
+    """In how many forgotten relations the best inner layer knew more than a guess; empty if no yardstick is defined."""
     at_best = lost[["relation", "label", "best_layer"]].merge(
         points.astype({"layer": "float64"}), left_on=["relation", "best_layer"], right_on=["relation", "layer"], suffixes=("", "_there")
     )
@@ -179,7 +179,7 @@ def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
         of = "them" if len(low) == len(lost) else f"the {len(low)} that have one"
         above = int((low > 0).sum())
         return filled(
-            "In **{above}** of {of} is the best inner layer above {floor} by its 95 % interval.",
+            "In **{above}** of {of}, the best inner layer is above {floor} by its 95 % interval.",
             above="none" if not above else "all" if above == len(low) > 1 else str(above), of=of, floor=floor,
         )  # fmt: skip
     return Markdown("")

@@ -19,15 +19,15 @@ from probing.ui.widgets.captions import above_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
 
-#: Relations of the paper's Figure 3 that a reader knows: member of, diplomatic relation, official language.
+#: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
 _CURVES = "Grey, dashed: always giving the relation's most frequent answer."
-_NO_FACTS = "No facts are left under these filters. Loosen exposure or “answer stands in the subject” in the sidebar."
+_NO_FACTS = "No facts are left under these filters. Loosen them in the sidebar."
 
 
 def base_run(view: View) -> pd.Series | None:
-    """The run of the chosen model's base that asked the same prompts through the same head; None where there is none."""
-    # Among all runs: a base may have been asked in the run's templates before it was asked in others.
+    """The run of the chosen model's base with the same prompts and the same kind of head; None if there is none."""
+    # All stored runs are searched: the base's newest run may use other templates than the chosen run.
     stored = view.read(all_runs)
     stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
     together = pairs(stored)
@@ -36,7 +36,7 @@ def base_run(view: View) -> pd.Series | None:
 
 
 def controls(view: View) -> None:
-    """Rank, order of rows, and whether the base is taken off."""
+    """Rank, order of rows, and whether the base is subtracted."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         selection.bound(
             st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
@@ -48,7 +48,7 @@ def controls(view: View) -> None:
 
 
 def points_of(view: View) -> tuple[pd.DataFrame, str]:
-    """P@k by relation and layer of the chosen run, with ``base_value`` where the base is taken off; and the mode that is shown."""
+    """P@k by relation and layer of the chosen run, with ``base_value`` if the base is subtracted; and the mode that is shown."""
     run, base, k = run_of(view), base_run(view), view.chosen.k
     points = view.report(precision_by_relation, (run["run_id"],), k)
     if points["value"].isna().all():
@@ -67,7 +67,7 @@ def words(view: View, mode: str) -> str:
 
 
 def headline(view: View, points: pd.DataFrame) -> None:
-    """What the chosen run reaches at its last layer, beside its yardsticks, and when."""
+    """What the chosen run reaches at its last layer, with its yardsticks, and how early."""
     if points["value"].isna().all():
         return
     chosen, who = view.chosen, view.called(view.chosen.model)
@@ -82,7 +82,7 @@ def headline(view: View, points: pd.DataFrame) -> None:
 
 
 def _above_majority(points: pd.DataFrame) -> Markdown:
-    """How many relations are above their majority answer, and which are not; nothing where none is defined."""
+    """How many relations are above their majority answer, and which are not; empty if none is defined."""
     last = points[points["layer"] == points["layer"].max()].dropna(subset=["above_majority_low"])
     if last.empty:
         return Markdown("")
@@ -96,12 +96,12 @@ def _above_majority(points: pd.DataFrame) -> Markdown:
 
 
 def _onsets(points: pd.DataFrame) -> Markdown:
-    """How many relations are half known by the middle layer, and how many at the last one only; nothing where nothing is known."""
+    """How many relations are half known by the middle layer, and how many only at the last; empty if nothing is known."""
     last, early = int(points["layer"].max()), row_facts(points).dropna(subset=["onset"])
     if early.empty or last < 2:
         return Markdown("")
     return filled(
-        "**Early or late?** The last layer knows facts of {known}. **{early}** of these are known at least half as well already at the "
+        "**Early or late?** The last layer knows facts of {known}. **{early}** of these are already known at least half as well at the "
         "middle layer, {middle}; **{late}** only at the last, {last}.",
         known=count(len(early), "relation"), early=int((early["onset"] <= last // 2).sum()), middle=last // 2,
         late=int((early["onset"] == last).sum()), last=last,
@@ -109,7 +109,7 @@ def _onsets(points: pd.DataFrame) -> Markdown:
 
 
 def draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
-    """The heat map; a click on a cell opens its facts, and so does a link below it."""
+    """The heat map; a click on a cell, or the link below the map, opens the cell's facts."""
     if points["value"].isna().all():
         st.info(_NO_FACTS, icon=":material/filter_alt_off:")
         return
@@ -125,15 +125,15 @@ def draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
 
 
 def _map_caption(points: pd.DataFrame, mode: str, base: str) -> str:
-    said = ["A row is a relation, a column a layer."]
+    said = ["One row per relation, one column per layer."]
     of = f"more facts than {base}" if base else f"more facts than the {MODES[mode]} gives" if MODES[mode] else ""
     said.append(f"Blue: {of}; orange: fewer." if of else "The stronger the blue, the more facts are known.")
     if mode == "swapped":
         last = points[points["layer"] == points["layer"].max()]
         said.append(f"Only the {int(last['swapped_n'].sum()):,} of {int(last['n'].sum()):,} facts that have a swapped subject count.")
     if points["majority"].notna().any():
-        said.append(f"{MARK}: at the last layer not above always giving the relation's most frequent answer, by the 95 % interval.")
-    said.append("“Earliest first”: by the first layer with half of what the last layer knows.")
+        said.append(f"{MARK}: the last layer is not above always giving the relation's most frequent answer, by the 95 % interval.")
+    said.append("“Earliest first” sorts by the first layer with half of what the last layer knows.")
     return " ".join([*said, "Point at a cell for its majority answer and swapped subject; click it to open its facts."])
 
 
@@ -168,7 +168,7 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     )  # fmt: skip
     if beyond := [labels[name] for name in selection.of(RelationsSelection).relations if name in labels][MAX_LINES:]:
         st.info(
-            filled("At most {most} relations are drawn, so left aside: {names}", most=MAX_LINES, names=listing(beyond)),
+            filled("At most {most} relations are drawn. Ignored: {names}", most=MAX_LINES, names=listing(beyond)),
             icon=":material/link_off:",
         )
     mine = points[points["relation"].isin(shown)]
@@ -184,7 +184,7 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
 
 
 def _telling(points: pd.DataFrame) -> list[str]:
-    """The paper's three relations where they are stored, else those with the most facts."""
+    """The paper's three relations if they are stored, else those with the most facts."""
     there = [name for name in _FIGURE_3 if name in set(points["relation"])]
     by_size = points.groupby("relation")["n"].max().sort_values(ascending=False, kind="stable")
     return (there + [name for name in by_size.index if name not in there])[:3]

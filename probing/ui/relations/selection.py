@@ -16,9 +16,9 @@ class RelationsSelection:
 
     Attributes:
         row_order, against_base: order of the relation map's rows, and whether it shows the difference to the base.
-        relations: relations whose curves are drawn; none means a few that tell much.
+        relations: relations whose curves are drawn; none means the page's default.
         definition: of a forgotten relation.
-        map_minus: the yardstick that is taken off in the map and the curves.
+        map_minus: the yardstick that is subtracted in the map and the curves.
     """
 
     row_order: str = one_of(ROW_ORDERS)

@@ -1,4 +1,4 @@
-"""BERTnesia beside ours: its tables, figures and claims."""
+"""BERTnesia compared with our results: its tables, figures and claims."""
 
 from probing.ui.frame import page
 from probing.ui.frame.page import View
@@ -10,7 +10,7 @@ from probing.ui.widgets.markdown import Markdown
 
 
 def draw(view: View) -> None:
-    """Everything that the page says of this paper; stops with the command that helps where nothing was probed."""
+    """Everything that the page shows of this paper; if nothing was probed, stops with the command that probes."""
     page.require(view, len(view.runs) > 0, Markdown("No results are stored yet."), blocks.PROBE_COMMAND)
     ours = paper_tables.choose_family(view)
     tables, figures, claims = tabs("paper_tab", TABS)

@@ -1,4 +1,4 @@
-"""The claims of the paper's text: a card each, with its rule, our numbers, and what the rule says of both ours and the paper's."""
+"""The claims of the paper's text: one card each, with its rule, our numbers, and the verdicts on ours and on the paper's."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ from probing.ui.widgets.markdown import escape, filled, joined
 
 
 def cards(view: View, ours: Reproduction) -> None:
-    """What came of the claims together, then a card for each."""
+    """A summary of the verdicts, then one card per claim."""
     gathered, judged = ours.gathered, {one.name: one for one in ours.judged}
     claims = published().claims
     rows = [(claim.says, judged[claim.name], claim.where) for claim in claims]
@@ -32,11 +32,11 @@ def cards(view: View, ours: Reproduction) -> None:
     found = counts(table["verdict"])
     st.markdown(
         filled(
-            "Of {claims} claims, **{hold}** hold for **{base}** and its family and **{fail}** do not. For **{unsure}** our numbers cannot "
-            "tell, and **{untested}** cannot be tested. A rule looks at 95 % intervals: a claim holds only if its rule is met at both ends "
-            "of each, and does not hold only if it is missed at both ends of one. Some of many intervals miss by chance; only the rule on "
-            "forgetting by every model corrects for their number. The paper states no tolerances, so those are ours. A "
-            "verdict speaks of this family and these facts: it neither confirms nor refutes the paper's own models.",
+            "Of {claims} claims, **{hold}** hold for **{base}** and its family and **{fail}** do not. For **{unsure}** our numbers are "
+            "inconclusive (“cannot tell”), and **{untested}** cannot be tested. Rules use 95 % intervals: a claim holds if its rule is met "
+            "at both ends of every interval, and does not hold if the rule is missed at both ends of any interval. Of many intervals some "
+            "miss by chance; only the rule on forgetting by every model corrects for their number. The paper states no tolerances, so "
+            "those are ours. A verdict is about this family and these facts: it neither confirms nor refutes the paper's own models.",
             base=view.called(gathered.family.base),
             claims=len(claims),
             hold=found[HOLDS],
@@ -46,8 +46,8 @@ def cards(view: View, ours: Reproduction) -> None:
         )
     )
     st.markdown(
-        "The same rules judge the numbers that the paper prints. They have no intervals; each is taken to lie within its rounding, half a "
-        "per cent either way. A claim about a task needs a model that has learned it."
+        "The same rules judge the numbers that the paper prints. These have no intervals, so each is taken to lie within its rounding "
+        "error, half a per cent either way. A claim about a task needs a model that has learned the task."
     )
     # Numbers and rule are too long for a row; each card below has them.
     blocks.table_with_download(
@@ -61,9 +61,9 @@ def cards(view: View, ours: Reproduction) -> None:
 def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
     lines = [filled("**Here.** {numbers}", numbers=_marked(view, gathered, judged.numbers))]
     if judged.null:
-        lines.append(filled("**Beside it, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
+        lines.append(filled("**For comparison, the swapped subject.** {null}", null=_marked(view, gathered, judged.null)))
     if models := [gathered.family.members[one] for one in RULES[claim.name].needs if one in gathered.family.members]:
-        lines.append(filled("**Models that it needs.** {models}", models=joined(", ", map(view.called, models))))
+        lines.append(filled("**Models needed.** {models}", models=joined(", ", map(view.called, models))))
     lines.append(filled("**The paper's own tables: {verdict}.** {numbers}", verdict=of_paper(judged.paper), numbers=printed(judged.paper)))
     origin = stamp(view, gathered, f"claim: {claim.name}")
     with st.container(border=True):
@@ -73,7 +73,7 @@ def _card(view: View, gathered: Gathered, claim: Claim, judged: Judged) -> None:
 
 
 def _marked(view: View, gathered: Gathered, text: str) -> str:
-    """A text in which every objective of the family is the name of its model, with the mark that says whether it learned its task."""
+    """The text with every objective of the family replaced by its model's name, marked by whether it learned its task."""
     names = {objective: view.label(model) for objective, model in gathered.family.members.items() if objective != BASE}
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], text) if names else text
@@ -92,7 +92,7 @@ _RELATIONS = ("some relations double", "some relations are best inside", "rankin
 
 
 def _view_of(name: str, gathered: Gathered) -> tuple[str, str, dict[str, Any]]:
-    """The page, words and fields of the view that a claim is about."""
+    """The page, link text and fields of the view that a claim is about."""
     family, head = gathered.family, gathered.runs["head"].iloc[0]
     if name in _RELATIONS:
         one = {"model": family.base, "head": head, "probe_set": "trex", "k": 1, "definition": "authors"}

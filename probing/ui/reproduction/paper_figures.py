@@ -22,7 +22,7 @@ from probing.ui.widgets.markdown import filled
 
 
 def draw(view: View, gathered: Gathered) -> None:
-    """Lets the visitor choose a figure; what the paper's shows, ours, and the way to the page that draws it with all its controls."""
+    """The choice of a figure; describes the paper's, draws ours, and links to the page that has all its controls."""
     paper = published()
     titles = {one.number: f"Figure {one.number}: {one.title}" for one in paper.figures}
     selection.bound(st.selectbox, "Figure", "figure", view.page, options=list(titles), format_func=titles.__getitem__)
@@ -36,7 +36,7 @@ def draw(view: View, gathered: Gathered) -> None:
     if other := [name for name, shown in sets.items() if beside(paper.probe_set(name), gathered.runs) == OTHER_FACTS]:
         st.caption(
             filled(
-                "In the place of {theirs}: {ours}, **other sentences, not the paper's facts**.",
+                "In place of {theirs}: {ours}, **other sentences, not the paper's facts**.",
                 theirs=" and ".join(other),
                 ours=" and ".join(set_name(sets[name]) for name in other),
             )
@@ -56,7 +56,7 @@ def _sets(gathered: Gathered, figure: PublishedFigure) -> dict[str, str]:
 
 
 def _chosen(frame: pd.DataFrame, objectives: list[str], sets: dict[str, str], **equal) -> pd.DataFrame:
-    """Rows of the figure, in the order in which the paper names models and probe sets."""
+    """Rows of the figure, in the paper's order of models and probe sets."""
     kept = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets.values())
     for column, value in equal.items():
         kept &= frame[column] == value
@@ -81,9 +81,9 @@ def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: l
     blocks.figure(
         drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets), labels=_labels(view, gathered)), table=table,
         stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
-        caption="Solid, and the number beside the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
+        caption="Solid, and the number next to the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
         "(micro), as the authors' code pools them. Marks show what guessing gives: the majority answer, "
-        "and a swapped subject where it is measured.",
+        "and a swapped subject if it is measured.",
         alt=figure.title,
     )  # fmt: skip
     _link("home", gathered, table, "Open with all controls on Home", k=1, average="micro")

@@ -1,4 +1,4 @@
-"""The reproduction page: the family that is laid beside the paper, and Tables 1 to 3."""
+"""The reproduction page: the family that is compared with the paper, and Tables 1 to 3."""
 
 import pandas as pd
 import streamlit as st
@@ -18,29 +18,29 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, filled
 
-#: The paper's own base: with any other, numbers are compared with another model's.
+#: The paper's own base; any other base is another model, whose numbers need not match.
 PAPERS_BASE = "bert-base-uncased"
-#: What a cell that was not published says on the page; the CSV has the words.
+#: The text of a cell that was not published; the CSV has the words.
 NONE = "none"
 
 
 @st.cache_data(max_entries=1, show_spinner=False)
 def published() -> Published:
-    """The paper's numbers; they change with the program only."""
+    """The paper's numbers; they change only with the program."""
     return read_published()
 
 
-@st.cache_data(max_entries=8, show_spinner="Counting what the family knows …", hash_funcs=reads.BY_DATA)
+@st.cache_data(max_entries=8, show_spinner="Counting the facts that the family knows …", hash_funcs=reads.BY_DATA)
 def _laid_beside(database: Database, base: str, head: str, _family: Family) -> Reproduction:
     return lay_beside(database, _family, head, published())
 
 
 def choose_family(view: View) -> Reproduction:
-    """Lets the visitor choose family and head, says who is missing, and gives the family's numbers."""
+    """The choice of family and head; reports missing models, and returns the family's numbers."""
     own = selection.of(ReproductionSelection)
     found = {family.base: family for family in families(view.runs, read_registry(), published())}
     if own.family and own.family not in found:
-        st.info(filled("Not in these results, so left aside: {family}", family=own.family), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {family}", family=own.family), icon=":material/link_off:")
     family = found.get(own.family) or next(iter(found.values()))
     there = set(view.runs.loc[view.runs["model"].isin(family.models), "head"])
     heads = [head for head in HEADS if head in there] + sorted(there - set(HEADS))
@@ -48,16 +48,14 @@ def choose_family(view: View) -> Reproduction:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.selectbox, "Family", "family", view.page, value=family.base, options=list(found),
-            format_func=lambda base: f"{view.label(base)} and {count(len(found[base].models) - 1, 'model')} tuned from it", width=420,
+            format_func=lambda base: f"{view.label(base)} and {count(len(found[base].models) - 1, 'model')} fine-tuned from it", width=420,
         )  # fmt: skip
         selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
     _say_what_it_is(view, family)
     assert view.database is not None
     laid = _laid_beside(view.database, family.base, head, family)
     if laid.gathered.runs.empty:
-        words = (
-            "{base} was asked neither with LAMA's templates nor with ours under {head} heads, so there is nothing to lay beside the paper."
-        )
+        words = "{base} was not probed with LAMA's templates or ours through {head} heads, so nothing can be compared with the paper."
         st.info(filled(words, base=view.called(family.base), head=head), icon=":material/info:")
         st.stop()
     return laid
@@ -75,13 +73,13 @@ def _say_what_it_is(view: View, family: Family) -> None:
     )
     if family.base != PAPERS_BASE:
         words += filled(
-            " Ours: **{base}, which is not BERT-base**. It is another model, with other training text; numbers are not "
-            "expected to match. What can be compared is the pattern: which models know less, where in the layers, by how much of "
-            "what they had.",
+            " Ours: **{base}, which is not BERT-base**. It is another model, trained on other text; its numbers are not expected "
+            "to match. The pattern can be compared: which models know less, at which layers, and what share of their knowledge "
+            "they lost.",
             base=view.called(family.base),
         )
     else:
-        words += " Ours: the same base, under our heads and, unless a LAMA folder was probed, our templates and the facts that ship."
+        words += " Ours: the same base, with our heads and, unless a LAMA folder was probed, with our templates and the shipped facts."
     st.markdown(words)
     if missing:
         st.caption(filled("Not in this family, so its cells stay empty: {names}.", names=", ".join(missing)))
@@ -95,8 +93,8 @@ def tables(view: View, ours: Reproduction) -> None:
 
 
 def stamp(view: View, gathered: Gathered, what: str, rows: pd.DataFrame | None = None):
-    """The origin of a table or figure of this page, which knows no filters."""
-    # A row for what was not probed has no run.
+    """The origin of a table or figure of this page, which has no filters."""
+    # Rows that were not probed have no run.
     runs = tuple((gathered.runs if rows is None else rows)["run_id"].dropna().drop_duplicates())
     head = ", ".join(dict.fromkeys(gathered.runs["head"]))
     return view.stamp(f"{what}, family {gathered.family.base}, {head} heads, all facts", runs)
@@ -120,7 +118,7 @@ def _table_1(view: View, ours: Reproduction) -> None:
             "published_facts": number("paper", help="Facts, as published."),
             "probed": number("ours", help="Facts that were probed here."), "read": number("read", help="Probed or left out."),
             "published_relations": number("relations", help="Relations, as published."), "relations": "relations here",
-            "ours": "facts from", "comparable": "beside each other?", "left_out": "left out, by reason",
+            "ours": "facts from", "comparable": "comparable?", "left_out": "left out, by reason",
         },
     )  # fmt: skip
     left = table[table["left_out"].ne("") & table["left_out"].ne("none")]
@@ -128,9 +126,9 @@ def _table_1(view: View, ours: Reproduction) -> None:
         st.caption(filled("Left out: {sets}.", sets="; ".join(f"{row.probe_set} {row.left_out}" for row in left.itertuples())))
     st.caption(
         filled(
-            "Facts of {base}: read = ours + left out. A fact is left out where its answer is not one token of the "
-            "vocabulary, so a small vocabulary asks fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences "
-            "stand in their place and are not the same facts**, so those cells are not comparable. The paper gives no number "
+            "Facts of {base}: read = ours + left out. A fact is left out if its answer is not a single token of the "
+            "vocabulary, so a small vocabulary leaves fewer facts. ConceptNet and SQuAD are not shipped: **our own sentences "
+            "replace them and are not the same facts**, so those cells are not comparable. The paper gives no number "
             "of relations for them.",
             base=view.called(gathered.family.base),
         )
@@ -155,7 +153,7 @@ def _table_2(view: View, ours: Reproduction) -> None:
         },
     )  # fmt: skip
     st.caption(
-        "Only **authors** (“ours”) is laid beside the published cells: best inner layer above the last and an unpaired t-test p ≤ 0.05, "
+        "Only **authors** (“ours”) compares with the published cells: best inner layer above the last and an unpaired t-test p ≤ 0.05, "
         "divided by 42 as in the authors' code, which counts one key too many. *Caption*: any inner layer's mean above the last's. "
         "*Strict*: exact McNemar of every inner layer against the last, Benjamini-Hochberg over relations × layers, a drop of at least 2 "
         "points. Both are numbers of relations; “relations” is how many there are here. “none”: **not published**, which is not 0."
@@ -183,27 +181,27 @@ def _table_3(view: View, ours: Reproduction) -> None:
                 help="Of the facts that the last layer misses with both prompts: found by some inner layer with the own subject / with a "
                 "swapped subject.",
             ),
-            "ours": "facts from", "comparable": "beside each other?",
+            "ours": "facts from", "comparable": "comparable?",
             "last_micro": decimals("last, micro", format="%.1f"), "total_micro": decimals("total, micro", format="%.1f"),
             "last_macro": decimals("last, macro", format="%.1f"), "total_macro": decimals("total, macro", format="%.1f"),
         },
     )  # fmt: skip
     st.caption(
         "Cells are last layer / all layers. “Ours” is *micro*, over facts; *macro* is the mean over relations. The authors' code pools "
-        "facts for Figure 1, so the published table is **probably micro**; it does not say. “none”: NER-CoNLL was **not published** here, "
-        "which is not 0. Cells marked “other sentences” are our own clozes and not LAMA's facts: the published number stands beside them, "
-        "but the two do not compare."
+        "facts for Figure 1, so the published table is **probably micro**; the paper does not say. “none”: NER-CoNLL was **not published** "
+        "here, which is not 0. Cells marked “other sentences” are our own clozes and not LAMA's facts: they are not comparable with the "
+        "published numbers."
     )
     st.caption(
         "Two yardsticks. **Majority**, for the last layer: the share that always giving a relation's most frequent answer gets right. "
         "**Inner layers**, for all layers: of the facts that the last layer misses with both prompts, the share that some inner layer "
-        "finds with their own subject / with a swapped one. The second number is guessing. The paper has no such control."
+        "finds with their own subject / with a swapped one. The second number shows guessing. The paper has no such control."
     )
     _what_marks_mean(view, gathered)
 
 
 def briefly(table: pd.DataFrame, view: View) -> pd.DataFrame:
-    """Table 2 or 3 as a telephone shows it: rows with the marks of their models, short words, and two shares as one text."""
+    """Table 2 or 3 in a form that fits a phone: rows with the marks of their models, short words, and two shares in one text."""
     names = list(zip(table["row"], table["model"], strict=True))
     shown = table.assign(
         row=[row + mark(row, view.verdicts.get(model)) for row, model in names],

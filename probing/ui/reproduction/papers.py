@@ -1,4 +1,4 @@
-"""Which paper is laid beside ours, and which part of it is open."""
+"""Which paper is compared with our results, and which part of it is open."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +11,14 @@ from probing.ui.reproduction.selection import PAPERS, ReproductionSelection
 
 
 def choose_paper(view: View) -> str:
-    """Lets the visitor choose a paper; gives its name in links."""
+    """The choice of a paper; returns its name in links."""
     return selection.bound(
         st.segmented_control, "Paper", "paper", view.page, options=list(PAPERS), format_func=PAPERS.__getitem__, required=True
     )
 
 
 def tabs(field: str, titles: Mapping[str, str]):
-    """Tabs of which the link has the open one.
+    """Tabs; the link stores which one is open.
 
     Args:
         field: of the page's selection.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from probing.core.head_kinds import ALIASES
 from probing.ui.frame.selection import declared, noted, one_of
 
-#: The papers, as a link names them -> what the control says.
+#: The papers by their name in links -> label of the control.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing"}
-#: Parts of the page, as a link names them -> what their tabs say.
+#: Parts of the page by their name in links -> labels of their tabs.
 TABS = {"tables": "Tables 1 to 3", "figures": "Figures 1 to 18", "claims": "Claims of the text"}
 #: Figures of the paper.
 FIGURES = range(1, 19)
@@ -25,13 +25,13 @@ class ReproductionSelection:
     """The page's own choices.
 
     Attributes:
-        paper: the paper that is laid beside.
-        family, family_head: base of the family laid beside the paper, and its heads.
+        paper: the paper that is shown.
+        family, family_head: base of the family that is compared with the paper, and its heads.
         paper_tab: the tab that is open.
         figure: number of the paper's figure that is drawn.
-        probed_encoder: the encoder that is laid beside the paper on edge probing.
+        probed_encoder: the encoder that is compared with the paper on edge probing.
         pipeline_tab, pipeline_figure: as ``paper_tab`` and ``figure``, of that paper.
-        tuned_base: the base that is laid, with its fine-tuned models, beside the paper on fine-tuning and sentence-level probing.
+        tuned_base: the base that is compared, with its fine-tuned models, with the paper on fine-tuning and sentence-level probing.
         interplay_tab, interplay_figure: as ``paper_tab`` and ``figure``, of that paper.
     """
 

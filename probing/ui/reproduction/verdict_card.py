@@ -1,4 +1,4 @@
-"""A claim as a card: verdict, numbers, rule and the rows behind it, the same for every paper."""
+"""A claim as a card: verdict, numbers, rule and the rows that were judged, the same for every paper."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,13 @@ LOOKS = {
 
 @dataclass(frozen=True)
 class Content:
-    """What a card says.
+    """The content of a card.
 
     Attributes:
         verdict: on our numbers.
         lines: paragraphs above the rule.
         rule: in words.
-        query: what was asked of the results.
+        query: how the rows were taken from the results.
         table: the rows that were judged.
         stamp: their origin.
     """
@@ -44,7 +44,7 @@ class Content:
 
 
 def card(claim: Claim, content: Content) -> None:
-    """Draws a card, into the container that is open."""
+    """Draws a card into the open container."""
     icon, colour = LOOKS[content.verdict]
     st.markdown(filled("**{says}** :gray[{where}]", says=claim.says, where=claim.where))
     st.badge(escape(content.verdict), icon=icon, color=colour)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def card(claim: Claim, content: Content) -> None:
         st.markdown(filled("**The paper against itself.** {against}", against=claim.against))
     st.caption(filled("Asked: {query}", query=code(content.query)))
     if len(content.table):
-        with st.expander("The rows behind it", icon=":material/table:"):
+        with st.expander("The rows that were judged", icon=":material/table:"):
             blocks.table_with_download(content.table, stamp=content.stamp, name=f"claim-{claim.name.replace(' ', '-')}")
 
 
@@ -66,7 +66,7 @@ def of_paper(found: Finding) -> str:
 def printed(found: Finding) -> str:
     """The paper's own numbers in a sentence."""
     if found.verdict == UNTESTED:
-        return "The rule needs numbers that the paper does not print; its curves are drawn, and no number was read off them."
+        return "The rule needs numbers that the paper does not print; it draws curves, and no number was read off them."
     return found.numbers
 
 

@@ -1,1 +1,1 @@
-"""What probes read from whole sentences, layer by layer, and what fine-tuning changed of it."""
+"""What probes read from whole sentences, layer by layer, and how fine-tuning changed it."""

@@ -21,7 +21,7 @@ _WORDS = {
     "first": "Accuracy of the fine-tuned model's own probes on the first token minus that of its base's, in points.",
     "mean": "Accuracy of the fine-tuned model's own probes on the mean of all tokens minus that of its base's, in points.",
     "base-mean": "The probe on the fine-tuned model's first token minus the base's on the mean of all tokens, as in Figure 4 of Mosbach et "
-    "al. (2020); the base's own first token often lies below its mean, which is no effect of fine-tuning. Stars: q at most 0.05.",
+    "al. (2020); the base's own first token is often below its mean, which is no effect of fine-tuning. Stars: q ≤ 0.05.",
 }  # fmt: skip
 
 
@@ -104,11 +104,11 @@ def family_words(table: pd.DataFrame) -> Markdown:
 def _grey(changed: Changed, kind: str) -> str:
     if kind == "base-mean":
         return "q above 0.05"
-    return "q above 0.05, or inside the control's change" if changed.has_control else "q above 0.05 (no control is stored)"
+    return "q above 0.05, or within the control's change" if changed.has_control else "q above 0.05 (no control is stored)"
 
 
 def _say(shown: Shown, changed: Changed, kind: str) -> None:
-    """How many cells changed, and which most, with what it is held against."""
+    """How many cells changed, and which changed most, with its yardsticks."""
     cells = drawn_cells(changed.table, kind)
     clear = cells[cells["counts"]]
     model, base = shown.view.called(changed.model), shown.view.called(changed.base)
@@ -119,7 +119,7 @@ def _say(shown: Shown, changed: Changed, kind: str) -> None:
     )  # fmt: skip
     score = task_words(shown.view, changed.model, shown.view.names.get(changed.model, changed.model))
     if clear.empty:
-        held = "beyond the control's change" if changed.has_control and kind != "base-mean" else "at q of at most 0.05"
+        held = "beyond the control's change" if changed.has_control and kind != "base-mean" else "at q ≤ 0.05"
         said = filled("**None of {cells}** (tasks × layers) changed clearly from {base} to {model}, {held}",
                       cells=count(len(cells), "cell"), base=base, model=model, held=held)  # fmt: skip
         st.markdown(joined_sentences(filled("{said}.", said=said), score))

@@ -1,4 +1,4 @@
-"""What the probes of each layer reach, a panel a task."""
+"""The accuracy of each layer's probes, one panel per task."""
 
 import streamlit as st
 
@@ -11,14 +11,14 @@ from probing.ui.widgets.markdown import code, filled
 
 _NAMES = {"value": "accuracy", "majority": "minus majority", "surface": "minus surface baseline"}
 _WORDS = {
-    "value": "Shares of the test sentences whose label the probe of a layer gives.",
-    "majority": "Points above 0: more sentences than the commonest training label gives, which is the same at every layer.",
-    "surface": "Points above 0: more sentences than the same probe gives from length, first letter, final mark and words alone.",
+    "value": "Share of the test sentences that a layer's probe labels correctly.",
+    "majority": "Above 0: more correct sentences than with the commonest training label, which is the same at every layer.",
+    "surface": "Above 0: more correct sentences than the same probe has from length, first letter, final mark and words alone.",
 }
 
 
 def draw(shown: Shown) -> None:
-    """The switch, the panels, and what the tasks ask."""
+    """The switch, the panels, and the tasks in numbers."""
     shown.view.contents.section("Layer by layer")
     mode = selection.bound(
         st.segmented_control, "Show", "sentence_minus", shown.view.page, options=list(_NAMES), required=True, wrap=True,
@@ -41,12 +41,12 @@ def draw(shown: Shown) -> None:
         caption=filled(
             "{words} Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals.{fixed}{seeds}{control} "
             "Layer 0 holds no context, and its first token is the same vector for every sentence, so its probe gives the majority. {key}",
-            words=_WORDS[mode], fixed="" if mode == "value" else " The baseline is taken as a fixed number.",
-            seeds=" Whiskers: from the least to the greatest of several seeds of fine-tuning." if seeds else "",
+            words=_WORDS[mode], fixed="" if mode == "value" else " They treat the baseline as exact.",
+            seeds=" Whiskers: the range over several fine-tuning seeds." if seeds else "",
             control=" Open markers: the control." if control else "",
             key=shown.key(),
         ),
-        alt="Accuracy of sentence probes by layer, a panel a task, with majority and surface baseline",
+        alt="Accuracy of sentence probes by layer, one panel per task, with majority and surface baseline",
     )  # fmt: skip
     _about(shown)
 

@@ -1,4 +1,4 @@
-"""The page's answer, first: where in the layers each property is read best, and by how much it beats its baselines."""
+"""The page's answer: the layer at which each property is read best, and by how much it beats its baselines."""
 
 import pandas as pd
 import streamlit as st
@@ -9,7 +9,7 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 
 def draw(shown: Shown) -> None:
-    """How many properties the first model's probes read, and a line a property."""
+    """How many properties the first model's probes read, and one line per property."""
     model = shown.models[0]
     best = best_cells(shown.accuracies[shown.accuracies["model"] == model])
     if best.empty:
@@ -17,7 +17,7 @@ def draw(shown: Shown) -> None:
     read = best[best["read"]]
     called, n = shown.view.called(model), len(best)
     if read.empty:
-        said = filled("**No property is read from {model}**: at no layer a probe's 95 % interval lies above", model=called)
+        said = filled("**No property is read from {model}**: at no layer does a probe's 95 % interval lie above", model=called)
     else:
         said = filled(
             "**Probes read {read} from {model}**: at the best layer the 95 % interval lies above", model=called,
@@ -25,19 +25,19 @@ def draw(shown: Shown) -> None:
         )  # fmt: skip
     st.markdown(
         filled(
-            "{said} both the majority label (what always giving one answer scores) and the surface baseline (the same probe on length, "
-            "first letter, final mark and words).",
+            "{said} both the majority label (always giving one answer) and the surface baseline (the same probe on length, first letter, "
+            "final mark and words).",
             said=said,
         )
     )  # fmt: skip
     st.markdown(joined("\n", [filled("- {line}", line=in_words(row, shown.tasks[row["task"]])) for row in best.to_dict("records")]))
-    st.caption("Layer and vector of each line were chosen on the development sentences; accuracies are of the test sentences.")
+    st.caption("Layer and vector of each line were chosen on the development sentences; accuracies are on the test sentences.")
 
 
 def best_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The best cell of each task on dev, in the order of the table; ``read`` says whether its interval lies above both baselines.
+    """The best cell of each task on dev, in the order of the table; ``read``: whether its interval lies above both baselines.
 
-    Of equal cells the lowest layer is taken, and the first token before the mean.
+    Ties go to the lowest layer, then to the first token.
 
     Args:
         table: accuracies of one model.
@@ -49,7 +49,7 @@ def best_cells(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_words(row: dict, title: str) -> Markdown:
-    """A task's best cell beside its baselines."""
+    """A task's best cell with its baselines."""
     above = [
         filled(
             "{points:+.1f} points over the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name,

@@ -45,8 +45,8 @@ def draw(shown: Shown) -> None:
         table=points, stamp=shown.stamp(f"learning curve of {shown.tasks[task]}, {where}"), name="sentence-learning",
         caption=filled(
             "{title}, {where}: probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with "
-            "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. A line "
-            "that still rises would read more with more sentences. {key}",
+            "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. If a "
+            "line still rises, the probe would gain from more sentences. {key}",
             title=shown.tasks[task], where=where, key=shown.key(),
         ),
         alt=f"Accuracy on {shown.tasks[task]} by number of training sentences",

@@ -1,4 +1,4 @@
-"""A visitor's own file of labelled sentences: read, probed at every layer by a chosen model, and not kept."""
+"""A user's own file of labelled sentences: read, probed at every layer of a chosen model, and not stored."""
 
 import hashlib
 import shlex
@@ -37,7 +37,7 @@ class Upload:
 
     Attributes:
         data: the sentences that are probed.
-        whole: how many could be.
+        whole: how many the file has.
         sha256: of the file.
     """
 
@@ -51,8 +51,8 @@ def draw(view: View) -> None:
     view.contents.section("A file of your own")
     st.markdown(
         filled(
-            "A TSV, CSV or JSONL file with the columns {names}, and {more} where you want them: every layer of a model is asked for "
-            "the labels. At most {most:,} sentences are read here; the file stays on this machine and is not kept.",
+            "A TSV, CSV or JSONL file with the columns {names}, and optionally {more}. Probes are trained to predict the labels from every "
+            "layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored.",
             names=joined(" and ", map(code, ("sentence", "label"))), more=joined(", ", map(code, ("pair", "part", "group"))),
             most=MAX_AT_ONCE,
         )
@@ -85,7 +85,7 @@ def draw(view: View) -> None:
         cancel = st.empty()
     if asked:
         st.session_state.pop(key, None)
-        # A click on it runs the page anew, which ends this run at the next step of the bar.
+        # A click reruns the page, which ends this run at the next step of the progress bar.
         cancel.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
         try:
             st.session_state[key] = probed(upload.data, offered[model])
@@ -120,7 +120,7 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
     )  # fmt: skip
     if upload.whole > train + dev + test:
         st.info(
-            filled("Of {n:,} sentences {most:,} are taken here. For all of them:", n=upload.whole, most=train + dev + test),
+            filled("Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test),
             icon=":material/info:",
         )
         command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
@@ -128,13 +128,13 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
-    """What the probes of each layer have right, as ``reports.sentences.accuracy`` gives it, and how many sentences were too long.
+    """The accuracy of each layer's probes, as ``reports.sentences.accuracy`` gives it, and how many sentences were too long.
 
-    A new run of the page ends it: the bar is where Streamlit looks for one.
+    A rerun of the page ends it: Streamlit stops the script when it updates the progress bar.
 
     Raises:
         ModelError: if the model cannot be loaded.
-        SentenceDataError: if the model can take too few of the sentences.
+        SentenceDataError: if too few of the sentences fit the model.
     """
     from probing.models.sentences.training.curve import quick_curve
 
@@ -149,7 +149,7 @@ def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame
 
 
 def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
-    """A row a pooling and layer, as ``reports.sentences.accuracy.accuracies`` has them."""
+    """One row per pooling and layer, as ``reports.sentences.accuracy.accuracies`` has them."""
     rows = []
     for (place, layer), right in np.ndenumerate(curve.right):
         rows.append(
@@ -168,7 +168,7 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
     st.markdown(in_words(best_cells(table).iloc[0].to_dict(), data.task))
     if too_long:
         st.info(
-            filled("{n} longer than the model takes, left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
+            filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
         )
     colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
@@ -177,6 +177,6 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         ),
         table=table, stamp=Stamp(f"own sentences, {view.label(model)}"), name="own-sentences",
         caption="Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals; with few test sentences they "
-        "are wide, and only what lies clearly above both baselines is read.",
+        "are wide. The labels are read only if the band lies above both baselines.",
         alt="Accuracy of probes on your sentences by layer",
     )  # fmt: skip

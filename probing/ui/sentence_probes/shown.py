@@ -1,4 +1,4 @@
-"""What the page of sentence probes shows: the stored probes, brought together with what was chosen."""
+"""What the page of sentence probes shows: the stored probes that match the page's choices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Shown:
     Attributes:
         view: the page.
         runs: the runs of the chosen protocol.
-        about: a row a task of the protocol, see ``sentence_tasks``.
+        about: one row per task of the protocol, see ``sentence_tasks``.
         tasks: title by task, of the chosen ones, in the order of tables.
         models: the chosen models.
         protocol: how the sentences were divided.
@@ -55,11 +55,11 @@ class Shown:
 
     @property
     def poolings(self) -> tuple[str, ...]:
-        """How a sentence becomes one vector, of the chosen ways."""
+        """The chosen poolings; all of them if none is chosen."""
         return self.own.poolings or POOLINGS
 
     def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
-        """What a report of sentence probes gives."""
+        """The result of a report on sentence probes."""
         assert self.view.database is not None
         counted: Callable[..., pd.DataFrame] = reads.counted
         return counted(function, self.view.database, *args, **kwargs)
@@ -71,7 +71,7 @@ class Shown:
         return self.in_order(table[table["pooling"].isin(self.poolings)])
 
     def in_order(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of the chosen tasks (and models, where the table has several) in their order."""
+        """The rows of the chosen tasks (and models, if the table has several) in their order."""
         return in_panel_order(table, self.models, tuple(self.tasks))
 
     @cached_property
@@ -81,7 +81,7 @@ class Shown:
 
     @cached_property
     def controls(self) -> tuple[str, ...]:
-        """Models that were trained further on what their base had read already."""
+        """Models that were trained further on their base's own text."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"])))
 
     @property
@@ -91,23 +91,23 @@ class Shown:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Model -> what figures call it."""
+        """Model -> its name in figures."""
         return {model: self.view.label(model) for model in {*self.models, *self.tuned}}
 
     def source(self, task: str) -> str:
-        """What the sentences of a task come from."""
+        """The source of a task's sentences."""
         return str(self.about.set_index("task")["source"].get(task, ""))
 
     def key(self) -> Markdown:
-        """What the marks on the names mean."""
+        """The meaning of the marks on the names."""
         return mark_key(self.view, self.models)
 
     def protocol_words(self) -> str:
-        """The protocol, where it is not the usual one."""
+        """The protocol, if it is not the usual one."""
         return "" if self.protocol == OURS else f", {PROTOCOL_NAMES[self.protocol]} protocol"
 
     def stamp(self, what: str, models: tuple[str, ...] | None = None) -> Stamp:
-        """Filters and fingerprint of a figure; of the chosen models unless others are named."""
+        """Filters and fingerprint of a figure; of the chosen models unless others are given."""
         named = self.models if models is None else models
         mine = self.runs[self.runs["model"].isin(list(named)) & self.runs["task"].isin(list(self.tasks))]
         names = listing([self.view.label(model) for model in named], limit=MAX_MODELS)
@@ -115,7 +115,7 @@ class Shown:
 
 
 def open_results(view: View) -> Shown | None:
-    """The controls of the sidebar, and the stored probes; where there are none, says which command makes some."""
+    """The controls of the sidebar, and the stored probes; if there are none, shows the command that makes some."""
     runs = view.read(sentence_runs) if view.database is not None else pd.DataFrame()
     if not there_or_said(len(runs) > 0, Markdown("No probes of sentences are stored yet."), TRAIN_COMMAND):
         return None
@@ -127,7 +127,7 @@ def open_results(view: View) -> Shown | None:
     titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
     stands = relatives(named(runs)).stands
     stored_models = [model for model in view.all_colours if model in set(runs["model"])]
-    # Of models that differ by their seed alone one is offered; the others give the spread, and a link can name them.
+    # Of models that differ only by their seed, one is offered; the others give the spread, and a link can select them.
     models = [model for model in stored_models if stands[model] == model or model in own.sentence_models]
     usual = usual_models(runs, models)
     with st.sidebar:
@@ -135,11 +135,11 @@ def open_results(view: View) -> Shown | None:
     unknown = [name for name in (*own.sentence_models, *own.sentence_tasks) if name not in (*models, *titles)]
     unknown += [own.sentence_protocol] if own.sentence_protocol and own.sentence_protocol not in stored else []
     if unknown:
-        st.info(filled("Not in these results, so left aside: {names}", names=listing(unknown)), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {names}", names=listing(unknown)), icon=":material/link_off:")
     wanted = [model for model in own.sentence_models if model in models]
     if too_many := wanted[MAX_MODELS:]:
         names = listing([view.label(model) for model in too_many])
-        st.info(filled("There is room for {most} models, so left aside: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
+        st.info(filled("At most {most} models are shown. Ignored: {names}", most=MAX_MODELS, names=names), icon=":material/info:")
     tasks = {task: title for task, title in titles.items() if task in own.sentence_tasks} or titles
     return Shown(view, runs, about, tasks, tuple(wanted[:MAX_MODELS]) or tuple(usual), protocol)
 
@@ -157,12 +157,12 @@ def _controls(view: View, models: list[str], titles: dict[str, str], usual: list
         )  # fmt: skip
     selection.bound(
         st.multiselect, "Vector of a sentence", "poolings", page, options=list(POOLINGS), format_func=POOLING_NAMES.__getitem__,
-        placeholder="both", help="A probe reads one vector a sentence: the state of its first token, or the mean over all its tokens.",
+        placeholder="both", help="A probe reads one vector per sentence: the state of its first token, or the mean over all its tokens.",
     )  # fmt: skip
     if len(stored) > 1:
         selection.bound(
             st.segmented_control, "Protocol", "sentence_protocol", page, value=protocol, options=stored, required=True,
             format_func=PROTOCOL_NAMES.__getitem__,
             help="Ours: repeats and contradictions left out, copies of a sentence in one part, classes balanced; quick: fewer sentences of "
-            "the same; SentEval's: its parts as they come, no scaling, its grid of C.",
+            "the same; SentEval's: its own parts, no scaling, its grid of C.",
         )  # fmt: skip

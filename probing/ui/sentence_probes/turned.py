@@ -65,7 +65,7 @@ def draw(shown: Shown, changed: Changed | None) -> None:
 
 
 def _chosen(shown: Shown, changed: Changed) -> Cell:
-    """The cell that the link, the map or the menus name; else the one that changed most."""
+    """The cell chosen by the link, the map or the menus; else the one that changed most."""
     own, page, table = shown.own, shown.view.page, changed.table
     usual = _usual(table)
     tasks = list(dict.fromkeys(table["task"]))
@@ -95,7 +95,7 @@ def _chosen(shown: Shown, changed: Changed) -> Cell:
 
 
 def _usual(table: pd.DataFrame) -> dict:
-    """The cell that changed most; of equal ones the first token's, and of these the first."""
+    """The cell that changed most; ties go to the first token, then to the first cell."""
     ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
     return ranked.sort_values(["_size", "_pooling"], kind="stable").iloc[0].to_dict()
 
@@ -120,11 +120,11 @@ def _counts(shown: Shown, changed: Changed, cell: Cell) -> Markdown:
 
 
 def _none(shown: Shown, cell: Cell) -> None:
-    """Why no sentence is listed."""
+    """Explains why no sentence is listed."""
     if not (cell.row["only_base"] or cell.row["only_tuned"]):
-        st.info("Both probes have the same sentences right.", icon=":material/info:")
+        st.info("Both probes are right on the same sentences.", icon=":material/info:")
         return
-    st.info("The answers to single sentences are not stored in these results, only their counts.", icon=":material/info:")
+    st.info("These results store only counts, not the answers to single sentences.", icon=":material/info:")
 
 
 def _list(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> None:
@@ -151,17 +151,17 @@ def _list(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> No
 
 
 def named(row: dict) -> str:
-    """A sentence by its words, or by its hash where they are not there."""
+    """A sentence by its words, or by its hash if they are not available."""
     return str(row["text"]) if isinstance(row["text"], str) and row["text"] else f"text {row['example']}"
 
 
 def _one(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> None:
-    """The chosen sentence, and the way to Live."""
+    """The chosen sentence, and the link to Live."""
     mine = table[table["example"] == shown.own.turned_example]
     row = (mine if len(mine) else table).iloc[0].to_dict()
     st.markdown(
         filled(
-            "**{sentence}**  \nis {gold}; {base} said {before}, {model} says {after}.", sentence=named(row), gold=row["gold"],
+            "**{sentence}**  \nis {gold}; {base} predicted {before}, {model} predicts {after}.", sentence=named(row), gold=row["gold"],
             base=shown.view.called(changed.base), before=row["base_said"], model=shown.view.called(changed.model), after=row["tuned_said"],
         )
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The words of sentences that results name by a hash only: they are looked up in the data sets that were fetched."""
+"""The words of sentences that results store only as a hash: they are looked up in the fetched data sets."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from probing.core.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
 from probing.ui.widgets.fetched import State, files_state
 from probing.ui.widgets.markdown import Markdown, code, filled
 
-#: Digits of a sentence's sha256 that name it in results.
+#: Digits of a sentence's sha256 that identify it in results.
 DIGITS = 16
 
 
 def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
-    """The table with words where the store has none and a fetched data set has them.
+    """The table, with words from a fetched data set for sentences that have none in the store.
 
     Args:
         table: example and text.
@@ -31,24 +31,24 @@ def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
 
 
 def say_missing(table: pd.DataFrame, task: str, source: str) -> None:
-    """Says what is shown instead of words that are not there, and how to get them; nothing where all are there.
+    """A caption on what is shown instead of missing words, and how to get them; nothing if none are missing.
 
     Args:
         table, task: as for ``with_words``.
-        source: what its sentences come from, as the store has it.
+        source: the source of its sentences, as the store has it.
     """
     if not _lacking(table).any():
         return
-    named = filled("Sentences without words are named by the first {digits} digits of their sha256", digits=DIGITS)
+    named = filled("Sentences without words are shown by the first {digits} digits of their sha256", digits=DIGITS)
     if task not in SENTENCE_TASKS:
         words = Markdown("they are in the file that the task was made from")
     else:
-        words = filled("the words are shown after {command}", command=code(fetch_command(task, source)))
+        words = filled("{command} fetches the words", command=code(fetch_command(task, source)))
     st.caption(filled("{named}; {words}.", named=named, words=words))
 
 
 def fetch_command(task: str, source: str) -> str:
-    """The command that brings the words of a built-in task: of its source, or of the data set that serves first."""
+    """The command that fetches the words of a built-in task: from its source, or from the first of its data sets."""
     data_sets = SENTENCE_TASKS[task].data_sets
     named = [one for one in data_sets if SOURCES[one].title == source]
     return f"python -m probing fetch {(named or data_sets)[0]}"
@@ -59,7 +59,7 @@ def _lacking(table: pd.DataFrame) -> pd.Series:
 
 
 def _fetched(task: str, protocol: str) -> dict[str, str]:
-    """Name -> words of the test sentences of a task whose data sets were fetched; none where they were not, or cannot be read."""
+    """Name -> words of the test sentences of a task whose data sets were fetched; none if they were not, or cannot be read."""
     if task not in SENTENCE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"
@@ -68,7 +68,7 @@ def _fetched(task: str, protocol: str) -> dict[str, str]:
 
 @st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")
 def _texts(task: str, protocol: str, downloads: str, state: State) -> dict[str, str]:
-    """The test sentences by name; ``state`` is there for the key."""
+    """The test sentences by name; ``state`` only serves as part of the cache key."""
     if not state:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Small parts that every page is made of: a figure with its table and downloads, and words where something is missing."""
+"""Building blocks of every page: a figure with its table and downloads, and messages for missing results."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 MAX_ROWS = 5000
-#: What a cell without a value says; Streamlit would write "None".
+#: Text of an empty cell; Streamlit would write "None".
 EMPTY = "–"
 
 
@@ -24,15 +24,15 @@ def figure(
     drawn: go.Figure | LazyFigure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
     on_point: Callable[[list], None] | None = None,
 ) -> None:  # fmt: skip
-    """Shows a figure with its table twin and its downloads.
+    """Shows a figure with its table and its downloads.
 
     Args:
-        drawn: the figure, or what draws it, without a stamp.
-        table: the numbers behind it.
+        drawn: the figure, or the function call that draws it, without a stamp.
+        table: the numbers shown in the figure.
         stamp: filters and fingerprint; written below the figure and into every file.
-        name: key of the parts and name of the files, unique on the page.
-        caption: one sentence on how to read it; its markup is shown as it stands unless it is ``Markdown``.
-        alt: what a screen reader says.
+        name: prefix of the widgets' keys and name of the files, unique on the page.
+        caption: one sentence on how to read it; its markup is escaped unless it is ``Markdown``.
+        alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
     """
     shown = stamped(drawn, stamp.text)
@@ -79,12 +79,12 @@ def table_with_download(
     """Shows a table that has no figure, with its CSV.
 
     Args:
-        table: what the CSV has, whole.
+        table: the whole table, written to the CSV file.
         stamp: filters and fingerprint; below the table and in the file.
-        name: key of the parts and name of the file, unique on the page.
-        shown: what stands on the page instead of ``table`` where that is worded for the page.
-        column_config: headings and formats; columns get the width of their words.
-        **options: others of ``st.dataframe``, ``column_order`` above all.
+        name: prefix of the widgets' keys and name of the file, unique on the page.
+        shown: a version of ``table`` worded for the page, shown in its place.
+        column_config: headings and formats; columns are as wide as their longest words.
+        **options: other options of ``st.dataframe``, such as ``column_order``.
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
     written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
@@ -97,26 +97,26 @@ def table_with_download(
 
 
 def missing(what: str, command: str) -> None:
-    """Says what is not there and which command makes it."""
+    """Reports missing results, with the command that makes them."""
     st.info(filled("{what} This command makes it:", what=what), icon=":material/info:")
     st.code(command, language="shell", wrap_lines=True)
 
 
 def problem(error: Exception) -> None:
-    """An error that a visitor can mend, in its own words and without a traceback."""
+    """Shows the message of an error that the user can fix, without a traceback."""
     st.warning(escape(str(error)), icon=":material/report:")
 
 
 def left_out_files(files: pd.DataFrame) -> None:
-    """Names the results files that another version of the program wrote; everything else is shown."""
+    """Reports the results files that were written by another version of the program; all others are shown."""
     if files.empty:
         return
-    words = "A results file is left out of these pages: {why}."
+    words = "These pages leave out a results file: {why}."
     if len(files) > 1:
-        words += " {more:,} further files are left out too: `python -m probing check` names them."
+        words += " They leave out {more:,} further files too: `python -m probing check` lists them."
     st.warning(filled(words, why=str(files["why"].iloc[0]), more=len(files) - 1), icon=":material/report:")
 
 
 def dark() -> bool:
-    """Whether the visitor's page is dark, as far as the browser has told; for the few figures that cannot leave their colours to it."""
+    """Whether the browser has reported a dark theme; for the few figures whose colours cannot follow the theme by themselves."""
     return st.context.theme.type == "dark"

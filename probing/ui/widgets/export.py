@@ -1,4 +1,4 @@
-"""Files to take away: tables and figures that say where they come from."""
+"""Downloads: tables and figures that state their origin."""
 
 import html
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True)
 class Stamp:
-    """Where a figure comes from.
+    """Origin of a figure.
 
     Attributes:
-        filters: what was chosen, in words.
-        data_version: fingerprint of the database, or ``""`` for live answers.
-        run_ids: the runs behind it.
+        filters: the selection, in words.
+        data_version: fingerprint of the database, or ``""`` for live predictions.
+        run_ids: the runs it is computed from.
     """
 
     filters: str
@@ -40,9 +40,9 @@ class Stamp:
 
 
 def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
-    """The table as CSV in UTF-8; filters and fingerprint are its last two columns.
+    """The table as CSV in UTF-8; its last two columns are filters and fingerprint.
 
-    Text that a spreadsheet would run as a formula gets an apostrophe before it.
+    Text that a spreadsheet would run as a formula is preceded by an apostrophe.
     """
     safe = table.copy()
     for column in safe.columns:

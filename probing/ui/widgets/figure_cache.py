@@ -1,7 +1,7 @@
-"""Figures that are drawn once: equal numbers drawn in the same way are taken from the cache of all visitors.
+"""Cache of drawn figures, shared by all users: pages pass figures lazily, and equal arguments are drawn once.
 
-Drawing takes longer than counting: Plotly checks every value that it is given. A page that is run again, as after every
-click of its visitor, would draw all of its figures anew.
+Drawing takes longer than counting, because Plotly validates every value. Streamlit runs a page again after every click, which
+would draw all of its figures again.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ from probing.figures import theme
 
 @dataclass(frozen=True)
 class LazyFigure:
-    """A figure that is yet to be drawn.
+    """A figure that is not drawn yet.
 
     Attributes:
         draw: a function of ``probing.figures``.
-        arguments: what it is called with, table and options.
-        options: the same by name.
+        arguments: its positional arguments.
+        options: its keyword arguments.
     """
 
     draw: Callable[..., go.Figure]
@@ -36,36 +36,36 @@ class LazyFigure:
         return self.draw(*self.arguments, **self.options)
 
     def key(self) -> str:
-        """sha256 of everything that the figure depends on; a whole table is part of it, not a sample."""
+        """sha256 of everything that the figure depends on, including whole tables, not samples of them."""
         parts = (self.draw.__module__, self.draw.__qualname__, self.arguments, self.options)
         return hashlib.sha256(pickle.dumps(parts, protocol=5)).hexdigest()
 
 
 class Drawn(BaseFigure):
-    """A finished figure. ``st.plotly_chart`` takes it as it is, while it would check a plain dictionary again."""
+    """A finished figure. ``st.plotly_chart`` does not validate it again, as it would a plain dictionary."""
 
-    def __init__(self, content: dict[str, Any]):  # no values are set one by one, which is what takes time
+    def __init__(self, content: dict[str, Any]):  # skips Plotly's slow validation of each value
         self._content = content
 
     def to_dict(self) -> dict[str, Any]:
-        """The figure as Plotly's JSON has it; shared by all visitors, so nobody may change it."""
+        """The figure as a dictionary in Plotly's JSON format; shared by all users, so it must not be changed."""
         return self._content
 
 
 def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> LazyFigure:
-    """``drawing(total_bars, table, k=1)`` stands for ``total_bars(table, k=1)``, which is called if it is not drawn yet."""
+    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` only if the figure is not cached."""
     return LazyFigure(draw, arguments, options)
 
 
 def stamped(wanted: go.Figure | LazyFigure, text: str) -> Drawn:
-    """The figure with its origin written below it, from the cache if it was drawn before."""
+    """The figure with its origin written below it, from the cache if possible."""
     if isinstance(wanted, LazyFigure):
         return _stamped(wanted.key(), text, wanted)
     return Drawn(theme.finished(theme.stamp(wanted, text)))
 
 
 def for_file(wanted: go.Figure | LazyFigure, text: str) -> go.Figure:
-    """The same as a figure of Plotly's own, to be written to a file."""
+    """The same as a Plotly figure, to be written to a file."""
     return theme.stamped(wanted.figure(), text) if isinstance(wanted, LazyFigure) else theme.stamp(wanted, text)
 
 

@@ -1,4 +1,4 @@
-"""Whether a fine-tuned model learned its task, as a mark on its name, as a badge in a sentence, and as a table."""
+"""Whether a fine-tuned model learned its task: a mark on its name, a badge in a sentence, and a table."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
-#: Verdict -> what follows a name in a sentence.
+#: Verdict -> badge after a model's name in a sentence.
 BADGES: Mapping[Verdict, Markdown] = {
     "learned": Markdown(":green-badge[task learned]"),
     "not learned": Markdown(":red-badge[trained, not learned]"),
@@ -23,15 +23,15 @@ BADGES: Mapping[Verdict, Markdown] = {
 }
 _KEY: Mapping[str, Markdown] = {
     " ✓": Markdown("✓ learned its task: the task score lies above its baseline with its 95 % interval"),
-    " ✗": Markdown("✗ trained, not learned: what it lost cannot be put down to its task"),
+    " ✗": Markdown("✗ trained, not learned: its losses cannot be attributed to its task"),
     " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
-    " (control)": Markdown("control: trained further on its base's own text, so it has no task"),
+    " (control)": Markdown("control: trained further on its base's pre-training text, so it has no task"),
 }
 _LABELS = {metric.label: metric for metric in METRICS.values()}
-#: What a column of the task table says, and how.
+#: Headings, formats and help texts of the task table's columns.
 _COLUMNS: dict[str, Any] = {
     "value": "score", "baseline_name": "baseline is", "other_name": "compared with",
-    "n": st.column_config.NumberColumn("items", help="What was scored: questions, queries, sentences, words or masked tokens."),
+    "n": st.column_config.NumberColumn("items", help="The scored items: questions, queries, sentences, words or masked tokens."),
     "decides": st.column_config.CheckboxColumn(help="Whether the verdict on the model rests on this score."),
     "verdict": st.column_config.TextColumn(help=escape(METRICS["learned"].definition)),
     "definition": st.column_config.TextColumn("what the metric is", width="large"),
@@ -39,7 +39,7 @@ _COLUMNS: dict[str, Any] = {
 
 
 class Marked(Protocol):
-    """What knows the verdicts on models: a page's view."""
+    """An object with verdicts on models, such as a page's view."""
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
@@ -47,38 +47,38 @@ class Marked(Protocol):
 
     @property
     def learned(self) -> pd.DataFrame:
-        """What ``reports.learned.learned`` gives."""
+        """The table of ``reports.learned.learned``."""
 
 
 def badge(name: str, verdict: Verdict | None) -> Markdown:
-    """What follows the name of a model in a sentence; ``""`` for a base, and for a control whose name says so."""
+    """Badge after a model's name in a sentence; ``""`` for a base, and for a control whose name contains "control"."""
     return Markdown("") if verdict is None or says_so(name, verdict) else Markdown(" ") + BADGES[verdict]
 
 
 def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
-    """One line on what the marks on these models mean, for the caption of a figure that names them; ``""`` where none has a mark."""
+    """One line that explains the marks on these models, for the caption of a figure; ``""`` if none has a mark."""
     there = {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
     words = [said for sign, said in _KEY.items() if sign in there]
     return filled("{words}.", words=joined("; ", words)) if words else Markdown("")
 
 
 def evidence(view: Marked, models: Iterable[str]) -> Markdown:
-    """The task scores that the verdicts on these models rest on, a line each, as help beside their badges; ``""`` without any."""
+    """The task scores behind the verdicts on these models, one per line, as the help text of their badges; ``""`` if there are none."""
     table = view.learned
     rows = table[table["model"].isin(list(models)) & table["value"].notna()]
     return joined("\n", (filled("- {line}", line=_score_in_words(row)) for _, row in rows.iterrows()))
 
 
 def task_sentence(view: Marked, model: str, name: str = "") -> Markdown:
-    """The task score that the verdict on a model rests on, its baseline, and a second score that misses its own, as a sentence.
+    """One sentence: the task score behind the verdict on a model, its baseline, and a second score if that is below its baseline.
 
     Args:
-        view: the page's.
-        model: whose score.
-        name: what the sentence calls the model; ``""``: it begins with "Its".
+        view: the page's view.
+        model: the model.
+        name: the model's name in the sentence; with ``""`` the sentence begins with "Its".
 
     Returns:
-        ``""`` where no score is stored.
+        ``""`` if no score is stored.
     """
     table = view.learned
     rows = table[(table["model"] == model) & table["value"].notna()]
@@ -97,16 +97,16 @@ def task_sentence(view: Marked, model: str, name: str = "") -> Markdown:
 
 
 def task_words(view: Marked, model: str, name: str = "") -> Markdown:
-    """``task_sentence``, and what follows where the model did not learn its task; ``""`` where no score is stored."""
+    """``task_sentence``, and the consequence if the model did not learn its task; ``""`` if no score is stored."""
     said = task_sentence(view, model, name)
     if view.verdicts.get(model) != "not learned":
         return said
-    word = Markdown("It was trained and did not learn its task, so these changes cannot be put down to that task.")
+    word = Markdown("It did not learn the task that it was trained on, so these changes cannot be attributed to that task.")
     return joined(" ", [said, word]) if said else word
 
 
 def _score(row: pd.Series, column: str, metric: str = "metric", unit: str = " %") -> Markdown:
-    """A share in per cent, a correlation as it is."""
+    """A share in per cent, or a correlation as a plain number."""
     return Markdown(amount(row[metric], float(row[column]), unit))
 
 
@@ -116,7 +116,7 @@ def _interval(row: pd.Series) -> Markdown:
 
 
 def _short(row: pd.Series) -> Markdown:
-    """ "; its task accuracy of 66.1 % is below its baseline of 69.1 % (majority label)"; ``""`` where no second score misses its own."""
+    """ "; its task accuracy of 66.1 % is below its baseline of 69.1 % (majority label)"; ``""`` if no second score is below its own."""
     if not row["short_metric"]:
         return Markdown("")
     return filled(
@@ -137,12 +137,12 @@ def _score_in_words(row: pd.Series) -> Markdown:
 
 
 def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:
-    """Shows task scores with intervals, baselines, verdicts and what each metric is.
+    """Shows task scores with intervals, baselines, verdicts and the definition of each metric.
 
     Args:
         table: of ``reports.learned.scores``.
-        label: what figures and menus call a model; its stored name has a column of its own.
-        stamp, name: as ``blocks.table_with_download`` has them.
+        label: gives the name of a model in figures and menus; its stored name has a separate column.
+        stamp, name: see ``blocks.table_with_download``.
     """
     numbers = {
         column: st.column_config.NumberColumn(_heading(column), format="%.3f") for column in ("value", "low", "high", "baseline", "other")

@@ -1,7 +1,7 @@
-"""Words of strangers, made safe to show: prompts, tokens and names are text, never markup.
+"""Escaping of untrusted text: prompts, tokens and names are shown as text, never as markup.
 
-What a page shows as Markdown is a literal, or comes from ``filled``, which escapes every value by its type. So no caller has to
-remember it, and ``tests/ui/test_text.py`` looks at every call.
+Markdown on a page is either a literal or comes from ``filled``, which escapes every value that is not ``Markdown``. So callers need
+not remember to escape, and ``tests/ui/test_text.py`` checks every call.
 """
 
 import re
@@ -12,12 +12,12 @@ from typing import Any
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
 _MINUS = "−"
-#: Words that a browser's Markdown turns into links by itself, escaped or not: addresses of pages and of people.
+#: Words that the browser's Markdown turns into links even if they are escaped: web and e-mail addresses.
 _ADDRESS = re.compile(r"https?://|www\.|[\w.+-]@[\w-]+\.[\w-]", re.IGNORECASE)
 
 
 class Markdown(str):
-    """Text whose markup is ours; any other text is escaped where it is filled in."""
+    """Text whose markup is trusted; any other text is escaped when it is filled in."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class Markdown(str):
 
 
 def escape(text: Any) -> Markdown:
-    """Text for a place that reads Markdown, such that it is shown as it stands, on one line; addresses are shown as code, not as links."""
+    """Text escaped for Markdown, on one line; addresses are shown as code, not as links."""
     if isinstance(text, Markdown):
         return text
     words = re.sub(r"\s+", " ", str(text)).split(" ")
@@ -37,7 +37,7 @@ def escape(text: Any) -> Markdown:
 
 
 def code(text: Any) -> Markdown:
-    """Text as inline code, whatever backticks it holds."""
+    """Text as inline code, even if it contains backticks."""
     plain = re.sub(r"\s+", " ", str(text))
     fence = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
     room = " " if plain[:1] in ("`", " ") or plain[-1:] in ("`", " ") else ""
@@ -48,21 +48,21 @@ class _Escaping(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         text = format(value, format_spec)
         if isinstance(value, Number):
-            # The minus sign that axes have, not a hyphen.
+            # The minus sign, as on the figures' axes, not a hyphen.
             return text.replace("-", _MINUS, 1) if text.startswith("-") else text
         return text if isinstance(value, Markdown) else escape(text)
 
 
 def filled(template: str, /, **values: Any) -> Markdown:
-    """A template of ours with values filled in, as ``str.format`` does; every value but numbers and ``Markdown`` is escaped.
+    """A trusted template filled in like ``str.format``; every value is escaped except numbers and ``Markdown``.
 
-    A negative number has the minus sign of the figures' axes.
+    Negative numbers get the minus sign of the figures' axes.
     """
     return Markdown(_Escaping().vformat(template, (), values))
 
 
 def joined(separator: str, texts: Iterable[Any]) -> Markdown:
-    """Texts in a row, each escaped unless it is ``Markdown``; the separator is ours."""
+    """Texts joined by a trusted separator, each escaped unless it is ``Markdown``."""
     return Markdown(separator.join(escape(text) for text in texts))
 
 

@@ -1,4 +1,4 @@
-"""Columns of the tables on a page: as wide as their longest words, and without what the page has said already."""
+"""Columns of a page's tables: as wide as their longest words, without columns that repeat the page's selection."""
 
 import heapq
 import math
@@ -7,34 +7,34 @@ from typing import Any
 
 import pandas as pd
 
-#: Streamlit's table font (Source Sans, 14 pixels): characters -> how far they advance, in pixels, rounded up.
+#: Streamlit's table font (Source Sans, 14 pixels): characters -> advance width in pixels, rounded up.
 _ADVANCES = {
     " ": 2.8, "|ij',.:;’lI": 3.7, "!f()[]{}-": 4.4, "tr/\\": 4.95, "*s?z\"": 6.0, "xcvyY": 6.7, "JLFke": 7.0, "0123456789#$+<=>^~≤_–": 7.0,
     "agXVESTZ`o": 7.6, "Ahunbdpq": 7.8, "PRCKB": 8.25, "&DG": 8.7, "UNHOQ": 9.3, "wM": 10.2, "W": 11.0, "m%@": 11.9,
 }  # fmt: skip
 _ADVANCE = {character: advance for characters, advance in _ADVANCES.items() for character in characters}
-#: A character that is not in the table is taken to be as wide as it is high.
+#: Assumed width of other characters: the font size.
 _WIDEST = 14.0
 _PADDING, _LEAST, _MOST = 16, 50, 400
-#: Texts of a column that are measured, the longest first: enough, since widths by character differ by less than their number.
+#: Number of texts per column that are measured, the longest first; the widest text is nearly always among the longest.
 _MEASURED = 200
-#: What the selection, the caption and the stamp below every table say.
+#: Columns whose values the selection, the caption or the stamp shows already.
 _SAID = ("base_run_id", "run_id", "head", "probe_set", "seed", "k")
 
 
 def text_width(text: str) -> float:
-    """How wide a text stands in a cell, in pixels; rather too wide than too narrow."""
+    """Width of a text in a cell in pixels; too wide rather than too narrow."""
     return sum(_ADVANCE.get(character, _WIDEST) for character in text)
 
 
 def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The configuration of a table's columns, with a width for those of words and whole numbers that have none.
+    """The configuration of a table's columns, with a width for text and integer columns that have none.
 
-    Streamlit measures the first rows only and cuts a longer word below. Fractions are left to it: how they are written is its part.
+    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets their width.
 
     Args:
-        table: what is shown.
-        config: column -> its heading or what ``st.column_config`` makes; columns without one are headed by their name.
+        table: the table to show.
+        config: column -> its heading or an ``st.column_config`` object; other columns use their name as heading.
     """
     found: dict[str, Any] = {}
     for name in table.columns:
@@ -51,14 +51,14 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
 
 
 def in_per_cent(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The table with its percentages written as in sentences and figures, "12.2 %"; its values stay shares.
+    """The table with percentages formatted as in sentences and figures, "12.2 %"; its values stay shares.
 
     Args:
-        table: what is shown.
-        config: of ``fitted``; columns with the format "percent" are rewritten.
+        table: the table to show.
+        config: of ``fitted``; columns with the format "percent" are changed.
 
     Returns:
-        What ``st.dataframe`` shows, and the configuration to be given beside it.
+        The table and the configuration for ``st.dataframe``.
     """
     typed = {name: one.get("type_config") or {} for name, one in config.items() if isinstance(one, Mapping)}
     shares = [name for name, one in typed.items() if one.get("format") == "percent" and name in table]
@@ -74,7 +74,7 @@ def _per_cent(share: float) -> str:
 
 
 def telling(table: pd.DataFrame) -> list[str]:
-    """The columns that tell rows apart or say what was counted: those that only repeat the selection, and run ids, are left out."""
+    """The columns worth showing: without run ids next to model names, and without columns that only repeat the selection."""
     named = "model" in table.columns
     return [
         str(name) for name in table.columns

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from probing.core.answers import Answer
 from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.paths import cache_folder
+from probing.core.questions import Answer
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_folder, train_command
 from probing.models.knowledge.ask import LiveModel, load_live

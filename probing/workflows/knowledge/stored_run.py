@@ -15,7 +15,7 @@ from probing.core.knowledge.swapped import swapped_subjects_by
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import name_in_files
-from probing.core.tokenizer_ids import tokenizer_id
+from probing.core.tokens.tokenizer_ids import tokenizer_id
 from probing.workflows.say import Say
 
 if TYPE_CHECKING:

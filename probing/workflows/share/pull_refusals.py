@@ -13,7 +13,7 @@ from probing.core.facts.fact import Fact, fill
 from probing.core.files.share_manifest import SharedManifest
 from probing.core.head_kinds import configured_head
 from probing.core.paths import result_folders
-from probing.core.tokenizer_ids import recorded_checksum, tokens_checksum
+from probing.core.tokens.tokenizer_ids import recorded_checksum, tokens_checksum
 from probing.store.check import fingerprint_problem
 from probing.store.completeness import COUNTS, announced_rows
 from probing.store.knowledge.swapped_ranks import names_lenders

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.reports.knowledge.pair_yardsticks import joined
+from probing.reports.knowledge.pairs.yardsticks import joined
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import PAIR
@@ -41,7 +41,7 @@ def points_lost(
         as in ``precision.by_layer``; lost with ends (base_value minus value) and lost_above with ends (the base's above_swapped minus the
         model's). by_fact: whether ``lost`` is of the facts that both were asked, paired fact by fact as in ``transitions``; a run of which
         only counts are stored cannot be paired, so that its interval joins the two as of independent shares. That of ``lost_above`` does so
-        always, as ``pair_yardsticks`` does. Pairs without facts under these filters have no row.
+        always, as ``pairs.yardsticks`` does. Pairs without facts under these filters have no row.
     """
     if pairs.empty:
         return pd.DataFrame(columns=list(COLUMNS))

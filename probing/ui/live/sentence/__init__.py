@@ -1,1 +1,1 @@
-"""What does every layer make of a whole sentence, and of minimal pairs?"""
+"""Views of whole sentences and of minimal pairs, layer by layer."""

@@ -1,4 +1,4 @@
-"""What models attend to and what their sentence probes say, each asked once. Torch is loaded only when a model is asked."""
+"""Cached attention, predictions of sentence probes and scores of minimal pairs. Torch is loaded only when a model is asked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +26,11 @@ Stamps = tuple[tuple[str, int], ...]
 
 
 def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":
-    """What a model attends to, and what the model beside it does.
+    """The attention of a model, and of the model compared with it.
 
     Raises:
         PromptError: if the sentence cannot be asked.
-        ModelError: if the two cut it into other pieces.
+        ModelError: if the two models tokenise it differently.
     """
     return _attention(choice, base, text, pair, _weights(choice, base))
 
@@ -47,18 +47,18 @@ def _attention(choice: Choice, base: Choice | None, text: str, pair: str, weight
 
 
 def _weights(*choices: Choice | None) -> tuple[str, ...]:
-    """Identities of models that are kept ready: a folder's model may have been trained again."""
+    """Identities of the loaded weights, as cache keys: the model in a folder may have been trained again."""
     return tuple(live_models.load(choice, LOGIT_LENS).encoder.identity for choice in choices if choice)
 
 
 @st.cache_resource(show_spinner=False)
 def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
-    """The copies that give attention. They share all weights with the models that are kept ready, and go with them."""
+    """Copies of the loaded models that return attention. They share all weights with these models and are dropped with them."""
     return WeakKeyDictionary()
 
 
 def _attending(live: "LiveModel") -> "Attending":
-    """Called in a turn on the device, so that a copy is made once."""
+    """The copy of a model that returns attention; called while the device is held, so that it is made only once."""
     from probing.models.changes.attending import Attending
 
     kept = _eager()
@@ -78,7 +78,7 @@ def probes_of(choice: Choice) -> Stamps:
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def read(path: str, changed: int) -> "TaskProbes":
-    """Probes of a file.
+    """The probes in a file.
 
     Raises:
         HeadError: if they cannot be read.
@@ -90,11 +90,11 @@ def read(path: str, changed: int) -> "TaskProbes":
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verdicts]":
-    """What all probes say that ask about as many sentences.
+    """The predictions of all probes whose task has as many sentences.
 
     Raises:
         PromptError: if the sentence cannot be asked.
-        HeadError, ModelError: if probes cannot be read, or are of another model.
+        HeadError, ModelError: if probes cannot be read, or belong to another model.
     """
     probes = [read(*one) for one in stamps]
 
@@ -108,11 +108,11 @@ def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verd
 
 @dataclass(frozen=True)
 class PairScores:
-    """What a model says of minimal pairs.
+    """A model's scores of minimal pairs.
 
     Attributes:
-        logp: (pairs, layers, 2) log-probabilities of the good and of the bad word; not numbers where a pair cannot be asked.
-        why: of each pair why it cannot be asked; empty where it can.
+        logp: (pairs, layers, 2) log-probabilities of the good and of the bad word; NaN if the pair cannot be asked.
+        why: (pairs,) why the pair cannot be asked; empty if it can.
     """
 
     logp: np.ndarray
@@ -135,7 +135,7 @@ def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, 
             except PromptError as error:
                 return np.full((live.encoder.layers + 1, 2), np.nan), str(error)
 
-        # A turn a pair, so that others do not wait for all of them.
+        # One request per pair, so that other users do not wait for all of them.
         return live_models.in_turn(choice, one)
 
     found = [asked(pair) for pair in pairs]

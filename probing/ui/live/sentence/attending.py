@@ -1,4 +1,4 @@
-"""What one token attends to in every layer of the models."""
+"""The attention of one token in every layer of the models."""
 
 import math
 from typing import TYPE_CHECKING
@@ -23,16 +23,16 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 if TYPE_CHECKING:
     from probing.models.changes.ask import OneModel, SentenceAttention
 
-#: Rows of a map; the table has all.
+#: Maximum number of rows of a map; the table has all tokens.
 MAX_TOKENS = 48
 HELP = (
-    "Entropy of the token's attention in the last layer: 0 where one token has it all, ln n where all n tokens have the same. The distance "
+    "Entropy of the token's attention in the last layer: 0 if one token gets all of it, ln n if all n tokens get the same. The distance "
     "is the earth mover's: by how many tokens attention has to be moved on average to turn one model's into the other's."
 )
 
 
 def draw(view: View, two: Two, found: "SentenceAttention") -> None:
-    """The chosen token and head, a map a model, and the numbers by layer."""
+    """Draws the choice of token and head, one map per model, and the numbers by layer."""
     token, head = _chosen(view, found)
     heads = "all heads, mean" if head is None else f"head {head + 1}"
     stamp = Stamp(f"{', '.join(one.name for one in _models(found))}, attention of {found.tokens[token]}, {heads}, {' '.join(found.tokens)}")
@@ -51,7 +51,7 @@ def _models(found: "SentenceAttention") -> "list[OneModel]":
 
 
 def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
-    """The token that attends, and the head from 0; None: the mean of all."""
+    """Draws the choice; returns the attending token and the head, both from 0; head None means the mean of all."""
     own, heads = selection.of(LiveSelection), found.own.maps.shape[1]
     token = own.attending if own.attending < len(found.tokens) else 0
     head = own.attention_head if own.attention_head <= heads else 0
@@ -90,7 +90,7 @@ def _headline(view: View, found: "SentenceAttention", values: pd.DataFrame, toke
     )  # fmt: skip
     if found.distance is None:
         return words
-    far = "{words} Distance of the two: **{far:.2f} tokens**; the sentence is {n} long, and equal models have 0."
+    far = "{words} Distance between the two: **{far:.2f} tokens** (equal models: 0; length of the sentence: {n})."
     return filled(far, words=words, far=last["distance", found.own.name], n=n)
 
 
@@ -109,9 +109,9 @@ def _maps(view: View, found: "SentenceAttention", token: int, head: int | None, 
                 table=_shares(found, one.name, shares),
                 stamp=stamp, name=f"live-attention-{number}", alt=f"What {found.tokens[token]} attends to in {view.label(one.name)}",
             )  # fmt: skip
-    st.caption("Each column sums to 1. Both figures have one scale." if len(models) > 1 else "Each column sums to 1.")
+    st.caption("Each column sums to 1. Both figures have the same scale." if len(models) > 1 else "Each column sums to 1.")
     if len(found.tokens) > MAX_TOKENS:
-        st.caption(filled("Drawn are the first {most} of {n} tokens; the table has all.", most=MAX_TOKENS, n=len(found.tokens)))
+        st.caption(filled("The figures show the first {most} of {n} tokens; the table has all.", most=MAX_TOKENS, n=len(found.tokens)))
 
 
 def _shares(found: "SentenceAttention", model: str, shares: np.ndarray) -> pd.DataFrame:
@@ -123,32 +123,32 @@ def _shares(found: "SentenceAttention", model: str, shares: np.ndarray) -> pd.Da
 def _panels(view: View, two: Two, found: "SentenceAttention", values: pd.DataFrame, stamp: Stamp) -> None:
     names, n = [one.name for one in _models(found)], len(found.tokens)
     drawn = values[values["measure"].isin(PANELS)]
-    # Attention that is equal gives each token 1 of n; how many are separators or punctuation, the sentence decides.
+    # Uniform attention gives each token 1/n. Separators and punctuation get no yardstick: their number depends on the sentence.
     equal = {"entropy": math.log(n), "first": 1 / n, "self": 1 / n}
     colours = {view.label(name): colour for name, colour in colours_of(view, names).items()}
-    other = "" if two.related else " Neither model was fine-tuned from the other; the distance is that of the right one from the left one."
+    other = "" if two.related else " Neither model was fine-tuned from the other: the distance is from the left model to the right one."
     blocks.figure(
         drawing(
             attention_panels, drawn.assign(name=drawn["model"].map(view.label)), colours=colours,
             dashes={view.label(name): theme.line_dash(name in view.controls) for name in names}, yardsticks=equal,
         ),
         table=values, stamp=stamp, name="live-attention-layers", alt="Entropy, distance and shares of attention by layer",
-        caption=f"Entropy and distance as above; the table has the total variation, too. Dotted is attention that is equal to all "
-        f"tokens.{other}" if len(names) > 1 else "Dotted is attention that is equal to all tokens.",
+        caption=f"Entropy and distance as above; the table also has the total variation. Dotted: equal attention to all "
+        f"tokens.{other}" if len(names) > 1 else "Dotted: equal attention to all tokens.",
     )  # fmt: skip
 
 
 def _heads(view: View, found: "SentenceAttention", token: int, head: int | None, stamp: Stamp) -> None:
-    """Every head of every layer: how far it moved, or, of one model, how undecided it is."""
+    """Draws every head of every layer: the distance of the two models or, for a single model, the entropy."""
     if found.distance is not None:
-        values, what, unit = found.distance[..., token], "distance of the two models", "tokens"
+        values, what, unit = found.distance[..., token], "distance between the two models", "tokens"
     else:
         values, what, unit = found.own.entropy[..., token], "entropy", "nats"
     rows = [(layer + 1, number + 1, values[layer, number]) for layer in range(values.shape[0]) for number in range(values.shape[1])]
     blocks.figure(
         drawing(head_map, values, what=what, unit=unit, maximum=float(values.max()), marked=head),
         table=pd.DataFrame(rows, columns=["layer", "head", f"{what}, {unit}"]), stamp=stamp, name="live-attention-heads",
-        caption=f"Every head of every layer: {what}, in {unit}. A click on a cell chooses the head.", alt=f"Heads by layer: {what}",
+        caption=f"Every head of every layer: {what}, in {unit}. Click on a cell to choose its head.", alt=f"Heads by layer: {what}",
         on_point=_take_head,
     )  # fmt: skip
 

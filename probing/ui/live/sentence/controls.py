@@ -1,4 +1,4 @@
-"""Which sentence is asked, of which model and of which model beside it."""
+"""The controls of the view of whole sentences: the sentence, the model and the model to compare with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from probing.ui.widgets.markdown import escape, filled
 
 @dataclass(frozen=True)
 class Two:
-    """Who is asked.
+    """One or two models to ask.
 
     Attributes:
-        model: the model, the fine-tuned one of the two.
-        base: the model that it is compared with, None where there is none.
-        related: whether the model was fine-tuned from it.
+        model: the model; of two, the fine-tuned one.
+        base: the model that it is compared with; None if there is none.
+        related: whether ``model`` was fine-tuned from ``base``.
     """
 
     model: Choice
@@ -36,23 +36,23 @@ class Two:
 
 
 def draw(view: View) -> tuple[Two | None, str, str]:
-    """Draws the controls; returns the models that can be asked, the sentence, and a second one."""
+    """Draws the controls; returns the models that can be asked, the sentence, and the second sentence."""
     page = view.page
     selection.bound(
         st.text_area, "A sentence", "whole", page, height=68, max_chars=selection.MAX_TEXT, resets={"attending": 0, "swapped": 0},
-        placeholder="Type a sentence; write a word twice to see how far its two states are from each other.",
+        placeholder="Type a sentence; write a word twice to compare its two states.",
     )  # fmt: skip
     selection.bound(
-        st.text_input, "A second sentence, if you like", "second", page, max_chars=selection.MAX_TEXT, resets={"attending": 0},
-        placeholder="read after the first one",
+        st.text_input, "A second sentence (optional)", "second", page, max_chars=selection.MAX_TEXT, resets={"attending": 0},
+        placeholder="appended to the first one",
     )  # fmt: skip
-    st.pills("Ready sentences", list(SENTENCES), key="live.sentences", on_change=_take_example, format_func=escape)
+    st.pills("Example sentences", list(SENTENCES), key="live.sentences", on_change=_take_example, format_func=escape)
     own = selection.of(LiveSelection)
     return models(view), " ".join(own.whole.split()), " ".join(own.second.split())
 
 
 def models(view: View) -> Two | None:
-    """Draws the choice of models and loads them; None where none can be asked, which is said."""
+    """Draws the choice of models and loads them; if none can be asked, shows the reason and returns None."""
     page, offered, own = view.page, live_models.choices(), selection.of(LiveSelection)
     name = live_models.pick(selection.current().live_model, offered)
     usual = _usual(offered, name, own.live_base)
@@ -70,12 +70,12 @@ def models(view: View) -> Two | None:
         )  # fmt: skip
     controls.left_aside(offered, name)
     if own.beside and own.beside != ALONE and own.beside not in others and own.beside != name:
-        st.info(filled("Not in this menu, so left aside: {names}", names=own.beside), icon=":material/link_off:")
+        st.info(filled("Ignored, not in this menu: {names}", names=own.beside), icon=":material/link_off:")
     if (model := ready(view, offered[name], LOGIT_LENS, first=True)) is None:
         return None
     base = live_models.base_of(model)
     if base and base not in offered and beside == ALONE:
-        words = "{base}, from which {name} was fine-tuned, is not in this menu, so {name} is shown alone."
+        words = "{name} was fine-tuned from {base}, which is not in this menu, so it is shown alone."
         st.info(filled(words, base=base, name=view.called(name)), icon=":material/info:")
     if beside == ALONE or (other := ready(view, offered[beside], LOGIT_LENS, first=False)) is None:
         return Two(replace(model, here=True))
@@ -83,7 +83,7 @@ def models(view: View) -> Two | None:
 
 
 def _usual(offered: Mapping[str, Choice], name: str, named_base: str) -> str:
-    """The base of a model, else the first model that was fine-tuned from it, else nothing."""
+    """Name of the model's base, else of the first model that was fine-tuned from it, else ``""``."""
     base = live_models.base_of(offered[name]) or named_base
     if base:
         return base if base in offered and base != name else ""
@@ -99,5 +99,5 @@ def _ordered(model: Choice, other: Choice) -> Two:
 def _take_example() -> None:
     if chosen := st.session_state["live.sentences"]:
         selection.update(whole=chosen, second="", attending=0, swapped=0)
-    # A pill is a button here: pressed again it works again.
+    # Pills act as buttons here: unselected, the same one can be pressed again.
     st.session_state["live.sentences"] = None

@@ -1,4 +1,4 @@
-"""Minimal pairs: which of two words every layer finds likelier at a gap."""
+"""Minimal pairs: which of two words is more probable at a gap, layer by layer."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ COLUMNS = ["pair", "kind", "good", "good_word", "bad", "bad_word", "model", "lay
 
 
 def draw(view: View, two: Two | None) -> None:
-    """The shipped pairs together, and one pair by itself."""
+    """Draws the results for all shipped pairs together, and for one pair."""
     if two is None:
         return
     try:
@@ -32,7 +32,7 @@ def draw(view: View, two: Two | None) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    st.caption("Two words for one gap, or one gap in two sentences: a layer is right where it gives the better one more probability.")
+    st.caption("Two words for one gap, or one gap in two sentences: a layer is right if it gives the better one more probability.")
     with st.spinner("Asking the pairs …", show_time=True):
         table = _table(two, shipped)
     st.markdown(joined("  \n", _lines(view, two, table)))
@@ -44,7 +44,7 @@ def draw(view: View, two: Two | None) -> None:
 
 
 def _table(two: Two, pairs: list[MinimalPair]) -> pd.DataFrame:
-    """A row a pair, model and layer; ``right`` is not known where the pair cannot be asked of the model."""
+    """One row per pair, model and layer; ``right`` is None if the pair cannot be asked of the model."""
     rows = []
     for choice in two.all:
         found = asked.scores(choice, tuple(pairs))
@@ -57,13 +57,13 @@ def _table(two: Two, pairs: list[MinimalPair]) -> pd.DataFrame:
 
 
 def _lines(view: View, two: Two, table: pd.DataFrame) -> list[Markdown]:
-    """Of each model how many pairs its last layer has right, by kind, beside chance."""
+    """For each model, one line: the number of pairs that its last layer has right, by kind, with chance."""
     lines = []
     for choice in two.all:
         mine = table[(table["model"] == choice.name) & table["right"].notna()]
         last = mine[mine["layer"] == mine["layer"].max()]
         if last.empty:
-            lines.append(filled("{model} can be asked none of the pairs.", model=view.called(choice.name)))
+            lines.append(filled("None of the pairs can be asked of {model}.", model=view.called(choice.name)))
             continue
         low, high = by_guessing(len(last))
         kinds = [
@@ -72,7 +72,7 @@ def _lines(view: View, two: Two, table: pd.DataFrame) -> list[Markdown]:
         ]
         lines.append(
             filled(
-                "The last layer of {model} has **{right} of {n}** pairs right ({kinds}; chance: {half:g}, {low} to {high} in 95 %).",
+                "The last layer of {model} has **{right} of {n}** pairs right ({kinds}; chance: {half:g}, 95 % interval {low} to {high}).",
                 model=view.called(choice.name), right=int(last["right"].sum()), n=len(last), kinds=joined(", ", kinds), half=len(last) / 2,
                 low=low, high=high,
             )
@@ -87,16 +87,14 @@ def _all(view: View, two: Two, table: pd.DataFrame, pairs: int) -> None:
     blocks.figure(
         drawing(_right_lines, right.assign(name=right["model"].map(view.label)), _colours(view, two), pairs, (low, high)),
         table=table, stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pairs} minimal pairs"), name="live-minimal-pairs",
-        caption="Pairs in which the layer gives the better word more probability, read by the pre-trained head (logit lens). "
-        f"Dotted is chance, {pairs / 2:g}; 95 % of guesses fall into the grey band, {low} to {high}.",
-        alt="Minimal pairs that are right, by layer",
+        caption="Number of pairs in which the layer gives the better word more probability, read by the pre-trained head (logit lens). "
+        f"Dotted: chance, {pairs / 2:g}. Grey band: {low} to {high}, 95 % of results of guessing.",
+        alt="Number of minimal pairs right, by layer",
     )  # fmt: skip
     for choice in two.all:
         left = table.loc[(table["model"] == choice.name) & table["right"].isna(), "pair"].nunique()
         if left:
-            st.caption(
-                filled("{n} pairs have words that {model} does not know, so they are left out.", n=left, model=view.called(choice.name))
-            )
+            st.caption(filled("{n} pairs have words unknown to {model}, so they are left out.", n=left, model=view.called(choice.name)))
 
 
 def _right_lines(right: pd.DataFrame, colours: dict[str, str], pairs: int, guessed: tuple[int, int]):
@@ -112,7 +110,7 @@ def _colours(view: View, two: Two) -> dict[str, str]:
 
 
 def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) -> None:
-    """One pair: the difference of its two log-probabilities by layer."""
+    """Draws one pair: the difference of its two log-probabilities by layer."""
     number, own = _chosen(view, shipped)
     if not number:
         if own is None:
@@ -126,11 +124,11 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
     mine = mine.dropna(subset=["difference"])
     st.markdown(
         filled(
-            "**{good}** in “{sentence}” should be likelier than **{bad}** in “{other}”.", good=pair.good.word, sentence=pair.good.sentence,
-            bad=pair.bad.word, other=pair.bad.sentence,
+            "**{good}** in “{sentence}” should be more probable than **{bad}** in “{other}”.", good=pair.good.word,
+            sentence=pair.good.sentence, bad=pair.bad.word, other=pair.bad.sentence,
         )
         if pair.good.sentence != pair.bad.sentence
-        else filled("“{sentence}”: **{good}** should be likelier than **{bad}**.", sentence=pair.good.sentence, good=pair.good.word,
+        else filled("“{sentence}”: **{good}** should be more probable than **{bad}**.", sentence=pair.good.sentence, good=pair.good.word,
                     bad=pair.bad.word)
     )  # fmt: skip
     if mine.empty:
@@ -138,7 +136,7 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
     blocks.figure(
         drawing(_difference_lines, mine.assign(name=mine["model"].map(view.label)), _colours(view, two)),
         table=mine, stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pair.good.text} / {pair.bad.text}"), name="live-minimal-pair",
-        caption="Above 0 the layer finds the better word likelier; 0 is chance. Words of several pieces are at a disadvantage.",
+        caption="Above 0, the better word is more probable; 0 is chance. Words of several word pieces are at a disadvantage.",
         alt="Difference of log-probability by layer",
     )  # fmt: skip
 
@@ -151,7 +149,7 @@ def _difference_lines(lines: pd.DataFrame, colours: dict[str, str]):
 
 
 def _chosen(view: View, shipped: list[MinimalPair]) -> tuple[int, MinimalPair | None]:
-    """Number of the shipped pair, or 0 and the visitor's."""
+    """Draws the choice of a pair; returns the number of a shipped pair and None, or 0 and the user's own pair, if it is complete."""
     page, own = view.page, selection.of(LiveSelection)
     number = own.minimal_pair if own.minimal_pair <= len(shipped) else 1
     selection.bound(
@@ -161,7 +159,7 @@ def _chosen(view: View, shipped: list[MinimalPair]) -> tuple[int, MinimalPair | 
     left, right = st.columns(2)
     with left:
         selection.bound(
-            st.text_input, "Your own: the better sentence, or one with a gap", "likelier", page, max_chars=400,
+            st.text_input, "Your own pair: the better sentence, or one with a gap", "likelier", page, max_chars=400,
             resets={"minimal_pair": 0}, placeholder="The dogs in the garden bark .",
         )  # fmt: skip
     with right:

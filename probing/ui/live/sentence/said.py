@@ -1,4 +1,4 @@
-"""What the sentence probes of every layer say, and whether they change their mind where two words are swapped."""
+"""The predictions of the sentence probes of every layer, and their changes when two words are swapped."""
 
 import shlex
 from typing import Any
@@ -25,9 +25,9 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
 
 AS_TYPED, SWAPPED = "as typed", "two words swapped"
 HELP = (
-    "Of each task's probes the one that is right for most development sentences. Where these results are not stored it is the one that is "
-    "right for most test sentences, and its share of them is a little too high. Of equal ones the lowest layer is taken. Majority: always "
-    "giving the commonest training label."
+    "Each line shows the task's best probe: the one that is right for most development sentences (of equal ones, that of the lowest "
+    "layer). If development results are not stored, it is the one that is right for most test sentences, and its share is a little too "
+    "high. Majority: always predicting the most frequent training label."
 )
 COLUMNS = [
     "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
@@ -35,8 +35,8 @@ COLUMNS = [
 
 
 def draw(view: View, two: Two, text: str, pair: str) -> None:
-    """The verdicts of each model's own probes; says what makes them where there are none."""
-    view.contents.section("What probes say")
+    """Draws the predictions of each model's own probes; if there are none, shows the command that trains them."""
+    view.contents.section("Predictions of probes")
     found: dict[str, pd.DataFrame] = {}
     for choice in two.all:
         if (table := _verdicts(view, choice, text, pair)) is not None and len(table):
@@ -47,7 +47,7 @@ def draw(view: View, two: Two, text: str, pair: str) -> None:
     try:
         changed = {choice.name: _table(choice, other, pair) for choice in two.all if choice.name in found} if other else {}
     except ProbingError as error:
-        # Swapped, a word may fall into more pieces, and the sentence be too long.
+        # In its new place a word may have more word pieces, so that the sentence becomes too long.
         blocks.problem(error)
         other, changed = "", {}
     st.markdown(joined("\n", [filled("- {line}", line=line) for line in _lines(view, found, changed)]), help=HELP)
@@ -55,14 +55,14 @@ def draw(view: View, two: Two, text: str, pair: str) -> None:
     if other:
         _maps(view, changed, other, SWAPPED)
     st.caption(
-        "A row for each task and vector, a column for each layer. The colour is the label, of which the first letters are shown; the shade "
-        "is how sure the probe is, the number its probability in per cent. Grey: on test sentences the probe is not significantly better "
-        "than the commonest label, so its verdict means nothing."
+        "One row per task and vector, one column per layer. The colour and the letters show the label (its first letters); the shade and "
+        "the number show its probability in per cent. Grey: on test sentences the probe is not significantly better than always predicting "
+        "the most frequent label, so its prediction is meaningless."
     )
 
 
 def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
-    """A model's verdicts; None where there are none, which is said."""
+    """The predictions of a model's probes; if it has no probes, or asking fails, shows a message and returns None."""
     stamps = asked.probes_of(choice)
     if not stamps:
         what = filled("No sentence probes are trained on the layers of {name} yet.", name=view.called(choice.name))
@@ -75,13 +75,13 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
         return None
     if table.empty:
         one, more = ("pairs of sentences", "one sentence alone") if not pair else ("one sentence", "two sentences")
-        words = "All probes of {name} ask about {one}, so they are not asked of {more}."
+        words = "All probes of {name} are for {one}, so none is applied to {more}."
         st.info(filled(words, name=view.called(choice.name), one=one, more=more), icon=":material/info:")
     else:
         titles = {read.title for stamp in stamps if (read := asked.read(*stamp)).pairs != bool(pair)}
         if titles:
-            needs = "they ask about one sentence" if pair else "they need a second sentence"
-            words, name = "Not asked of {name}: {titles}, as {needs}.", view.called(choice.name)
+            needs = "they are for a single sentence" if pair else "they need a second sentence"
+            words, name = "Not applied to {name}: {titles}, as {needs}.", view.called(choice.name)
             st.caption(filled(words, name=name, titles=listing(sorted(titles), 8), needs=needs))
     return table
 
@@ -92,7 +92,7 @@ def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
 
 
 def _swapped(view: View, text: str) -> str:
-    """The sentence with two neighbouring words swapped; empty where none are."""
+    """Draws the choice of a word; returns the sentence with this and the next word swapped, or ``""`` if none is chosen."""
     words = text.split()
     if len(words) < 2:
         return ""
@@ -101,7 +101,7 @@ def _swapped(view: View, text: str) -> str:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
             st.number_input, "Swap a word with the next one", "swapped", view.page, value=chosen, min_value=0, max_value=len(words) - 1,
-            step=1, width=260, help="Number of the word, from 1; 0 leaves the sentence as it is.",
+            step=1, width=260, help="Number of the word, from 1; 0 leaves the sentence unchanged.",
         )  # fmt: skip
     if not chosen:
         return ""
@@ -113,14 +113,14 @@ def _swapped(view: View, text: str) -> str:
 
 
 def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.DataFrame]) -> list[Markdown]:
-    """A line a model and task: what its best probe says, and how many change their verdict."""
+    """One line per model and task: the prediction of the best probe, and how many probes change theirs."""
     lines = []
     stored = _stored(view, tuple(found))
     for model, table in found.items():
         for task, mine in table.groupby("task", sort=False):
             best = mine.loc[_best(mine, stored[(stored["model"] == model) & (stored["task"] == task)])]
             line = filled(
-                "{title}, {model}: the best probe (layer {layer}, {pooling}) says **{label}** ({p:.0f} %). "
+                "{title}, {model}: the best probe (layer {layer}, {pooling}) predicts **{label}** ({p:.0f} %). "
                 ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
                 title=best["title"], model=view.called(model), label=best["label"], p=best["p"] * 100, layer=int(best["layer"]),
                 pooling=POOLING_NAMES[best["pooling"]], right=best["accuracy"] * 100, majority=best["majority"] * 100,
@@ -133,22 +133,22 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
 
 
 def _stored(view: View, models: tuple[str, ...]) -> pd.DataFrame:
-    """The accuracies of the models' own probes that are stored, with what was right in development."""
+    """The stored accuracies of the models' own probes, with the number of development sentences right."""
     if view.database is None:
         return pd.DataFrame(columns=["model", "task", "pooling", "layer", "accuracy", "dev_right"])
     return view.read(accuracies, models)
 
 
 def _best(mine: pd.DataFrame, stored: pd.DataFrame) -> Any:
-    """The row of the probe that is best on development sentences, as on *Sentence probes*; where these are not stored, on test sentences.
+    """The row of the probe that is best on development sentences, as on *Sentence probes*; if these are not stored, on test sentences.
 
     Args:
-        mine: the verdicts of one model's probes on one task.
+        mine: the predictions of one model's probes for one task.
         stored: their stored accuracies.
     """
     cell = ["pooling", "layer"]
     both = mine.reset_index().merge(stored[[*cell, "accuracy", "dev_right"]], on=cell, suffixes=("", "_stored"))
-    # Results of other probes, as after a new training, say nothing of these.
+    # The stored results may belong to other probes, if these were trained again.
     if len(both) != len(mine) or not np.allclose(both["accuracy"], both["accuracy_stored"].astype("float64"), atol=1e-6):
         return mine["accuracy"].idxmax()
     ordered = both.sort_values(["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable")
@@ -156,13 +156,14 @@ def _best(mine: pd.DataFrame, stored: pd.DataFrame) -> Any:
 
 
 def _turned(mine: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) -> Markdown:
-    """How many verdicts turn with the words; both tables have the same rows."""
+    """How many predictions change when the words are swapped; both tables have the same rows."""
     other = changed.loc[mine.index]
     turns, counts = mine["number"] != other["number"], ~mine["chance"]
     now = other.loc[best]
     return filled(
-        " With the words swapped: **{label}** ({p:.0f} %); {n} of {all} above chance turn{s}.", label=now["label"], p=now["p"] * 100,
-        n=int((turns & counts).sum()), all=count(int(counts.sum()), "probe"), s="s" if (turns & counts).sum() == 1 else "",
+        " With the words swapped: **{label}** ({p:.0f} %); {n} of {all} above chance change{s} the prediction.", label=now["label"],
+        p=now["p"] * 100, n=int((turns & counts).sum()), all=count(int(counts.sum()), "probe"),
+        s="s" if (turns & counts).sum() == 1 else "",
     )  # fmt: skip
 
 
@@ -175,5 +176,5 @@ def _maps(view: View, found: dict[str, pd.DataFrame], text: str, which: str) -> 
             st.markdown(filled("**{model}**{which}", model=view.called(model), which=f", {which}" if which else ""))
             blocks.figure(
                 drawing(verdict_map, with_hover(table)), table=table.drop(columns=["number", "classes"]), stamp=Stamp(f"{model}, {text}"),
-                name=f"live-verdicts-{number}{end}", alt=f"What the probes of {view.label(model)} say of: {text}",
+                name=f"live-verdicts-{number}{end}", alt=f"Predictions of the probes of {view.label(model)} for: {text}",
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What becomes of a whole sentence: what a token attends to, what probes say, and the same word twice."""
+"""The view of a whole sentence: attention of a token, predictions of probes, and repeated words."""
 
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def draw(view: View, two: Two | None, text: str, pair: str) -> None:
-    """Asks, and draws what comes back."""
+    """Asks the models and draws the results."""
     if two is None:
         return
     if not text:
-        st.info("Type a sentence, or take a ready one.", icon=":material/edit:")
+        st.info("Type a sentence, or choose an example.", icon=":material/edit:")
         return
     found = _attention(two, text, pair)
     if found is not None:
@@ -42,8 +42,8 @@ def _attention(two: Two, text: str, pair: str) -> "SentenceAttention | None":
 
 
 def _pieces(two: Two, found: "SentenceAttention") -> None:
-    """Says how many pieces are unknown to the model, which attend and are attended to as any other."""
+    """Reports the number of word pieces unknown to the model; they take part in attention like all others."""
     unknown = found.tokens.count(str(live_models.load(two.model, LOGIT_LENS).encoder.tokenizer.unk_token))
     if unknown:
-        words = "{n} of {all} are unknown to the model: it sees all of them as the same."
+        words = "{n} of {all} are unknown to the model, which treats all unknown ones alike."
         st.info(filled(words, n=count(unknown, "word piece"), all=len(found.tokens)), icon=":material/help:")

@@ -1,4 +1,4 @@
-"""The same word twice: how alike its states are at every layer."""
+"""The same word twice: the similarity of its states at every layer."""
 
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,10 @@ ANISOTROPY = "anisotropy"
 
 
 def draw(view: View, found: "SentenceAttention") -> None:
-    """A line a word and model."""
+    """Draws one line per word and model."""
     view.contents.section("The same word twice")
     if not found.repeated:
-        st.caption("No word occurs twice in this sentence. Write one twice, and its states are compared at every layer.")
+        st.caption("No word occurs twice in this sentence. Write a word twice to compare its states at every layer.")
         return
     models = [one.name for one in (found.before, found.own) if one is not None]
     rows = [
@@ -44,13 +44,13 @@ def draw(view: View, found: "SentenceAttention") -> None:
     figure = layer_lines(drawn, "similarity", "%{y:.3f}", colours=colours, dashes=dashes)
     figure.update_yaxes(title_text="cosine")
     beside = (
-        " Anisotropy is the mean cosine of different words on the stored sentences: what any two words have in common."
+        " Anisotropy is the mean cosine of different words on the stored sentences, the yardstick for these values."
         if len(stored)
-        else " For comparison: different words have a cosine above 0, too; `changes measure` stores how much (anisotropy)."
+        else " Different words also have a cosine above 0; `changes measure` stores this yardstick (anisotropy)."
     )
     blocks.figure(
         figure, table=table, stamp=Stamp(f"{', '.join(models)}, same word, {' '.join(found.tokens)}"), name="live-same-word",
-        caption=f"Mean cosine of a word's states: 1 where they are the same. At layer 0 they differ by position alone.{beside}",
+        caption=f"Mean cosine of a word's states: 1 if they are equal. At layer 0 they differ only by position.{beside}",
         alt="Self-similarity by layer",
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ def stored_names(drawn: pd.DataFrame) -> list[str]:
 
 
 def _stored(view: View, models: list[str]) -> pd.DataFrame:
-    """``model, layer, similarity`` of what is stored of different words."""
+    """``model, layer, similarity``: the stored anisotropy."""
     if view.database is None:
         return pd.DataFrame(columns=["model", "layer", "similarity"])
     found = view.read(values, tuple(models), (ANISOTROPY,))
@@ -69,12 +69,12 @@ def _stored(view: View, models: list[str]) -> pd.DataFrame:
 
 
 def _headline(view: View, table: pd.DataFrame, models: list[str]) -> Markdown:
-    """The word that changes most on its way through the last model."""
+    """A sentence on the word with the lowest similarity in the last layer of the last model."""
     last, first = (table[table["layer"] == layer].set_index(["word", "model"])["similarity"] for layer in (table["layer"].max(), 0))
     word = last.xs(models[-1], level="model").idxmin()
     says = [filled("{model} {value:.2f}", model=view.called(model), value=last[word, model]) for model in models]
     times = int(table.loc[table["word"] == word, "times"].iloc[0])
     return filled(
-        "**{word}** ({times} times) is least like itself in the last layer: cosine {says} (layer 0: {before:.2f}).", word=word,
+        "**{word}** ({times} times) has the lowest similarity in the last layer: cosine {says} (layer 0: {before:.2f}).", word=word,
         times=times, says=joined(", ", says), before=first[word, models[-1]],
     )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What do all layers make of a span of words, or of two?"""
+"""The view of one or two spans of words, labelled by the edge probes of all layers."""

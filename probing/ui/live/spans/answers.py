@@ -1,4 +1,4 @@
-"""What all layers say of the chosen spans: in words, and drawn."""
+"""The labels that all layers predict for the chosen spans, in words and as a figure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,22 +25,22 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled, joined, listing
 
 HOW_TO_READ = (
-    "A row for each task, a column for each layer: the probe P(l) reads the layers 0 to l. Bars are shares of all labels' probabilities: "
-    "the last layer's label is blue, the two labels that tell most about the way to it are orange and grey. Where a target may have "
-    "several labels, bars are p itself. From the dotted line on the answer stays. A probe labels any words that it is given; whether they "
-    "are, say, an entity at all is not asked. The F1 above is that of the probes that answer here, of one seed; other pages show means "
-    "over seeds."
+    "One row per task, one column per layer: the probe P(l) reads the layers 0 to l. Bars are shares of all labels' probabilities. Blue: "
+    "the last layer's label. Orange and grey: two labels that other layers prefer or, if there are none, the next most probable ones. If a "
+    "target may have several labels, bars are p itself. From the dotted line on, the prediction stays the same. A probe labels any words "
+    "that it is given; it does not decide whether they are, say, an entity at all. The F1 above is that of the probes used here, from one "
+    "seed; other pages show means over seeds."
 )
 
 
 def draw(view: View, choices: Sequence[live_models.Choice], question: SpanQuestion) -> None:
-    """Asks, and draws what comes back."""
+    """Asks the models and draws their predictions."""
     if not question.words:
         st.info("Type a sentence, then choose one or two spans of its words.", icon=":material/edit:")
         return
     reading = [found for number, choice in enumerate(choices) if (found := _readers(view, choice, first=number == 0))]
     if not question.spans:
-        st.info("Choose the first and the last word of a span; one word is a span, too.", icon=":material/touch_app:")
+        st.info("Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:")
         return
     answers = _of_each(reading, question)
     if not answers:
@@ -57,7 +57,7 @@ def draw(view: View, choices: Sequence[live_models.Choice], question: SpanQuesti
 
 
 def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers | None:
-    """The probes that read a model; says what is missing, and the command that trains them."""
+    """The probes that read a model; if there are none, shows the command that trains them and returns None."""
     if (there := ready(view, choice, LOGIT_LENS, first=first)) is None:
         return None
     try:
@@ -70,7 +70,7 @@ def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers 
         blocks.missing(what, train_command(found.of.location))
         if live_models.base_of(there) and not selection.of(LiveSelection).base_probes:
             st.button(
-                "Read it by its base's probes", key=f"live.base_probes.{choice.name}", on_click=selection.update,
+                "Use the probes of its base", key=f"live.base_probes.{choice.name}", on_click=selection.update,
                 kwargs={"base_probes": True},
             )  # fmt: skip
         return None
@@ -78,7 +78,7 @@ def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers 
 
 
 def _of_each(reading: Sequence[Readers], question: SpanQuestion) -> dict[str, tuple[SpanTrace, ...]]:
-    """Model -> its answers; what is wrong with the spans for every model is said once."""
+    """Model -> its predictions; an error that all models share is shown once."""
     found: dict[str, tuple[SpanTrace, ...]] = {}
     said: set[str] = set()
     for one in reading:
@@ -92,30 +92,30 @@ def _of_each(reading: Sequence[Readers], question: SpanQuestion) -> dict[str, tu
 
 
 def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mapping[str, Sequence[SpanTrace]]) -> None:
-    """Says which tasks have probes and were not asked of these spans, and whose probes were asked where that is another model's."""
+    """Reports the tasks that have probes but do not fit these spans, and the models that are read by the probes of another model."""
     trained = dict.fromkeys(task for one in reading if one.choice.name in answers for task in one.files)
     asked = {trace.task for traces in answers.values() for trace in traces}
     titles = {task: EDGE_TASKS[task].title if task in EDGE_TASKS else task for task in trained}
     left = [task for task in trained if task not in asked]
-    # Where one span is chosen, tasks of two want a second one, whatever its length.
+    # With one span chosen, tasks of two spans need a second one, whatever the length of the first.
     single = [titles[task] for task in left if task in SINGLE_WORDS and EDGE_TASKS[task].spans <= len(question.spans)]
     pairs = [titles[task] for task in left if titles[task] not in single]
     if single:
-        words = "Not asked: {names}, as a chosen span has several words and the spans of the task are single ones."
+        words = "Not asked: {names}. These tasks need spans of a single word, and a chosen span has several."
         st.caption(filled(words, names=listing(single, 8)))
     if pairs and len(question.spans) == 1:
         st.caption(filled("Choose a second span to ask {names}, too.", names=listing(pairs, 8)))
     if lent := [one for one in reading if one.of != one.choice and one.choice.name in answers]:
         st.caption(
             filled(
-                "Read by the probes of its base, whose F1 is that on the base's layers: {names}.",
+                "Read by the probes of the base (their F1 is that on the base's layers): {names}.",
                 names=listing([f"{one.choice.name} by those of {one.of.name}" for one in lent]),
             )
         )
 
 
 def _figures(view: View, question: SpanQuestion, answers: Mapping[str, Sequence[SpanTrace]]) -> None:
-    """A figure a model, two beside each other; on a narrow screen they stand below each other."""
+    """Draws one figure per model, two per row; on a narrow screen one per row."""
     drawn = [(model, traces) for model, traces in answers.items() if traces]
     abreast = 1 if len(drawn) == 1 else 2
     for first in range(0, len(drawn), abreast):
@@ -131,7 +131,7 @@ def _figures(view: View, question: SpanQuestion, answers: Mapping[str, Sequence[
                     drawing(span_bars, panel_rows(question.words, traces)), table=table(question, model, traces),
                     stamp=Stamp(f"{model}, {chosen}, {' '.join(question.words)}"), name=f"live-spans-{number + 1}",
                     caption=HOW_TO_READ if number == 0 else "",
-                    alt=f"What every layer of {view.label(model)} says of {chosen}",
+                    alt=f"Labels that every layer of {view.label(model)} predicts for {chosen}",
                 )  # fmt: skip
 
 

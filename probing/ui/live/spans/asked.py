@@ -1,4 +1,4 @@
-"""Probes kept ready, and what they say of spans. Torch is loaded only when a model is asked."""
+"""Cached edge probes and their predictions for spans. Torch is loaded only when a model is asked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,9 @@ class Readers:
 
     Attributes:
         choice: the model that is read.
-        of: the model that they were trained on: the same, or its base.
-        weights: identity of that model.
-        files: of the probes, by task.
+        of: the model that the probes were trained on: ``choice`` or its base.
+        weights: identity of the weights of ``of``.
+        files: task -> file of its probes.
     """
 
     choice: Choice
@@ -35,10 +35,10 @@ class Readers:
 
 
 def readers(choice: Choice, *, of_base: bool) -> Readers:
-    """The probes of a model, or of its base where that is wanted and there is one here.
+    """The probes of a model, or of its base if that is wanted and the base is on this machine.
 
     Raises:
-        ModelError: if a model is not there.
+        ModelError: if a model is missing.
     """
     base = live_models.choices().get(live_models.base_of(choice)) if of_base else None
     of = base if base is not None and base.here else choice
@@ -53,10 +53,10 @@ def readers(choice: Choice, *, of_base: bool) -> Readers:
 
 
 def ask(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, ...]:
-    """What all fitting tasks say of the chosen spans.
+    """The predictions of all tasks that fit the chosen spans.
 
     Raises:
-        ProbingError: if probes cannot be read, or the spans not asked.
+        ProbingError: if probes cannot be read, or the spans cannot be asked.
     """
     stamps = tuple((str(path), path.stat().st_mtime_ns) for path in reading.files.values())
     return _ask(reading.choice, reading.weights, stamps, question)

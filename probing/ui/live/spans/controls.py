@@ -1,4 +1,4 @@
-"""Whose layers are asked, about which sentence, and about which of its words."""
+"""The controls of the view of spans: the models, the sentence and the spans of its words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from probing.ui.live.spans import picker
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import escape, filled, listing
 
-#: How the examples are called, and what the paper says of them.
+#: Title of each example -> the paper's observation.
 EXAMPLES = {
-    "(a) smoked toronto": "BERT-base's entities probe first takes “toronto” for a place, and for an organisation once its role in “smoked” "
+    "(a) smoked toronto": "BERT-base's entities probe first labels “toronto” as a place, and as an organisation once its role in “smoked” "
     "is clear.",
-    "(b) china today": "BERT-base first takes “today” for a time, and later “china today” for an organisation that blacks something out.",
+    "(b) china today": "BERT-base first labels “today” as a time, and later “china today” as an organisation that blacks something out.",
 }
 _SENTENCES = dict(zip(EXAMPLES, SPAN_EXAMPLES, strict=True))
 
@@ -28,8 +28,8 @@ _SENTENCES = dict(zip(EXAMPLES, SPAN_EXAMPLES, strict=True))
 @dataclass(frozen=True)
 class SpanQuestion:
     """Attributes:
-    words: of the sentence.
-    spans: the chosen spans: none, one or two.
+    words: the words of the sentence.
+    spans: the chosen spans; none, one or two.
     """
 
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class SpanQuestion:
 
 
 def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
-    """Draws the controls; returns the models, that of ``live_model`` first, and what is asked of them."""
+    """Draws the controls; returns the models, with ``live_model`` first, and the question to them."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
     selection.bound(
         st.text_area, "A sentence", "words", page, height=68, max_chars=selection.MAX_TEXT, resets={"span1": "", "span2": ""},
@@ -78,14 +78,14 @@ def _options(page: str, named: dict[str, str], others: Sequence[str]) -> None:
         max_selections=controls.MAX_MODELS - 1, placeholder="the same sentence for other models",
     )  # fmt: skip
     selection.bound(
-        st.toggle, "Read fine-tuned models by their base's probes", "base_probes", page,
-        help="Probes that were trained on the base, asked of the fine-tuned layers: what can still be read in the same way. Otherwise a "
-        "fine-tuned model is read by probes that were trained on its own layers.",
+        st.toggle, "Use the base's probes for fine-tuned models", "base_probes", page,
+        help="On: probes trained on the base read the layers of the fine-tuned model, which shows what can still be read in the same way. "
+        "Off: a fine-tuned model is read by probes trained on its own layers.",
     )  # fmt: skip
 
 
 def _question(own: LiveSelection) -> SpanQuestion:
-    """The words and spans of the link; says which span is left aside."""
+    """The words and spans of the link; reports invalid spans, which are ignored."""
     words, spans = split_words(own.words), []
     example = SPAN_EXAMPLES.get(own.words, ("", ""))
     for name, given, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
@@ -102,5 +102,5 @@ def _question(own: LiveSelection) -> SpanQuestion:
 def _take_example() -> None:
     if chosen := st.session_state["live.figure3"]:
         selection.update(words=_SENTENCES[chosen], span1="", span2="")
-    # A pill is a button here: pressed again it works again.
+    # Pills act as buttons here: unselected, the same one can be pressed again.
     st.session_state["live.figure3"] = None

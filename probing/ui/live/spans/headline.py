@@ -1,4 +1,4 @@
-"""Which label each task settles on, and at which layer; each beside its yardsticks."""
+"""The label that each task settles on, its layer, and the task's yardsticks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,16 +12,16 @@ from probing.ui.live.spans.controls import SpanQuestion
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 HELP = (
-    "The most probable label, or all labels with p of 0.5 or more where there are several, and the first layer l from which P(l) to P(L) "
-    "keep to it. F1 is that of P(L) on the development part of the task's data; the memory baseline answers the commonest training label "
-    "of the same words."
+    "The most probable label (or, for tasks with several labels, all labels with p of 0.5 or more), and the first layer l from which P(l) "
+    "to P(L) all predict it. F1: that of P(L) on the development part of the task's data. Memory baseline: always predicting the most "
+    "frequent training label of the same words."
 )
 
 
 def lines(
     view: View, question: SpanQuestion, answers: Mapping[str, Sequence[SpanTrace]], measures: Mapping[str, TaskYardsticks]
 ) -> list[Markdown]:
-    """A line for each task, in the order of tasks: its spans, and of each what every model says."""
+    """One line per task, in the order of tasks: its spans, each with every model's prediction."""
     asked: dict[str, dict[tuple[Span, ...], dict[str, SpanTrace]]] = {}
     for model, traces in answers.items():
         for trace in traces:
@@ -30,11 +30,11 @@ def lines(
 
 
 def _line(view: View, question: SpanQuestion, asked: Sequence[Mapping[str, SpanTrace]], measure: TaskYardsticks | None) -> Markdown:
-    """One task.
+    """The line of one task.
 
     Args:
-        view, question: the page and what was asked.
-        asked: of each span, or pair of spans: model -> its answer.
+        view, question: the page and the question.
+        asked: for each span, or pair of spans: model -> its prediction.
         measure: the yardsticks of the task.
     """
     says = []
@@ -51,7 +51,7 @@ def _line(view: View, question: SpanQuestion, asked: Sequence[Mapping[str, SpanT
 
 
 def _spans(question: SpanQuestion, trace: SpanTrace) -> Markdown:
-    """The words of the spans; of two, each with what it is to the task."""
+    """The words of the spans; of two spans, each with its role in the task."""
     texts = [filled("“{text}”", text=question.text(span)) for span in trace.spans]
     if len(texts) == 1:
         return texts[0]
@@ -76,12 +76,12 @@ def _named(trace: SpanTrace, names: Sequence[str]) -> str:
 
 
 def _yardsticks(by_model: Mapping[str, SpanTrace], measure: TaskYardsticks | None) -> Markdown:
-    """F1 of the probes beside that of the memory baseline, and how common the commonest label is."""
+    """F1 of the probes and of the memory baseline, and the share of the most frequent label."""
     scores = joined(", ", dict.fromkeys(filled("{f1:.1f} %", f1=100 * trace.f1[-1]) for trace in by_model.values()))
     if measure is None:
         return filled("F1 on dev {scores}; the memory baseline of this task is not stored here.", scores=scores)
     task = next(iter(by_model.values())).task
     return filled(
-        "F1 on dev {scores}, memory baseline {memory:.1f} %; commonest label {name}, {share:.0f} % of training targets.", scores=scores,
+        "F1 on dev {scores}, memory baseline {memory:.1f} %; most frequent label {name}, {share:.0f} % of training targets.", scores=scores,
         memory=100 * measure.memory, name=label_in_words(task, measure.label), share=100 * measure.share,
     )  # fmt: skip

@@ -1,6 +1,6 @@
-// Words as buttons: the first and the last word of a span are chosen by click, Enter or blank; arrow keys go from word to word,
-// with Shift they choose. Python is told once a span is whole, and answers with the spans that are shown.
-const HELP = "Choose the first word, then the last one (the same again for one word). Keys: arrows move, Shift and arrows choose, Escape ends."
+// Words are buttons: the first and the last word of a span are chosen by click, Enter or space; arrow keys move from word to word,
+// with Shift they select. A complete span is sent to Python, which returns the spans to show.
+const HELP = "Choose the first word, then the last one (for one word, the same again). Keys: arrows move, Shift+arrows select, Escape cancels."
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
@@ -26,7 +26,7 @@ function build(root, state, words) {
     button(bar, `Span ${number}`, `which${number}`, () => turn(number))
   }
   button(bar, "Swap", "swap", () => state.send({ swap: true }))
-  button(bar, "Take away", "clear", () => state.send({ span: state.active }))
+  button(bar, "Remove", "clear", () => state.send({ span: state.active }))
   const group = add(root, "div", "words")
   group.setAttribute("role", "group")
   group.setAttribute("aria-label", "Words of the sentence")
@@ -74,7 +74,7 @@ function build(root, state, words) {
     }
     show(root, state, words)
   }
-  // What Shift and arrows have passed over is chosen once Shift is let go.
+  // Releasing Shift chooses the words selected with the arrow keys.
   group.onkeyup = (event) => {
     if (event.key === "Shift" && state.from !== null) choose(state.from, state.focus)
   }
@@ -102,7 +102,7 @@ function show(root, state, words) {
   second.disabled = state.spans.length < 1
   swap.hidden = state.spans.length < 2
   clear.hidden = !state.spans[state.active - 1]
-  says.textContent = state.begun === null ? HELP : `Span ${state.active} begins with “${words[state.begun]}”. Now its last word.`
+  says.textContent = state.begun === null ? HELP : `Span ${state.active} begins with “${words[state.begun]}”. Now choose its last word.`
 }
 
 function add(parent, kind, name) {

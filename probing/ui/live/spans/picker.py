@@ -1,4 +1,4 @@
-"""One or two spans chosen by words: by clicks and keys in a component of ours, or from lists."""
+"""Choice of one or two spans of words: by mouse and keyboard in a component of ours, or from lists."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from probing.ui.widgets.markdown import escape, filled
 
 _KEY = "live.picker"
 _HERE = Path(__file__)
-#: Words reach it as data and become text of buttons; none of them is ever part of its HTML.
+#: Words are passed as data and become the text of buttons, never part of the HTML.
 _COMPONENT = st.components.v2.component(
     "bertnesia_words",
     html='<div class="picker"></div>',
@@ -24,7 +24,7 @@ _COMPONENT = st.components.v2.component(
 
 
 def draw(words: Sequence[str], spans: Sequence[Span]) -> None:
-    """Draws the words to be chosen; a choice changes the page's selection."""
+    """Draws the words; a choice changes the page's selection."""
 
     def clicked() -> None:
         state: Any = st.session_state.get(_KEY) or {}
@@ -40,7 +40,7 @@ def draw(words: Sequence[str], spans: Sequence[Span]) -> None:
 def _list(number: int, words: Sequence[str], spans: Sequence[Span]) -> None:
     key = f"{_KEY}.list{number + 1}"
     before = spans[number] if number < len(spans) else None
-    # Equal words are told apart by their numbers.
+    # Numbers distinguish equal words.
     st.session_state[key] = list(range(*before)) if before else []
 
     def picked() -> None:
@@ -48,24 +48,24 @@ def _list(number: int, words: Sequence[str], spans: Sequence[Span]) -> None:
 
     st.pills(
         filled("Span {number}", number=number + 1), list(range(len(words))), selection_mode="multi", key=key, on_change=picked,
-        format_func=lambda at: escape(words[at]), help="The words between the first and the last one belong to it.",
+        format_func=lambda at: escape(words[at]), help="All words between the first and the last chosen one belong to the span.",
     )  # fmt: skip
 
 
 def choose(spans: Sequence[Span]) -> None:
-    """Makes these the chosen spans, in callbacks of widgets."""
+    """Selects these spans; for callbacks of widgets."""
     first, second = [*map(written_span, spans), NO_SPAN, NO_SPAN][:2]
     selection.update(span1=first, span2=second)
 
 
 def replaced(spans: Sequence[Span], number: int, span: Span | None) -> list[Span]:
-    """The spans with another one at that place; without it, a second span becomes the first."""
+    """The spans with the one at that index replaced, or removed if ``span`` is None; a second span may then become the first."""
     given: list[Span | None] = [*spans[:number], span, *spans[number + 1 :]]
     return [one for one in given if one is not None]
 
 
 def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
-    """The span from the first to the last of the chosen words; where a word inside of it was taken away, the longer part that is left."""
+    """The span from the first to the last of the chosen words; if a word inside it was removed, the longest remaining part."""
     words = sorted(set(chosen))
     if not words:
         return None
@@ -81,10 +81,10 @@ def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
 
 
 def changed_spans(event: Any, words: int, spans: Sequence[Span]) -> list[Span] | None:
-    """The spans after what the component sent; None where that makes no sense for this sentence, as any browser can send anything.
+    """The spans after an event of the component; None if the event is invalid, as any browser can send anything.
 
     Args:
-        event: ``{"words", "span", "start", "end"}``, the third and fourth missing where the span is taken away; or ``{"words", "swap"}``.
+        event: ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words", "swap"}``.
         words: number of words of the sentence.
         spans: the chosen spans.
     """

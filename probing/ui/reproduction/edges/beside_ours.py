@@ -1,4 +1,4 @@
-"""The paper on edge probing beside ours: which encoder, and the page's three parts."""
+"""The paper on edge probing compared with our results: the choice of an encoder, and the page's three parts."""
 
 import streamlit as st
 
@@ -13,17 +13,17 @@ from probing.ui.reproduction.selection import EDGE_TABS, ReproductionSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled
 
-#: What makes the numbers that are laid beside the paper.
+#: The command that makes the numbers to compare with the paper.
 _TRAIN = "python -m probing edges train --model nesia-mini --tasks all"
 
 
-@st.cache_data(max_entries=8, show_spinner="Drawing F1 again for its intervals …", hash_funcs=reads.BY_DATA)
+@st.cache_data(max_entries=8, show_spinner="Bootstrapping the intervals of F1 …", hash_funcs=reads.BY_DATA)
 def _laid(database: Database | None, encoder: str) -> EdgeReproduction:
     return lay_beside(database, encoder, published())
 
 
 def draw(view: View) -> None:
-    """The choice of an encoder, and tables, figures and claims; the published numbers alone where nothing is stored."""
+    """The choice of an encoder, and tables, figures and claims; only the published numbers if nothing is stored."""
     shown = Shown(view, _laid(view.database, _choose(view)))
     _say_what_it_is(shown)
     first, second, third = tabs("pipeline_tab", EDGE_TABS)
@@ -36,13 +36,13 @@ def draw(view: View) -> None:
 
 
 def _choose(view: View) -> str:
-    """Name of the encoder that is laid beside; empty where no probes are stored."""
+    """Name of the encoder that is compared with the paper; empty if no probes are stored."""
     there = list(view.read(encoders_here)) if view.database is not None else []
     own = selection.of(ReproductionSelection)
     if own.probed_encoder and own.probed_encoder not in there:
-        st.info(filled("Not in these results, so left aside: {encoder}", encoder=own.probed_encoder), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {encoder}", encoder=own.probed_encoder), icon=":material/link_off:")
     if not there:
-        blocks.missing("No cumulative probes are stored yet, so the published numbers stand alone.", _TRAIN)
+        blocks.missing("No cumulative probes are stored yet, so only the published numbers are shown.", _TRAIN)
         return ""
     chosen = own.probed_encoder if own.probed_encoder in there else there[0]
     selection.bound(
@@ -59,8 +59,8 @@ def _say_what_it_is(shown: Shown) -> None:
     )  # fmt: skip
     if ours:
         words += filled(
-            " Ours: **{encoder}**, {layers} layers, on the data that can be had: F1s may not be laid beside the paper's where the data "
-            "differ, and layers of encoders of other depth only as shares of the depth. What can be compared is the pattern.",
+            " Ours: **{encoder}**, {layers} layers, on the data that are available. If the data differ, F1s are not comparable with the "
+            "paper's; layers of encoders of different depth are comparable only as shares of the depth. The pattern can be compared.",
             encoder=shown.view.called(ours.name), layers=ours.layers,
         )  # fmt: skip
     st.markdown(words)

@@ -1,4 +1,4 @@
-"""The claims of the paper on edge probing: a card each, with what the rule says of our encoder and of both of the paper's."""
+"""The claims of the paper on edge probing: one card each, with the verdicts on our encoder and on both of the paper's."""
 
 import streamlit as st
 
@@ -11,12 +11,12 @@ from probing.ui.reproduction.verdict_card import Content, card, counts, of_paper
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: Claim whose numbers are stored predictions of single targets.
+#: Claim whose numbers are stored predictions for single targets.
 _OF_SENTENCES = "single sentences leave the order"
 
 
 def draw(shown: Shown) -> None:
-    """What came of the claims together, then a card for each."""
+    """A summary of the verdicts, then one card per claim."""
     judged = {one.name: one for one in shown.laid.judged}
     claims = published().claims
     table = judged_frame(tuple(judged[claim.name] for claim in claims), {claim.name: claim.says for claim in claims})
@@ -26,9 +26,9 @@ def draw(shown: Shown) -> None:
     st.markdown(_together(shown, counts(table["verdict"]), len(table)))
     st.markdown(
         filled(
-            "The same rules judge the published numbers of {papers}. They have no intervals; each is taken to lie within its rounding, "
-            "half a hundredth of a point either way. So “holds” says that the printed numbers agree with the text, not that another seed "
-            "would.",
+            "The same rules judge the published numbers of {papers}. These have no intervals, so each is taken to lie within its rounding "
+            "error, half a hundredth of a point either way. “Holds” therefore means that the printed numbers agree with the text, not that "
+            "another seed would.",
             papers=joined(" and ", papers),
         )
     )
@@ -44,13 +44,13 @@ def draw(shown: Shown) -> None:
 
 def _together(shown: Shown, found: dict[str, int], claims: int) -> Markdown:
     if shown.laid.ours is None:
-        return filled("{claims} claims. No encoder is stored here, so the rules judge the published numbers alone.", claims=claims)
+        return filled("{claims} claims. No encoder is stored here, so the rules judge only the published numbers.", claims=claims)
     return filled(
-        "Of {claims} claims, **{hold}** hold for **{encoder}** and **{fail}** do not. For **{unsure}** our numbers cannot tell, and "
-        "**{untested}** cannot be tested. A rule looks at 95 % intervals: a claim holds only if its rule is met at both ends of each, and "
-        "does not hold only if it is missed at both ends of one. Some of many intervals miss by chance; only the order of tasks corrects "
-        "for their number. The paper states no tolerances, so those are ours. A verdict speaks of this encoder and these data: it neither "
-        "confirms nor refutes the paper's own.",
+        "Of {claims} claims, **{hold}** hold for **{encoder}** and **{fail}** do not. For **{unsure}** our numbers are inconclusive "
+        "(“cannot tell”), and **{untested}** cannot be tested. Rules use 95 % intervals: a claim holds if its rule is met at both ends of "
+        "every interval, and does not hold if the rule is missed at both ends of any interval. Of many intervals some miss by chance; only "
+        "the order of tasks corrects for their number. The paper states no tolerances, so those are ours. A verdict is about this encoder "
+        "and these data: it neither confirms nor refutes the paper's own.",
         encoder=shown.view.called(shown.laid.ours.name), claims=claims, hold=found[HOLDS], fail=found[FAILS], unsure=found[UNSURE],
         untested=found[UNTESTED],
     )  # fmt: skip
@@ -59,7 +59,7 @@ def _together(shown: Shown, found: dict[str, int], claims: int) -> Markdown:
 def _content(shown: Shown, judged: JudgedEdge) -> Content:
     lines = [filled("**Here.** {numbers}", numbers=judged.found.numbers)]
     if judged.found.null:
-        lines.append(filled("**Beside it.** {null}", null=judged.found.null))
+        lines.append(filled("**For comparison.** {null}", null=judged.found.null))
     lines += [_of_paper(title, found) for title, found in judged.papers.items()]
     table = judged.found.table if shown.laid.ours else judged.found.table.iloc[:0]
     return Content(judged.found.verdict, tuple(lines), judged.rule, judged.query, table, shown.stamp(f"claim: {judged.name}"))
@@ -70,7 +70,7 @@ def _of_paper(title: str, found: Finding) -> Markdown:
 
 
 def _link(shown: Shown, name: str) -> None:
-    """The way to the page that shows what the claim is about."""
+    """The link to the page that shows what the claim is about."""
     if shown.laid.ours is None:
         return
     if name == _OF_SENTENCES:

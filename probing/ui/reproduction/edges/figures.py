@@ -1,4 +1,4 @@
-"""Figures 1, 2, A.2 and A.3 of the paper with our numbers beside the published ones."""
+"""Figures 1, 2, A.2 and A.3 of the paper with our numbers and the published ones."""
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +19,7 @@ from probing.ui.widgets.markdown import filled
 
 
 def draw(shown: Shown) -> None:
-    """Lets the visitor choose a figure; what the paper's shows, and ours beside the published numbers."""
+    """The choice of a figure; describes the paper's, and draws ours with the published numbers."""
     titles = {one.number: one.title for one in published().figures}
     selection.bound(
         st.selectbox, "Figure", "pipeline_figure", shown.view.page, options=list(titles), format_func=titles.__getitem__
@@ -40,15 +40,15 @@ def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) 
     blocks.figure(
         drawing(score_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles), table=table,
         stamp=shown.stamp(f"Figure {figure.number}, F1"), name=f"edge-figure-{figure.number}-scores",
-        caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are of other data, so their height is not to be compared "
-        "with the published one, except for relations and, nearly, dependencies.",
+        caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are on other data, so their level is not comparable with the "
+        "published one, except for relations and, nearly, dependencies.",
         alt=f"{figure.title}: F1 of P(0) and P(L)",
     )  # fmt: skip
     blocks.figure(
         drawing(place_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles, shares=table["last"].nunique() > 1),
         table=table, stamp=shown.stamp(f"Figure {figure.number}, places"), name=f"edge-figure-{figure.number}-places",
         caption="Filled: centre of gravity of the mixing weights; open: expected layer; lines are 95 % intervals over seeds and sentences. "
-        "Encoders of other depth stand beside each other by share of the depth. Published numbers have no intervals; for BERT-base only "
+        "Encoders of different depth are aligned by share of the depth. Published numbers have no intervals; for BERT-base only "
         "two centres of gravity are published. Not resolved: all layers together do not clearly gain on layer 0.",
         alt=f"{figure.title}: centre of gravity and expected layer",
     )  # fmt: skip
@@ -63,14 +63,14 @@ def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:
             layer_bars, table, colour=shown.colours.get(one.name, theme.NEUTRAL), titles=shown.titles, notes=_notes(shown, one)
         ),
         table=table, stamp=shown.stamp(f"Figure {figure.number}, {name}"), name=f"edge-figure-{figure.number}-{one.layers}-{one.published}",
-        caption="Outlined: what P(l) gains in F1 on P(l-1), as share of the largest. "
-        + ("The published weights are drawn only, so they are not shown." if one.published else "Solid: weight of each layer in P(L)."),
+        caption="Outlined: gain in F1 of P(l) over P(l-1), as a share of the largest. "
+        + ("The paper prints no weights, so none are shown." if one.published else "Solid: weight of each layer in P(L)."),
         alt=f"{figure.title}: {name}",
     )  # fmt: skip
 
 
 def _notes(shown: Shown, one: EdgeEvidence) -> dict[str, str]:
-    """K of weights and gains, as the paper writes them beside the panels."""
+    """K of weights and gains, written next to the panels as in the paper."""
     table = shown.laid.summary[shown.laid.summary["model"] == one.name]
     notes = {}
     for row in table.to_dict("records"):

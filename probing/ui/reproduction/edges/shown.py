@@ -1,4 +1,4 @@
-"""What the page shows of edge probing: the published numbers, and those of the encoder that is laid beside them."""
+"""What the page shows of edge probing: the published numbers, and those of the encoder that is compared with them."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from probing.ui.widgets.export import Stamp
 
 @st.cache_data(max_entries=1, show_spinner=False)
 def published() -> PublishedEdges:
-    """The paper's numbers; they change with the program only."""
+    """The paper's numbers; they change only with the program."""
     return published_edges()
 
 
@@ -25,7 +25,7 @@ class Shown:
 
     Attributes:
         view: the page.
-        laid: everything that is known of the paper and of one encoder.
+        laid: everything that is known about the paper and one encoder.
     """
 
     view: View
@@ -33,12 +33,12 @@ class Shown:
 
     @property
     def encoders(self) -> list[EdgeEvidence]:
-        """Ours, where there is one, then those of the paper."""
+        """Ours, if there is one, then those of the paper."""
         return self.laid.encoders
 
     @property
     def labels(self) -> dict[str, str]:
-        """Encoder -> what tables and figures call it."""
+        """Encoder -> its name in tables and figures."""
         theirs = {name: f"{name} (published)" for name in self.laid.papers}
         return theirs | ({self.laid.ours.name: self.view.label(self.laid.ours.name)} if self.laid.ours else {})
 
@@ -52,14 +52,14 @@ class Shown:
 
     @property
     def titles(self) -> dict[str, str]:
-        """Task -> what tables and figures call it."""
+        """Task -> its name in tables and figures."""
         return {task: CALLED.get(task, task) for task in self.laid.tasks}
 
     def stamp(self, what: str) -> Stamp:
         """The origin of a table or figure."""
-        beside = f", {self.laid.ours.name} beside the published numbers, dev" if self.laid.ours else ", published numbers"
+        beside = f", {self.laid.ours.name} with the published numbers, dev" if self.laid.ours else ", published numbers"
         return self.view.stamp(f"{what}{beside}", self.laid.run_ids)
 
     def named(self, table: pd.DataFrame, encoder: str = "encoder", task: str = "task") -> pd.DataFrame:
-        """A table with the names of tasks and encoders for readers."""
+        """A table with readable names of tasks and encoders."""
         return table.assign(**{task: table[task].map(self.titles), encoder: table[encoder].map(self.labels)})

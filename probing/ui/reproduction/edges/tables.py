@@ -26,8 +26,9 @@ def _scores(shown: Shown) -> None:
         | {name: st.column_config.NumberColumn(name, format="%.2f") for name in layers},
     )  # fmt: skip
     st.caption(
-        "Micro F1 on the development part, which also stopped the training, as in the paper. P(l) is the probe that reads layers 0 to l; "
-        "P(0) reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper draws them."
+        "Micro F1 on the development part, which also decided when training stopped, as in the paper. P(l) is the probe that reads layers "
+        "0 to l; P(0) reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper only "
+        "draws them."
     )
 
 
@@ -40,9 +41,9 @@ def _curves(shown: Shown) -> None:
             titles=shown.titles,
         ),
         table=points, stamp=shown.stamp("F1 by share of depth"), name="edge-score-curves",
-        caption="The same by share of the depth, so that encoders of other depth stand beside each other. Grey: published. Bands are 95 % "
-        "intervals; dashed levels are what memory, one label for all, and the best answers to equal inputs reach on our data.",
-        alt="F1 of the cumulative probes by share of depth, a panel a task",
+        caption="The same by share of the depth, so that encoders of different depth can be compared. Grey: published. Bands are 95 % "
+        "intervals; dashed levels are the F1 of memory, of one label for all, and of the best answers to equal inputs on our data.",
+        alt="F1 of the cumulative probes by share of depth, one panel per task",
     )  # fmt: skip
 
 
@@ -61,6 +62,6 @@ def _data(shown: Shown) -> None:
         },
     )  # fmt: skip
     st.caption(
-        "Relations are the same data and the same split as the paper's, dependencies the same treebank in a later version. The other data "
-        "of the paper need a licence of the Linguistic Data Consortium; who has it gives them in jiant's format."
+        "Relations are the same data and the same split as the paper's, dependencies the same treebank in a later version. The paper's "
+        "other data need a licence of the Linguistic Data Consortium; with it, supply them in jiant's format."
     )

@@ -1,4 +1,4 @@
-"""The paper on fine-tuning and sentence-level probing beside ours: which base, and the page's three parts."""
+"""The paper on fine-tuning and sentence-level probing compared with our results: the choice of a base, and the page's three parts."""
 
 import streamlit as st
 
@@ -14,11 +14,11 @@ from probing.ui.reproduction.sentences.shown import Shown, published
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: What makes the numbers that are laid beside the paper.
+#: The command that makes the numbers to compare with the paper.
 _MAKE = "python -m probing reproduce --paper interplay --family nesia-mini"
 
 
-@st.cache_data(max_entries=8, show_spinner="Laying probes beside the paper …", hash_funcs=reads.BY_DATA)
+@st.cache_data(max_entries=8, show_spinner="Comparing probes with the paper …", hash_funcs=reads.BY_DATA)
 def _laid(database: Database | None, base: str) -> SentenceReproduction:
     return lay_beside(database, base, published())
 
@@ -29,7 +29,7 @@ def _bases(database: Database) -> list[str]:
 
 
 def draw(view: View) -> None:
-    """The choice of a base, and tables, figures and claims; the published numbers alone where nothing is stored."""
+    """The choice of a base, and tables, figures and claims; only the published numbers if nothing is stored."""
     shown = Shown(view, _laid(view.database, _choose(view)))
     _say_what_it_is(shown)
     first, second, third = tabs("interplay_tab", INTERPLAY_TABS)
@@ -42,13 +42,13 @@ def draw(view: View) -> None:
 
 
 def _choose(view: View) -> str:
-    """Name of the base that is laid beside; empty where nothing is stored."""
+    """Name of the base that is compared with the paper; empty if nothing is stored."""
     there = _bases(view.database) if view.database is not None else []
     own = selection.of(ReproductionSelection)
     if own.tuned_base and own.tuned_base not in there:
-        st.info(filled("Not in these results, so left aside: {base}", base=own.tuned_base), icon=":material/link_off:")
+        st.info(filled("Ignored, not in these results: {base}", base=own.tuned_base), icon=":material/link_off:")
     if not there:
-        blocks.missing("No sentence probes are stored yet, so the published numbers stand alone.", _MAKE)
+        blocks.missing("No sentence probes are stored yet, so only the published numbers are shown.", _MAKE)
         return ""
     chosen = own.tuned_base if own.tuned_base in there else there[0]
     selection.bound(
@@ -71,7 +71,7 @@ def _say_what_it_is(shown: Shown) -> None:
         )  # fmt: skip
         words += filled(", with {tuned}.", tuned=joined(", ", tuned)) if tuned else Markdown(", without fine-tuned models.")
         words += Markdown(
-            " The sentences are not the paper's, except SentEval's own where they were fetched: what can be compared is the direction and "
-            "the place of a change."
+            " The sentences are not the paper's, except SentEval's own if they were fetched. The direction of a change and its layers can "
+            "be compared."
         )
     st.markdown(words)

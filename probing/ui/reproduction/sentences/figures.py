@@ -1,4 +1,4 @@
-"""Figures 1 to 5 of the paper with our numbers; the paper prints no values beside its own."""
+"""Figures 1 to 5 of the paper with our numbers; the paper's own figures print no values."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 _ACCURACY, _POINTS = Drawn("accuracy, %", 100), Drawn("change, points", 100, signed=True)
-#: Kind of figure -> how it is drawn, and what has to be known to read it.
+#: Kind of figure -> how it is drawn, and how to read it.
 _LOOKS = {
     "accuracy": (_ACCURACY, "Solid: mean-pooling, dashed: CLS-pooling. Whiskers are Wilson's 95 % intervals; dotted: the majority label, "
                  "and a probe on surface features."),
@@ -23,8 +23,8 @@ _LOOKS = {
                  "ground distance is that between token positions. Whiskers are 95 % intervals."),
     "epochs": (Drawn("masked-LM perplexity", steps="epoch"), "Read with the base's own head, on masked blocks of WikiText-2's test text. "
                "Epoch 0 is the base. One seed each, so no interval."),
-    "replaced": (Drawn("masked-LM perplexity", steps="n"), "n = 0 is the fine-tuned model. The second panel is a control that the paper "
-                 "lacks: the first n layers. Whiskers are 95 % intervals of the change from the base (bootstrap over blocks)."),
+    "replaced": (Drawn("masked-LM perplexity", steps="n"), "n = 0 is the fine-tuned model. The second panel is a control that is not in "
+                 "the paper: the first n layers. Whiskers are 95 % intervals of the change from the base (bootstrap over blocks)."),
     "first": (_POINTS, "CLS-pooling. Whiskers are Newcombe's 95 % intervals, paired over the same sentences. Stars: the same probe "
               "against the base's mean-pooling. The control was trained further on its own text."),
     "mean": (_POINTS, "Mean-pooling. Whiskers are Newcombe's 95 % intervals, paired over the same sentences. The control was trained "
@@ -33,7 +33,7 @@ _LOOKS = {
 
 
 def draw(shown: Shown) -> None:
-    """Lets the visitor choose a figure; what the paper's shows, and ours."""
+    """The choice of a figure; describes the paper's, and draws ours."""
     titles = {one.number: one.title for one in published().figures}
     selection.bound(
         st.selectbox, "Figure", "interplay_figure", shown.view.page, options=list(titles), format_func=titles.__getitem__

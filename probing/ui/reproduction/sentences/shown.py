@@ -1,4 +1,4 @@
-"""What the page shows of fine-tuning and sentence-level probing: the published numbers, and those of the base laid beside them."""
+"""What the page shows of fine-tuning and sentence-level probing: the published numbers, and those of the base compared with them."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from probing.ui.widgets.export import Stamp
 
 @st.cache_data(max_entries=1, show_spinner=False)
 def published() -> PublishedSentences:
-    """The paper's numbers; they change with the program only."""
+    """The paper's numbers; they change only with the program."""
     return published_sentences()
 
 
@@ -24,7 +24,7 @@ class Shown:
 
     Attributes:
         view: the page.
-        laid: everything that is known of the paper, and of one base with its fine-tuned models.
+        laid: everything that is known about the paper, and about one base with its fine-tuned models.
     """
 
     view: View
@@ -32,15 +32,15 @@ class Shown:
 
     @property
     def models(self) -> dict[str, str]:
-        """Objective -> model of the base that is laid beside, the base itself among them."""
+        """Objective -> model of the base that is compared with the paper, including the base itself."""
         return {BASE: self.laid.family.base, **self.laid.family.members} if self.laid.family else {}
 
     def label(self, objective: str) -> str:
-        """What tables and figures call the model of an objective: its name with the mark that says whether it learned its task."""
+        """The name of an objective's model in tables and figures, marked by whether it learned its task."""
         return self.view.label(self.models[objective]) if objective in self.models else objective
 
     def colour(self, objective: str) -> str:
-        """The model's colour on every page; where it has none, one of its objective."""
+        """The model's colour on every page; if it has none, one of its objective."""
         known = self.view.all_colours.get(self.models.get(objective, ""))
         of_objective = theme.OBJECTIVE_COLOURS.get(objective)
         others = ("CoLA", "CoLA (mean)", "SST-2", "RTE")
@@ -50,5 +50,5 @@ class Shown:
     def stamp(self, what: str) -> Stamp:
         """The origin of a table or figure."""
         family = self.laid.family
-        beside = f", {family.base} by the protocol {family.protocol} beside the published numbers" if family else ", published numbers"
+        beside = f", {family.base} by the protocol {family.protocol} with the published numbers" if family else ", published numbers"
         return self.view.stamp(f"{what}{beside}", self.laid.run_ids)

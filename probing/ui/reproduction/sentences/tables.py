@@ -8,7 +8,7 @@ from probing.ui.widgets import blocks
 
 
 def draw(shown: Shown) -> None:
-    """The three tables with what has to be known to read them."""
+    """The three tables, and how to read them."""
     _scores(shown)
     _changes(shown)
     _settings(shown)
@@ -33,9 +33,9 @@ def _scores(shown: Shown) -> None:
         | {"baseline": number("to beat", format="%.1f"), "baseline_name": "baseline", "why": "empty because"},
     )  # fmt: skip
     st.caption(
-        "Published numbers are of the development set, except Devlin's, which are of the test set and may not be subtracted from the "
-        "others. Ours are of the same development sets. A model whose score does not surely beat its baseline was trained and did not "
-        "learn: no claim about its task is judged on it."
+        "Published numbers are on the development set, except Devlin's, which are on the test set and not comparable with the others. "
+        "Ours are on the same development sets. A model whose score does not clearly beat its baseline was trained and did not learn: "
+        "no claim about its task is judged on it."
     )
 
 
@@ -58,8 +58,8 @@ def _changes(shown: Shown) -> None:
         "Change after fine-tuning, averaged over the layers 0 to half the depth, rounded down (the paper's 0 to 6 of 12), and over the "
         "rest. With CLS-pooling layer 0 is one vector for all sentences: its change is 0 and is part of the average, here as in the paper. "
         "Ends of the interval are the means of the layers' ends (Newcombe's, paired over the same sentences): the widest that any "
-        "dependence between layers allows. Six cells of RoBERTa on coordination-inversion have lost their order in the text at hand and "
-        "are not read."
+        "dependence between layers allows. Six cells of RoBERTa on coordination-inversion are in no certain order in the available text "
+        "and are not used."
     )
 
 

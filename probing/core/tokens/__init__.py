@@ -1,0 +1,1 @@
+"""Tokens as a vocabulary spells them and as a reader writes them."""

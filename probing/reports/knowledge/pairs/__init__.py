@@ -1,0 +1,1 @@
+"""A fine-tuned model compared with its base, fact by fact."""

@@ -1,0 +1,57 @@
+"""Two models by layer beside what their facts give without the subject: the majority answer and the swapped subject."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.reports.knowledge.pairs.paired import paired_by_layer
+from probing.reports.knowledge.precision import by_layer
+from probing.store.database import Database
+from probing.store.knowledge.pair_queries import paired_majority
+
+_ENDS = ("", "_low", "_high")
+#: Of each run; those of the base begin with "base_".
+_OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
+
+
+def paired_with_yardsticks(
+    db: Database, base_run: str, run: str, k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """``paired_by_layer`` with its yardsticks; micro.
+
+    Majority answers are of the facts in common. Swapped subjects are each run's own, of all its facts that have one: a run may store
+    their counts only, which cannot be paired with another run fact by fact.
+
+    Args:
+        db, base_run, run, k, exposures, answer_in_subject: as for ``paired_by_layer``.
+
+    Returns:
+        The columns of ``paired_by_layer`` and, shares, empty where they are not defined: majority (of P@1 only); for the run, and with
+        ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
+        differences with ``_low`` and ``_high``; more (above_swapped less the base's: how much more the run gains from the subject) with
+        more_low and more_high, which join the two intervals as of independent shares (Newcombe): rather too wide.
+    """
+    table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
+    n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
+    table["majority"] = hits / n if n and k == 1 else float("nan")
+    both = by_layer(db, (base_run, run), f"p_at_{k}", "micro", exposures, answer_in_subject)
+    for prefix, run_id in (("base_", base_run), ("", run)):
+        for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
+            table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
+        mine = both.loc[both["run_id"] == run_id, ["layer", *_OF_RUN]]
+        table = table.merge(mine.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
+    own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
+    table["more"], table["more_low"], table["more_high"] = joined(own, base)
+    return table
+
+
+def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """First less second with the interval that joins theirs as of independent shares (Newcombe 1998, method 10 without correlation).
+
+    Args:
+        first, second: value, lower and upper end, row by row.
+    """
+    (value, low, high), (base, base_low, base_high) = first, second
+    more = value - base
+    return more, more - np.hypot(value - low, base_high - base), more + np.hypot(high - value, base - base_low)

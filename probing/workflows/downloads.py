@@ -1,0 +1,149 @@
+"""Downloads with a few tries and growing waits; a file that broke off goes on where it was, if the server can send the rest."""
+
+import logging
+import shutil
+import tarfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import requests
+from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.util import Retry
+
+from probing.core.errors import RegistryError
+
+log = logging.getLogger(__name__)
+
+TRIES = 4
+#: Seconds before the second try; each further wait is twice as long, or as long as the server asks for, up to a minute.
+FIRST_WAIT = 1.0
+LONGEST_WAIT = 60.0
+TIMEOUT = 60.0
+#: Answers to a request after which another try can succeed: time-out, too early, too many requests, and a range that is not there.
+_PASSING = {408, 416, 425, 429}
+#: Faults of an address, which no other try mends.
+_WRONG_ADDRESS = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema)
+
+
+class _RefusedError(Exception):
+    """The server has no such file, or does not give it to us."""
+
+
+def download(url: str, target: Path) -> None:
+    """Downloads a file.
+
+    Args:
+        url: its address: http, https or file.
+        target: where its bytes go; what is there is overwritten.
+
+    Raises:
+        RegistryError: if it cannot be downloaded, with the address, the number of tries and the last reason.
+    """
+    version = ""
+
+    def fetch(stream: IO[bytes]) -> None:
+        nonlocal version
+        there = stream.tell() if version else 0
+        try:
+            with _body(url, {"Range": f"bytes={there}-", "If-Range": version} if there else {}) as (body, begins, version):
+                stream.seek(begins)
+                stream.truncate()
+                shutil.copyfileobj(body, stream)
+        except requests.HTTPError as error:
+            if error.response is not None and error.response.status_code == requests.codes.range_not_satisfiable:
+                version = ""
+            raise
+
+    with target.open("wb") as stream:
+        _tried(lambda: fetch(stream), url)
+
+
+def download_member(url: str, name: str, target: Path) -> None:
+    """Takes one file out of a ``.tar.gz`` while that is downloaded, so that an archive of many GB is never stored.
+
+    Args:
+        url: address of the archive.
+        name: of the file; its folders in the archive do not count.
+        target: where its bytes go.
+
+    Raises:
+        RegistryError: as ``download``; if the archive has no such file or is none.
+    """
+
+    def fetch() -> None:
+        with _body(url, {}) as (body, _, _), target.open("wb") as stream, tarfile.open(fileobj=body, mode="r|gz") as archive:
+            for found in archive:
+                if found.isfile() and PurePosixPath(found.name).name == PurePosixPath(name).name:
+                    extracted = archive.extractfile(found)
+                    assert extracted is not None
+                    shutil.copyfileobj(extracted, stream)
+                    return
+        raise RegistryError(f"{url} has no member {name}")
+
+    try:
+        _tried(fetch, url)
+    except (tarfile.TarError, EOFError) as error:
+        raise RegistryError(f"{url} is not a tar archive: {error}") from error
+
+
+@contextmanager
+def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, str]]:
+    """The bytes of an answer, the place in the file at which they begin, and what names this version of the file (or ``""``)."""
+    if url.startswith("file:"):
+        with urllib.request.urlopen(url) as stream:
+            yield stream, 0, ""
+        return
+    # A range of a compressed answer would be no range of the file.
+    with requests.get(url, headers={"Accept-Encoding": "identity", **wanted}, stream=True, timeout=TIMEOUT) as response:
+        status = response.status_code
+        if 400 <= status < 500 and status not in _PASSING:
+            raise _RefusedError(f"HTTP {status} {response.reason}")
+        response.raise_for_status()
+        begins = 0
+        if status == requests.codes.partial_content:
+            asked = wanted.get("Range", "").removeprefix("bytes=")
+            if not asked or not response.headers.get("Content-Range", "").startswith(f"bytes {asked}"):
+                raise _RefusedError(f"got the part {response.headers.get('Content-Range')}, asked was {asked or 'the whole file'}")
+            begins = int(asked.removesuffix("-"))
+        yield response.raw, begins, response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+
+
+def _tried(fetch: Callable[[], None], url: str) -> None:
+    """Calls until it ends well; raises a ``RegistryError`` after the last try, or at once where no other try can succeed."""
+    for number in range(1, TRIES + 1):
+        try:
+            return fetch()
+        except (_RefusedError, urllib.error.URLError, *_WRONG_ADDRESS) as error:
+            raise _failed(url, number, error) from error
+        except (requests.RequestException, HTTPError) as error:
+            if number == TRIES:
+                raise _failed(url, number, error) from error
+            wait = max(FIRST_WAIT * 2 ** (number - 1), _asked_wait(error))
+            log.warning("%s: %s; try %d of %d follows in %.0f s", url, _reason(error), number + 1, TRIES, wait)
+            time.sleep(wait)
+
+
+def _failed(url: str, tries: int, error: Exception) -> RegistryError:
+    counted = "1 try" if tries == 1 else f"{tries} tries, the last"
+    return RegistryError(f"cannot download {url} ({counted}: {_reason(error)}); check the connection or give local copies: --from FOLDER")
+
+
+def _reason(error: Exception) -> str:
+    """The cause alone: requests wraps it in the library's own count of tries."""
+    inner = error.args[0] if error.args else error
+    return str(getattr(inner, "reason", None) or error)
+
+
+def _asked_wait(error: Exception) -> float:
+    """Seconds that the server asks to wait before the next try."""
+    response = getattr(error, "response", None)
+    value = response.headers.get("Retry-After") if response is not None else None
+    try:
+        return min(Retry().parse_retry_after(value), LONGEST_WAIT) if value else 0.0
+    except InvalidHeader:
+        return 0.0

@@ -1,0 +1,93 @@
+"""The notebook of the Python API runs from its first cell to its last, and shows what its text says."""
+
+import json
+import os
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+#: A last cell that prints what the test looks at; ``results`` are closed by then, tables stay.
+SUMMARY = """
+import json
+print(json.dumps({
+    "layers": [int(layer) for layer in curve["layer"]],
+    "last_layer": float(curve["value"].iloc[-1]),
+    "total": float(total["total"].iloc[0]), "of_the_last": float(total["last_layer"].iloc[0]),
+    "paris": int(answer.watched["rank"].iloc[-1]),
+    "own": [mine.name, mine.head, len(probed.curve())],
+    "capitals": by_model[by_model["layer"] == 8].set_index("model")["value"].to_dict(),
+    "lost": transitions.set_index("model")["lost"].to_dict(),
+    "forgotten": forgotten.set_index("model")["forgotten"].to_dict(),
+    "words": words.words, "said": words.answers["answer"].tolist(), "role": roles.answers["answer"].tolist(),
+    "subject": last.query("task == 'subject-number'").set_index("model")["label"].to_dict(),
+    "distance": int(sentence.attention["emd-mean"].count()),
+    "cka": cka[cka["layer"] == 8].set_index("model")["value"].to_dict(),
+}, default=str))
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook(repo_root):
+    return nbformat.read(repo_root / "docs" / "notebook.ipynb", as_version=4)
+
+
+def test_the_notebook_is_valid_small_and_without_outputs(notebook, repo_root):
+    nbformat.validate(notebook)
+    assert (repo_root / "docs" / "notebook.ipynb").stat().st_size < 60_000
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(code) > 20 and not any(cell.outputs or cell.execution_count for cell in code)
+    parts = [line for cell in notebook.cells if cell.cell_type == "markdown" for line in cell.source.splitlines() if line.startswith("## ")]
+    assert len(parts) >= 8
+    assert "(docs/notebook.ipynb)" in (repo_root / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def found(notebook, repo_root, tmp_path_factory):
+    """What the last cell prints after a kernel of its own has run all others, with no network and an empty cache."""
+    folder = tmp_path_factory.mktemp("notebook")
+    # Shared with the examples of docstrings, so that the database is built once.
+    cache = tmp_path_factory.getbasetemp() / "cache-of-examples"
+    settings = {
+        "PROBING_CACHE": cache, "PYTHONPATH": repo_root, "HF_HUB_OFFLINE": 1, "OMP_NUM_THREADS": 1, "JUPYTER_RUNTIME_DIR": folder,
+        "IPYTHONDIR": folder, "TMPDIR": folder,
+    }  # fmt: skip
+    run = nbformat.from_dict(notebook)
+    run.cells = [*notebook.cells, nbformat.v4.new_code_cell(SUMMARY)]
+    client = NotebookClient(run, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(repo_root / "docs")}})
+    # A cell that fails raises here, with its text and its traceback.
+    client.execute(env=os.environ | {name: str(value) for name, value in settings.items()})
+    (printed,) = [output.text for output in run.cells[-1].outputs if output.output_type == "stream" and output.name == "stdout"]
+    return json.loads(printed), run
+
+
+def test_every_cell_runs_and_tables_and_figures_are_shown(found):
+    _, run = found
+    shown = [set(output.get("data", ())) for cell in run.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert sum("application/vnd.plotly.v1+json" in kinds for kinds in shown) >= 7, "figures"
+    assert sum("text/html" in kinds for kinds in shown) >= 15, "tables"
+    errors = [output.text for cell in run.cells if cell.cell_type == "code" for output in cell.outputs if output.get("name") == "stderr"]
+    # tqdm asks for ipywidgets, which draw its bars; without them it draws text.
+    assert not [text for text in errors if ("Warning" in text and "TqdmWarning" not in text) or "Traceback" in text]
+
+
+def test_the_numbers_are_those_of_the_shipped_results(found):
+    got, _ = found
+    assert got["layers"] == list(range(9)) and got["last_layer"] == pytest.approx(0.239, abs=0.001)
+    assert 0.24 < got["of_the_last"] < got["total"] < 0.29
+    assert got["lost"] == {"nesia-mini-control": 747, "nesia-mini-qa-squad-1": 7525, "nesia-mini-rank-msmarco": 2522}
+    assert got["forgotten"]["nesia-mini-qa-squad-1"] > got["forgotten"]["nesia-mini"]
+    assert got["cka"]["nesia-mini-cola"] < 0.5 < 0.95 < got["cka"]["nesia-mini-control"]
+
+
+def test_a_model_and_facts_of_ones_own_are_asked_at_every_layer(found):
+    got, _ = found
+    assert got["paris"] == 1 and got["own"] == ["my-model", "logit_lens", 9]
+    assert got["capitals"]["nesia-mini"] < 0.5 < 0.8 < got["capitals"]["my-model"], "training taught the capitals"
+
+
+def test_words_and_sentences_are_read_by_the_shipped_probes(found):
+    got, _ = found
+    assert got["words"] == ["The", "old", "king", "lived", "in", "France", "."]
+    assert got["said"] == ["NN", "VBD", "nsubj"] and got["role"] == ["ARG0"]
+    assert got["subject"] == {"nesia-mini": "plural", "nesia-mini-cola": "plural"} and got["distance"] == 8
