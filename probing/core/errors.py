@@ -2,11 +2,11 @@
 
 
 class ProbingError(Exception):
-    """Base of every error that a user can mend; commands print it without a traceback."""
+    """Base of every error that a user can fix; commands print it without a traceback."""
 
 
 class OptionError(ProbingError):
-    """Options do not go together, or one is of a form that is not known."""
+    """Options contradict each other, or one has an unknown form."""
 
 
 class FigureError(ProbingError):
@@ -22,7 +22,7 @@ class EdgeDataError(ProbingError):
 
 
 class SentenceDataError(ProbingError):
-    """Data of a sentence-level task are missing, unreadable or malformed; the message names the file and, where there is one, the line."""
+    """Data of a sentence-level task are missing, unreadable or malformed; the message names the file and, if there is one, the line."""
 
 
 class TextError(ProbingError):
@@ -30,7 +30,7 @@ class TextError(ProbingError):
 
 
 class PromptError(ProbingError):
-    """A typed prompt cannot be asked: no mask, several masks, too long."""
+    """A typed prompt cannot be used: no mask, several masks, too long."""
 
 
 class ModelError(ProbingError):
@@ -42,7 +42,7 @@ class HeadError(ProbingError):
 
 
 class NoOwnHead(HeadError):
-    """A body has no masked-LM head of its own, and the model that it was fine-tuned from is not named."""
+    """A body has no own masked-LM head, and the model that it was fine-tuned from is not named."""
 
 
 class StoreError(ProbingError):
@@ -70,7 +70,7 @@ class RegistryError(ProbingError):
 
 
 class IncompleteCopyError(RegistryError):
-    """A folder of local copies lacks a part; what it has was taken."""
+    """A folder of local copies lacks a part; the parts that it has were copied."""
 
 
 class PublishedError(ProbingError):
@@ -78,8 +78,8 @@ class PublishedError(ProbingError):
 
 
 class HubError(ProbingError):
-    """Shared heads or predictions cannot be sent or taken: not there, damaged, foreign, or in the way of other results."""
+    """Shared heads or predictions cannot be pushed or pulled: missing, damaged, foreign, or in conflict with other results."""
 
 
 class JobError(ProbingError):
-    """Work cannot be handed out, its folder is not shared, or too many workers died."""
+    """Work cannot be distributed, its folder is not shared, or too many workers died."""

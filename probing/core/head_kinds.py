@@ -58,7 +58,7 @@ HEAD_METRICS = (
 
 
 def canonical_head(name: str) -> str:
-    """The name of a kind of head: ``logit_lens`` for ``lens`` and ``logit-lens``; a name that is not known stays as it is."""
+    """The name of a kind of head: ``logit_lens`` for ``lens`` and ``logit-lens``; an unknown name is returned unchanged."""
     found = ALIASES.get(name, name.replace("-", "_"))
     return found if found in HEADS else name
 

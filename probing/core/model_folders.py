@@ -1,4 +1,4 @@
-"""From a name in the registry, a hub id or a folder to what is known of the model, without loading it."""
+"""Finds what is known of a model by its registry name, hub id or folder, without loading it."""
 
 import json
 from pathlib import Path
@@ -9,12 +9,12 @@ from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 from probing.core.tasks.recipe import FinetuneRecipe, variant_of
 
-#: What ``finetune`` writes beside a model: its base, objective, recipe, losses and scores.
+#: What ``finetune`` writes to a model's folder: its base, objective, recipe, losses and scores.
 FINETUNING = "finetuning.json"
 
 
 def finetuning_note(folder: Path) -> dict[str, Any]:
-    """What ``finetune`` noted beside a model; nothing where it made no note.
+    """The note of ``finetune`` in a model's folder; empty if there is none.
 
     Raises:
         ModelError: if the note cannot be read.
@@ -32,7 +32,7 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
-    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None where no recipe is noted.
+    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None if no recipe is noted.
 
     Raises:
         ModelError: if the note is damaged.
@@ -51,11 +51,11 @@ def find_entry(model: str, base: str | None = None, name: str | None = None) -> 
 
     Args:
         model: name of the registry, folder, or hub id.
-        base: another base than the one that is known.
+        base: replaces the base that is known.
         name: how results call the model; its own name by default.
 
     Raises:
-        ModelError: for a path that is no folder, a folder whose note of ``finetune`` is damaged, or a name that cannot be given.
+        ModelError: for a path that is no folder, a folder whose note of ``finetune`` is damaged, or a name that is not allowed.
     """
     try:
         entry = _at_hand(read_registry().model(model))
@@ -74,7 +74,7 @@ def find_entry(model: str, base: str | None = None, name: str | None = None) -> 
 
 
 def _at_hand(entry: ModelEntry) -> ModelEntry:
-    """A copy that ``fetch --from`` brought stands in for the hub."""
+    """The entry; a local copy that ``fetch --from`` made, if there is one, replaces the hub."""
     local = cache_folder() / "models" / entry.name
     if entry.shipped or not (local / "config.json").is_file():
         return entry
@@ -82,7 +82,7 @@ def _at_hand(entry: ModelEntry) -> ModelEntry:
 
 
 def _base_noted(folder: Path) -> dict[str, str]:
-    """What ``finetune`` noted of base and objective, as fields of an entry; nothing where it made no note."""
+    """Base and objective from the note of ``finetune``, as fields of an entry; empty if there is no note."""
     if not (folder / FINETUNING).is_file():
         return {}
     made = finetuning_note(folder)
@@ -101,7 +101,7 @@ def _not_written_by_finetune(note: Path, error: Exception) -> ModelError:
 
 
 def check_name(name: str, own: str = "") -> None:
-    """Raises a ``ModelError`` for a name that is no name, or is that of another model in the registry than ``own``."""
+    """Raises a ``ModelError`` for a name that is malformed, or that belongs to another model of the registry than ``own``."""
     if not name.strip() or not name.isprintable() or name.startswith((".", "/", "~", "-")) or "\\" in name:
         raise ModelError(f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500")
     known = {other.name for other in read_registry().models}
@@ -110,7 +110,7 @@ def check_name(name: str, own: str = "") -> None:
 
 
 def base_entry(entry: ModelEntry) -> ModelEntry | None:
-    """The entry of a model's base, None where it has none: the folder that ``finetune`` read, while it is there, else by name.
+    """The entry of a model's base: the folder that ``finetune`` read if it still exists, else by name. None if the model has no base.
 
     Raises:
         ModelError: as ``find_entry``.

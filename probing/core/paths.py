@@ -1,4 +1,4 @@
-"""Where the program reads and writes unless told otherwise."""
+"""Where the program reads and writes by default."""
 
 import os
 import sys
@@ -6,12 +6,12 @@ from pathlib import Path
 
 from probing.core.registry import REPOSITORY
 
-#: The shipped folder's place in the repository.
+#: The folder of the shipped facts in the repository.
 FACTS_FOLDER = REPOSITORY / "data" / "facts"
 
 
 def cache_folder() -> Path:
-    """Everything derived; ``PROBING_CACHE`` moves it. In a clone it is ``cache``, else the user's folder for such files."""
+    """The folder of everything derived: ``PROBING_CACHE`` if it is set, else ``cache`` in a clone, else ``user_cache_folder``."""
     if named := os.environ.get("PROBING_CACHE"):
         return Path(named)
     return REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder()
@@ -32,15 +32,15 @@ def snapshot_folder() -> Path:
 
 
 def runs_folder() -> Path:
-    """Where ``probe`` writes runs unless told otherwise."""
+    """Where ``probe`` writes runs by default."""
     return cache_folder() / "runs"
 
 
 def database_folder() -> Path:
-    """Where the database and the pointer to it lie."""
+    """Where the database and the pointer to it are."""
     return cache_folder() / "database"
 
 
 def result_folders() -> list[Path]:
-    """The folders that results are read from, as far as they are there; of a run in both, the snapshot's counts."""
+    """The existing folders that results are read from; if both have a run, the snapshot's is used."""
     return [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]

@@ -1,4 +1,4 @@
-"""What a run of any kind is made with: the model, what reads it out, and how it was computed."""
+"""What a run of any kind is made with: the model, its heads or probes, and the computation."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from probing.core.files.frozen import Frozen
 class Provenance(Frozen):
     """The part of a run's configuration that does not depend on what the model is asked.
 
-    A kind of run adds what it depends on besides as further fields; ``models.knowledge.probe.RunConfig`` does so for facts. The run's
+    A kind of run adds further fields for all else that it depends on, as ``models.knowledge.probe.RunConfig`` does for facts. The run's
     id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has a default.
 
     Attributes:
@@ -21,13 +21,13 @@ class Provenance(Frozen):
         model_revision: commit or tag; empty for a folder.
         base: name of the model that it was fine-tuned from; empty for a base.
         objective: what it was trained for.
-        recipe: canonical JSON of how what reads the layers out was trained, or its name; JSON calls it ``head_recipe``.
+        recipe: canonical JSON of how the heads or probes were trained, or their name; ``head_recipe`` in JSON.
         seed: of that training.
         dtype: the precision that it was computed in.
         threads: of the computation, as sums depend on them.
         code_version: of this program.
         configuration: ``Encoder.configuration``; runs up to version 0.2 have none.
-        casing: what the tokenizer makes of capitals; runs up to version 0.2 have none.
+        casing: how the tokenizer treats capitals; runs up to version 0.2 have none.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -46,7 +46,7 @@ class Provenance(Frozen):
     casing: str = ""
 
     def canonical(self) -> str:
-        """Canonical JSON; an option that came later is left out where it has its default."""
+        """Canonical JSON; a field that was added later is left out at its default."""
         return canonical_json(self.model_dump(exclude_defaults=True, by_alias=True))
 
     @property
@@ -61,18 +61,18 @@ def canonical_json(content: Any, ascii_only: bool = True) -> str:
 
 
 def fingerprint_of(canonical: str) -> str:
-    """First 16 hex digits of sha256 over a canonical text; what a run is called."""
+    """First 16 hex digits of sha256 over a canonical text; the name of a run."""
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 def stored_provenance(config: str) -> dict[str, Any]:
-    """Field of ``Provenance`` -> what a stored configuration says; without those it does not name."""
+    """Field of ``Provenance`` -> its value in a stored configuration; fields that it lacks are left out."""
     names = {field.alias or name: name for name, field in Provenance.model_fields.items()}
     return {names[key]: value for key, value in stored_configuration(config).items() if key in names}
 
 
 def stored_configuration(config: str) -> dict[str, Any]:
-    """A run's configuration as it is stored; nothing where it is no JSON object, which `check` names."""
+    """A run's stored configuration; empty if it is no JSON object, which `check` reports."""
     try:
         content = json.loads(config)
     except ValueError:

@@ -30,7 +30,7 @@ def numbered(figures: Sequence[Figure], number: int | str) -> Figure:
     """The figure of that number.
 
     Raises:
-        PublishedError: naming the numbers there are.
+        PublishedError: if there is none; the message lists the numbers.
     """
     for one in figures:
         if one.number == number:
@@ -39,10 +39,10 @@ def numbered(figures: Sequence[Figure], number: int | str) -> Figure:
 
 
 def refuse_twice(named: Mapping[str, Sequence[object]]) -> None:
-    """Raises a ``ValueError`` where something is there twice.
+    """Raises a ``ValueError`` if a name occurs twice.
 
     Args:
-        named: what is counted -> the names, each of which has to be there once.
+        named: kind of thing -> its names, each of which must occur once.
     """
     for kind, names in named.items():
         if len(set(names)) < len(names):
@@ -78,10 +78,10 @@ class PublishedSet(Frozen):
     Attributes:
         name: as the paper calls it.
         ours: the probe set here that holds facts of the same source.
-        stand_in: the probe set that is shown where there is none of ``ours``; its facts are others.
-        relations: number of relations; None where the paper states none.
+        stand_in: the probe set that is shown if there is none of ``ours``; it has other facts.
+        relations: number of relations; None if the paper states none.
         instances: number of facts.
-        parts: relation -> number of facts, where the paper gives them.
+        parts: relation -> number of facts, if the paper gives them.
         example: a prompt.
         answer: its answer.
     """
@@ -103,7 +103,7 @@ class PublishedSet(Frozen):
 
 
 class ForgottenRow(Frozen):
-    """A row of Table 2: shares as printed, and the number of relations behind each, one a rank."""
+    """A row of Table 2: per rank the share as printed and the number of relations behind it."""
 
     model: str
     shares: tuple[float, ...]
@@ -143,7 +143,7 @@ class KnowledgeRow(Frozen):
 
 
 class PublishedFigure(Frozen):
-    """What a figure shows; ``relations`` only where single relations are drawn."""
+    """What a figure shows; ``relations`` only if single relations are drawn."""
 
     number: int
     title: str
@@ -200,11 +200,11 @@ class Published(Frozen):
         return self
 
     def objective(self, model: str) -> str:
-        """The objective that a model of the paper stands for."""
+        """The objective of a model of the paper."""
         return next(one.objective for one in self.models if one.name == model)
 
     def forgotten(self, model: str, k: int) -> tuple[float, int] | None:
-        """Table 2's share and the count behind it; None where it was not published."""
+        """Table 2's share and the count behind it; None if it was not published."""
         row = next((row for row in self.table_2.rows if row.model == model), None)
         if row is None or k not in self.table_2.ranks:
             return None
@@ -212,7 +212,7 @@ class Published(Frozen):
         return row.shares[place], row.counts[place]
 
     def knowledge(self, model: str, probe_set: str) -> tuple[float, float] | None:
-        """Table 3's last layer and total in per cent; None where they were not published, which is not 0."""
+        """Table 3's last layer and total in per cent; None if they were not published, which differs from 0."""
         row = next((row for row in self.table_3 if row.model == model), None)
         return row.cells.get(probe_set) if row else None
 
@@ -224,7 +224,7 @@ class Published(Frozen):
         """The figure of that number.
 
         Raises:
-            PublishedError: naming the numbers there are.
+            PublishedError: if there is none; the message lists the numbers.
         """
         return numbered(self.figures, number)
 

@@ -1,4 +1,4 @@
-"""What is asked of a model live, what its layers answer, and why a sentence cannot be asked."""
+"""What a user asks a model live, what its layers predict, and why a sentence cannot be asked."""
 
 import re
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ def with_masks(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A sentence with a gap, and what is wanted of every layer.
+    """A sentence with a gap, and what to return of every layer.
 
     Attributes:
         prompt: the sentence, its gaps written ``[MASK]``.
-        head: kind of the heads that read the layers.
-        top: tokens a layer.
+        head: kind of the decoding heads.
+        top: tokens per layer.
         watch: words to follow, each one token.
-        mask: which of several gaps is read, from 0; None where there is one, or where every gap is meant.
+        mask: which of several gaps is predicted, from 0; None if there is one, or for every gap.
     """
 
     prompt: str
@@ -59,7 +59,7 @@ class WatchedToken:
 
 @dataclass(frozen=True)
 class LayerAnswer:
-    """What one layer says at the mask; entropy in nats."""
+    """What one layer predicts at the mask; entropy in nats."""
 
     layer: int
     tokens: tuple[TokenProbability, ...]
@@ -69,17 +69,17 @@ class LayerAnswer:
 
 @dataclass(frozen=True)
 class Answer:
-    """Every layer's answer to one prompt.
+    """Every layer's prediction for one prompt.
 
     Attributes:
-        model, head, device: who answered, and where.
-        seconds: from typed text to answer.
+        model, head, device: what predicted, and where.
+        seconds: from the typed text to the predictions.
         prompt: the sentence, its gaps written ``[MASK]``.
         pieces: its word pieces.
-        mask_position: of the gap among them.
+        mask_position: position of the gap among them.
         layers: 0 is the embeddings.
         of_best: (layers,) probabilities of the last layer's best token.
-        vocabulary: how many tokens share each layer's probabilities.
+        vocabulary: number of tokens that each layer's probabilities are over.
     """
 
     model: str

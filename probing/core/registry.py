@@ -1,4 +1,4 @@
-"""Models and data sets are data: reads ``registry.toml`` and finds what a name means."""
+"""Models and data sets are data: reads ``registry.toml`` and finds entries by name."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from probing.core.errors import RegistryError
 from probing.core.files.frozen import Frozen
 
-#: The clone that data and pages lie in: that of the package or, where it is installed without one, that of ``PROBING_REPOSITORY``.
+#: The clone that holds data and pages: ``PROBING_REPOSITORY`` if it is set, else the folder that holds the package.
 REPOSITORY = Path(os.environ.get("PROBING_REPOSITORY") or Path(__file__).parents[2]).expanduser().resolve()
 REGISTRY = Path(__file__).resolve().parents[1] / "registry.toml"
 
@@ -24,15 +24,15 @@ class ModelEntry(Frozen):
         name: how results call it.
         source: hub id, or a path inside the repository for a shipped model.
         revision: pinned hub commit or tag; empty for a shipped model.
-        base: name of the model whose head it borrows and which it was fine-tuned from; empty for a base.
+        base: name of the model that it was fine-tuned from and whose head it uses; empty for a base.
         objective: what it was trained for.
         licence: of the weights.
         paper: where it is described.
-        shipped: whether it lies in the repository.
+        shipped: whether it is in the repository.
         note: one sentence for the reader.
         colour: in figures, as ``#RRGGBB``; empty leaves it to the objective and the family.
-        base_folder: where the base lay when ``finetune`` read it, if it was a folder of the user's.
-        base_weights: identity of the base's weights at that time; empty where it was not recorded.
+        base_folder: folder of the base when ``finetune`` read it, if it was a user's folder.
+        base_weights: identity of the base's weights at that time; empty if it was not recorded.
     """
 
     name: str
@@ -60,10 +60,10 @@ class ModelEntry(Frozen):
 
 
 class DataFile(Frozen):
-    """One file of a data set: its path inside the fetched folder, and its sha256 where known.
+    """One file of a data set: its path inside the fetched folder, and its sha256 if known.
 
     Attributes:
-        local: its path in a folder of local copies, where it need not have the same as in the fetched folder.
+        local: its path in a folder of local copies, if it may differ from ``path``.
     """
 
     path: str
@@ -81,10 +81,10 @@ class DataEntry(Frozen):
 
     Attributes:
         folder: its name in a folder of local copies.
-        files: where none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address ends
+        files: if none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address ends
             in ``.tar.gz`` is the member of that name in the archive.
-        made: how files that have no address were made from what has one.
-        stands_in_for: the data set that ``reproduce`` replaces by this one where only this one is to be had.
+        made: how the files without an address were made from those that have one.
+        stands_in_for: the data set that ``reproduce`` replaces by this one if only this one is available.
     """
 
     name: str
@@ -106,7 +106,7 @@ class FamilyMember(Frozen):
     Attributes:
         objective: as ``runs.objective`` calls it.
         model: its name; for ``finetune`` what the model will be called.
-        base: what it was fine-tuned from, where that is not the family's base (a cased model among uncased ones).
+        base: what it was fine-tuned from, if that is not the family's base (a cased model among uncased ones).
         how: ``shipped``; ``hub``, a registry entry that the hub serves; ``finetune``, made here from the base.
     """
 
@@ -157,7 +157,7 @@ class Registry(Frozen):
         """The entry of that name.
 
         Raises:
-            RegistryError: naming what there is.
+            RegistryError: if there is none; the message lists the names.
         """
         return _named(self.models, name, "model")
 
@@ -165,7 +165,7 @@ class Registry(Frozen):
         """The data set of that name.
 
         Raises:
-            RegistryError: naming what there is.
+            RegistryError: if there is none; the message lists the names.
         """
         return _named(self.data, name, "data set")
 
@@ -173,7 +173,7 @@ class Registry(Frozen):
         """The family of that name.
 
         Raises:
-            RegistryError: naming what there is.
+            RegistryError: if there is none; the message lists the names.
         """
         return _named(self.families, name, "family")
 
@@ -186,12 +186,12 @@ def _named(entries: Sequence[_Entry], name: str, what: str) -> _Entry:
 
 
 def has_data() -> bool:
-    """Whether the repository's data are there; a package that was installed from a wheel has none."""
+    """Whether this installation has the repository's data; a package that was installed from a wheel has none."""
     return (REPOSITORY / "data" / "facts").is_dir()
 
 
 def where_data_are(what: str) -> str:
-    """What to do where the repository's data are missing, for an error about something that ships with them."""
+    """What to do if the repository's data are missing, for an error about something that ships with them."""
     return (
         f"{what} ships with the repository and not with the installed package; clone the repository and set the environment variable "
         "PROBING_REPOSITORY to its folder before Python starts"
@@ -199,7 +199,7 @@ def where_data_are(what: str) -> str:
 
 
 def read_registry(path: Path | None = None) -> Registry:
-    """Reads and checks the registry; ``PROBING_REGISTRY`` names another one than that of the program.
+    """Reads and checks the registry; ``PROBING_REGISTRY`` names a file that replaces the program's.
 
     Raises:
         RegistryError: if it is missing or malformed.
@@ -214,7 +214,7 @@ def read_registry(path: Path | None = None) -> Registry:
 def name_of_model(source: str | Path) -> str:
     """How results call a model that the registry does not have: the last part of its folder or hub id.
 
-    Trainer calls the checkpoints of every training alike, so a checkpoint has its training's name, too: ``PARENT/checkpoint-N``.
+    Trainer gives the checkpoints of every training the same names, so a checkpoint has its training's name, too: ``PARENT/checkpoint-N``.
     """
     # A link keeps its own name.
     *_, parent, name = ["", "", *Path(os.path.abspath(Path(source).expanduser())).parts]  # noqa: PTH100

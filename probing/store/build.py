@@ -35,9 +35,9 @@ Progress = Callable[[str, int, int], None]
 
 _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
-#: What DuckDB may hold while it builds; what does not fit is written to a folder next to the database.
+#: DuckDB's memory limit while it builds; the rest is written to a folder next to the database.
 _MEMORY = "512MB"
-#: Kind of run -> what says which of its runs are not complete.
+#: Kind of run -> the function that finds its incomplete runs.
 _LACKING = {EDGES: lacking_edges, SENTENCES: lacking_sentences, CHANGES: lacking_changes}
 # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
 _PLAIN_TABLES = tuple(table for table in SCHEMAS if table != "predictions")
@@ -49,7 +49,7 @@ def build_database(
     """Builds the database from all runs below the source folders, unless it is already made from exactly these files.
 
     A run is read from the first source that has it. A run whose predictions are not complete is left out with a warning, and so is
-    a file of another schema version; ``check_store`` names both. Where files were only added since the last build, a copy of
+    a file of another schema version; ``check_store`` reports both. If files were only added since the last build, a copy of
     the database takes what is new (``store.increment``); the result equals a full build. A reader sees the old database until
     the pointer ``current.json`` is replaced.
 
@@ -57,11 +57,11 @@ def build_database(
         sources: existing folders, searched in any depth.
         target: folder of the database; created.
         progress: called at every step.
-        memory: what DuckDB should hold, in its words: with less it builds more slowly. Where it is too little, what the machine has.
-        verify: also compares the database's bytes with the sha256 in its pointer, and builds it again where they differ.
+        memory: DuckDB's memory limit, in its notation; with less it builds more slowly. If it is too little, DuckDB's default.
+        verify: also compares the database's bytes with the sha256 in its pointer, and builds it again if they differ.
 
     Returns:
-        The database file, ``results-<data version>.duckdb`` in ``target``; a further part of the name keeps it apart from a damaged one.
+        The database file, ``results-<data version>.duckdb`` in ``target``; a further part of the name distinguishes it from a damaged one.
 
     Raises:
         StoreError: naming the folder or file that is missing, truncated or foreign.
@@ -76,7 +76,7 @@ def build_database(
     require_writable(target)
     final = target / f"results-{version}.duckdb"
     if final.exists():
-        # A process that has the damaged file open would be given that one again under the same name.
+        # A process that has the damaged file open would get it again under the same name.
         final = target / f"results-{version}-{uuid.uuid4().hex[:8]}.duckdb"
     temporary = target / f"results-{version}.{uuid.uuid4().hex[:8]}.tmp"
     say = progress or (lambda what, done, total: None)
@@ -98,7 +98,7 @@ def build_database(
 
 
 def built_database(sources: Sequence[Path], target: Path, memory: str = _MEMORY) -> Database:
-    """Builds the database where it is not current, and opens it; one that is found damaged later is made again.
+    """Builds the database if it is not current, and opens it; if it is found damaged later, it is made again.
 
     Raises:
         StoreError: as ``build_database``.
@@ -120,7 +120,7 @@ def _remove(temporary: Path) -> None:
 
 
 def _current(target: Path) -> tuple[Path, str] | None:
-    """File and data version of the database that is there; None where it cannot be opened."""
+    """File and data version of the existing database; None if it cannot be opened."""
     try:
         with open_database(target) as database:
             return database.path, database.data_version
@@ -131,7 +131,7 @@ def _current(target: Path) -> tuple[Path, str] | None:
 def _add_to_copy(
     target: Path, old: Path, temporary: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None
 ) -> bool:
-    """Makes the new database from a copy of the old one; False where only a full build is certain to be right."""
+    """Makes the new database from a copy of the old one; False if only a full build is certain to be right."""
     try:
         shutil.copyfile(old, temporary)
         if not is_whole(target, temporary):
@@ -200,7 +200,7 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
 
 
 def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
-    """The rows of a file; None, and a note, where another version of the program wrote it."""
+    """The rows of a file; None, and a note, if another version of the program wrote it."""
     try:
         return read_table(file.path, file.table)
     except SchemaVersionError as error:
@@ -210,7 +210,7 @@ def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
 
 
 def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
-    """Switches off the bars that DuckDB draws where Python is interactive: ``progress`` says how far the build is.
+    """Switches off the bars that DuckDB draws if Python is interactive: ``progress`` reports how far the build is.
 
     In a notebook without ipywidgets there are none, and DuckDB refuses to set the option to any value.
     """
@@ -268,7 +268,7 @@ def _load_predictions(
 
 
 def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
-    """Counts of a run with missing or doubled rows would look like results, so it is left out whole."""
+    """Counts of a run with missing or doubled rows would look like results, so it is left out entirely."""
     found = counted_in_database(connection)
     runs = connection.sql("SELECT run_id, role, probe_set, layers, n_probed, counted FROM fact_runs ORDER BY run_id").to_arrow_table()
     counted = [run for run in runs.to_pylist() if run["counted"]]
@@ -286,7 +286,7 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
             continue
         _log.warning(
             "run %s is left out of the database: %d predictions, expected %d; %d of them repeat a fact and layer, %d of its facts are not "
-            "stored; `python -m probing check` says what is wrong",
+            "stored; `python -m probing check` reports what is wrong",
             run_id,
             lacking.counted.rows,
             lacking.expected,
@@ -309,7 +309,7 @@ def _remove_old(target: Path, current: Path) -> None:
         try:
             young = path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _OLD_TEMPORARY_SECONDS
             if path != current and not young:
-                # A folder is what a killed build could not hold in memory.
+                # A folder has what a killed build could not keep in memory.
                 shutil.rmtree(path) if path.suffixes[-2:] == [".tmp", ".tmp"] else path.unlink()
         except OSError as error:
             _log.info("old database %s stays: %s", path, error)

@@ -25,19 +25,19 @@ from probing.store.sources import SourceFile, data_version_of, find_files
 
 _Read = tuple[SourceFile, pa.Table]
 _Problems = Callable[[Mapping[str, pa.Table]], list[str]]
-#: Table of runs -> the tables of its kind, and what names their problems.
+#: Table of runs -> the tables of its kind, and the function that finds their problems.
 _BY_KIND: dict[str, tuple[Mapping[str, pa.Schema], _Problems]] = {
     "edge_runs": (EDGE_SCHEMAS, edge_problems),
     "sentence_runs": (SENTENCE_SCHEMAS, sentence_problems),
     "change_runs": (CHANGE_SCHEMAS, change_problems),
 }
-#: Tables with a row a run, and those of answers, of which there are too many to compare row by row.
+#: Tables with one row per run, and those of predictions, which have too many rows to compare one by one.
 _RUN_ROWS = ("runs", "counted_runs", *_BY_KIND)
 _ANSWERS = ("predictions", "edge_predictions", "sentence_predictions")
 
 
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
-    """Names every problem of the runs below the folders, and of the database made from them.
+    """Reports every problem of the runs below the folders, and of the database made from them.
 
     Checked: every file is readable and ours; keys are unique; a run is complete (``store.completeness``), and its id is the fingerprint
     of its configuration; every swapped rank comes from a valid swapped subject, if the run names its swapped subjects; counts belong to a
@@ -49,7 +49,7 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
         database: folder of the database; None does not look at it.
 
     Returns:
-        One sentence a problem; none when all is well.
+        One sentence per problem; none when all is well.
     """
     problems = [f"no folder {folder}; expected one with runs" for folder in folders if not Path(folder).is_dir()]
     sources = [Path(folder) for folder in folders if Path(folder).is_dir()]
@@ -72,7 +72,7 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
         rows[file.table].append((file, table))
     for name, read in rows.items():
         problems += _repeated(name, read)
-        # Of a run that was made twice, device and time of making may differ.
+        # If a run was made twice, its device and time may differ.
         if name not in (*_RUN_ROWS, *_ANSWERS):
             problems += _conflicts(name, read)
     for name in _ANSWERS:
@@ -110,13 +110,13 @@ def _repeated(table: str, read: Sequence[_Read]) -> list[str]:
 
 
 def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
-    """Rows of several files with the same key are no problem as long as they say the same."""
+    """Rows of several files with the same key are no problem if they are equal."""
     key = list(KEYS[table])
     first: dict[tuple, tuple[Path, tuple]] = {}
     differing: Counter[tuple[Path, Path]] = Counter()
     for file, rows in read:
         # A fact's id does not hold the name of its template set: two sets may have the same template.
-        # Equal heads may be trained twice, in other times.
+        # Equal heads may be trained twice, in different times.
         names = [*key, *(name for name in rows.column_names if name not in (*key, "template_set", "seconds"))]
         for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
             path, said = first.setdefault(row[: len(key)], (file.path, row))
@@ -126,7 +126,7 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
 
 
 def _copies(read: Sequence[_Read]) -> list[str]:
-    """A run that several folders have must be the same bytes in all: equal fingerprints, equal predictions."""
+    """A run that several folders have must have the same bytes in all: equal fingerprints, equal predictions."""
     found: dict[str, dict[int, set[str]]] = {}
     for file, rows in read:
         for run_id in pc.unique(rows.column("run_id")).to_pylist():
@@ -171,7 +171,7 @@ def _runs(rows: dict[str, list[_Read]]) -> list[str]:
 
 
 def _row_problems(run: dict, tokenizers: Collection[str]) -> list[str]:
-    """What the row of a run says wrong, whatever is stored of it."""
+    """What is wrong in the row of a run, apart from its predictions."""
     found = [fingerprint_problem(run["run_id"], run["config"]), _left_out_problem(run)]
     if run["tokenizer"] not in tokenizers:
         found.append(f"run {run['run_id']}: no vocabulary file has its tokenizer {run['tokenizer']!r}")
@@ -188,12 +188,12 @@ def _rows(rows: dict[str, list[_Read]], table: str) -> list[dict]:
 
 
 def _lenders(rows: dict[str, list[_Read]]) -> list[str]:
-    """Problems of the lenders of whole runs; what a run lacks besides is named elsewhere."""
+    """Problems of the swapped subjects (``lenders``) of complete runs; what else a run lacks is reported elsewhere."""
     runs = {run["run_id"]: run for _, table in rows["runs"] for run in table.to_pylist()}
     lent = _together(rows, "lenders", SCHEMAS["lenders"].names)
     asked = _together(rows, "predictions", ["run_id", "fact_id", "other_rank"])
     strays = sorted(set(_ids(lent, "run_id")) - runs.keys() - set(_ids(asked, "run_id")))
-    problems = [f"run {run_id}: has lenders, but neither predictions nor a row in any runs file; delete them" for run_id in strays]
+    problems = [f"run {run_id}: has rows of lenders, but neither predictions nor a row in any runs file; delete them" for run_id in strays]
     naming = sorted(run_id for run_id, run in runs.items() if names_lenders(run["config"]))
     facts = stored_facts(_together(rows, "facts", list(StoredFact._fields))) if naming else {}
     for run_id in naming:

@@ -9,13 +9,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Table of a counted run's facts -> what its counts are apart by; each group holds every fact of the run once.
+#: Table of a counted run's facts -> what its counts are grouped by; each group holds every fact of the run once.
 COUNTS: dict[str, tuple[str, ...]] = {"layer_counts": ("layer",), "total_counts": (), "against_counts": ("layer", "k")}
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What the predictions of a run are.
+    """Numbers of a run's predictions.
 
     Attributes:
         rows: how many there are.
@@ -32,7 +32,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Lack:
-    """What a run wants to be complete, as numbers; complete where all are as expected."""
+    """What a run needs to be complete, as numbers; it is complete if all are as expected."""
 
     expected: int
     layers: int
@@ -40,7 +40,7 @@ class Lack:
 
     @property
     def complete(self) -> bool:
-        """Whether the run counts."""
+        """Whether the run is complete."""
         return not self.wrong_number and not self.counted.repeated and not self.counted.strange_facts
 
     @property
@@ -50,7 +50,7 @@ class Lack:
 
 
 def lack(run: Mapping[str, Any], counted: Counted) -> Lack:
-    """Holds a run's predictions against its row.
+    """Compares a run's predictions with its row.
 
     A run is complete with one prediction for each of its ``n_probed`` facts at each of its layers, all facts stored. A replicate may
     have its last layer only.
@@ -71,7 +71,7 @@ def announced_rows(run: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def counted_in_tables(predictions: pa.Table, facts: pa.Array | pa.ChunkedArray) -> dict[str, Counted]:
-    """Run id -> what its predictions are.
+    """Run id -> the numbers of its predictions.
 
     Args:
         predictions: with run_id, fact_id and layer.
@@ -92,7 +92,7 @@ def counted_in_tables(predictions: pa.Table, facts: pa.Array | pa.ChunkedArray) 
 
 
 def counted_in_database(connection: duckdb.DuckDBPyConnection) -> dict[str, Counted]:
-    """Run id -> what its predictions are, from the tables ``predictions`` and ``facts``; for up to 64 layers."""
+    """Run id -> the numbers of its predictions, from the tables ``predictions`` and ``facts``; for up to 64 layers."""
     rows = connection.execute("""
         WITH per_fact AS (
             SELECT run_id, fact_id, count(*) AS n, min(layer) AS first_layer,

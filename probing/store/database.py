@@ -1,4 +1,4 @@
-"""The one way to open the database: read-only, closed to the outside, a cursor a query."""
+"""The one way to open the database: read-only, closed to the outside, one cursor per query."""
 
 import contextlib
 import json
@@ -21,9 +21,9 @@ from probing.store.sources import DERIVED_VERSION
 _log = logging.getLogger(__name__)
 POINTER = "current.json"
 BUILD_COMMAND = "python -m probing build"
-#: DuckDB has no statement timeout of its own; no query of ours takes a tenth of this.
+#: DuckDB has no statement timeout; our queries take less than a tenth of this.
 QUERY_SECONDS = 30.0
-#: Each thread needs memory of its own: on a machine with many cores a small limit would not do for all of them.
+#: Each thread needs its own memory: on a machine with many cores a small limit would not suffice for all of them.
 THREADS = min(4, os.cpu_count() or 1)
 
 # All connections of a process to one path need the same settings, hence one constant and one factory.
@@ -33,13 +33,13 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
-    # What DuckDB keeps of a large file would otherwise grow to most of the machine's memory, and the app holds models, too.
+    # DuckDB's buffer of a large file would otherwise grow to most of the machine's memory, which the app's models need, too.
     "memory_limit": "256MB",
     "threads": THREADS,
 }
 
 
-#: What DuckDB raises for a file whose bytes are not those that it wrote, in addition to its plain Error for a block with a wrong checksum.
+#: What DuckDB raises for a file whose bytes have changed, in addition to its plain Error for a block with a wrong checksum.
 _DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
 
 
@@ -60,7 +60,7 @@ class Database:
         self.mend: Callable[[], Database] | None = None
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
-        """As ``_query``; where the file is found damaged, it is made again once, if ``mend`` is known."""
+        """As ``_query``; if the file is found damaged, it is made again once, if ``mend`` is known."""
         used = self._root
         try:
             return self._query(sql, parameters, seconds)
@@ -68,7 +68,7 @@ class Database:
             if self.mend is None:
                 raise
             with self._mending:
-                # Of several threads that meet the damage the first one mends it.
+                # If several threads meet the damage, the first one mends it.
                 if self._root is used:
                     _log.warning("%s; it is made again", error)
                     used.close()
@@ -77,7 +77,7 @@ class Database:
         return self._query(sql, parameters, seconds)
 
     def _query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
-        """Runs one of this package's own statements on a cursor of its own and fetches all of it.
+        """Runs one of this package's own statements on a separate cursor and fetches the whole result.
 
         Args:
             sql: fixed text with ``$name`` where a value goes; nothing that a user typed is ever part of it.
@@ -127,7 +127,7 @@ class Database:
 
 
 def current_version(folder: Path) -> str:
-    """Data version of the database in ``folder``, without opening it: changes when another one is built.
+    """Data version of the database in ``folder``, without opening it: it changes when another one is built.
 
     Raises:
         StoreError: if there is none; the message names the command that makes one.
@@ -177,7 +177,7 @@ def _open(folder: Path, pointer: dict[str, str]) -> Database:
     expected = (pointer["data_version"], SCHEMA_VERSION)
     if row != expected:
         connection.close()
-        raise StoreError(f"{path} is of version {row}, {POINTER} says {expected}; delete it and run `{BUILD_COMMAND}`")
+        raise StoreError(f"{path} is of version {row}, {POINTER} has {expected}; delete it and run `{BUILD_COMMAND}`")
     return Database(connection, path, pointer["data_version"])
 
 

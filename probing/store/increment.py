@@ -1,9 +1,9 @@
-"""A new database from a copy of the old one: only runs that are new, or that something new bears on, are counted.
+"""A new database from a copy of the old one: only new runs, and runs that new rows affect, are counted.
 
-What is new is loaded and counted in a schema of its own, by the same statements as in a full build, and then takes the place of
-the copy's rows. This is right as long as every table that is not read from one file holds rows by run, and those of a run
-depend on nothing but its row, its predictions, the facts of its relations, its vocabulary and its base's exposure; those of a run of edge
-probing or of probes of whole sentences on nothing but its own files, and the data of its task; one of changes on its own files.
+What is new is loaded and counted in a separate schema, by the same statements as in a full build, and then replaces the copy's
+rows. This is right as long as every table that is not read from one file holds rows by run, and the rows of a run depend on few
+things. A run on facts depends only on its row, its predictions, the facts of its relations, its vocabulary and its base's exposure. A
+run of edge probing or of sentence-level probing depends only on its own files and its task's data, a run of changes on its own files.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from probing.store.sources import SourceFile
 _NEW = "addition"
 #: Tables that are small enough to be read from all files every time.
 _WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
-#: Table of a kind's runs -> tables of a task's data that say what is counted of its runs, or whether they are whole.
+#: Table of a kind's runs -> tables of a task's data that decide what is counted of its runs, or whether they are complete.
 _OF_TASKS = {"edge_runs": ("edge_labels", "edge_targets"), "sentence_runs": ("sentence_tasks",)}
-#: The files that a database was made from: of predictions which runs they hold, and of a file that was left out why.
+#: The files that a database was made from, with the runs in files of predictions, and the reason why a file was left out.
 _FILES = pa.schema(
     [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
     + [("source", pa.int64()), ("run_ids", pa.list_(pa.string()))]
@@ -66,13 +66,13 @@ def note_files(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile
 
 
 def begin(connection: duckdb.DuckDBPyConnection) -> None:
-    """From here on every table that is made or named is one of the addition."""
+    """From here on every table that is made or named belongs to the addition."""
     connection.execute(f"CREATE SCHEMA {_NEW}")
     connection.execute(f"SET schema = '{_NEW}'")
 
 
 def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> list[SourceFile]:
-    """Leaves in the addition's tables of runs those that must be counted, and gives the files of predictions that hold them.
+    """Keeps in the addition's tables only the runs that must be counted, and gives the files of predictions that hold them.
 
     All other tables of the addition are loaded already.
 
@@ -120,7 +120,7 @@ def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
         raise UnusualError("facts are gone or changed")
     whys = [
         *(f"SELECT run_id FROM (SELECT * FROM main.{table} EXCEPT SELECT * FROM {table})" for table in RUN_TABLES),
-        # What the relation's other answers are is counted too.
+        # The relation's other answers are counted, too.
         "SELECT DISTINCT k.run_id FROM main.known k JOIN main.facts f ON f.fact_id = k.fact_id WHERE (f.probe_set, f.relation) "
         "IN (SELECT (probe_set, relation) FROM (SELECT * FROM facts EXCEPT SELECT * FROM main.facts))",
         f"SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
@@ -145,7 +145,7 @@ def _differing(table: str) -> str:
 
 
 def merge(connection: duckdb.DuckDBPyConnection) -> None:
-    """Puts the addition in the place of the old rows: whole where a table is read whole, else run by run."""
+    """Replaces the old rows by the addition: entire tables if they are read from all files, else run by run."""
     counted = "(SELECT run_id FROM counted)"
     for table in _WHOLE:
         if connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():

@@ -1,4 +1,4 @@
-"""Rows that earlier versions of the program stored, as this one stores them: the one step between the two."""
+"""Brings rows that earlier versions of the program stored to this version's form."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -19,12 +19,12 @@ _BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(0x100 + number): byte f
 
 
 def columns_of(table: str, version: int | None) -> list[str] | None:
-    """The columns that a table had in an earlier version; None where no step leads from it to this one."""
+    """The columns that a table had in an earlier version; None if no step leads from it to this one."""
     return next((list(columns) for key, (columns, _) in _STEPS.items() if key == (table, version)), None)
 
 
 def migrated(table: str, version: int, rows: pa.Table) -> pa.Table:
-    """The rows of an earlier version's file as ``schema.SCHEMAS`` has them; the file stays as it is."""
+    """The rows of an earlier version's file as ``schema.SCHEMAS`` has them; the file stays unchanged."""
     return _STEPS[table, version][1](rows).select(SCHEMAS[table].names).cast(SCHEMAS[table])
 
 
@@ -38,7 +38,7 @@ def with_names_of_today(table: str, rows: pa.Table) -> pa.Table:
 
 
 def stored_token_texts(tokens: Sequence[str]) -> list[TokenText]:
-    """What ``models.encoders.token_text`` says of a whole vocabulary, without its tokenizer: its family is guessed by counting marks."""
+    """What ``models.encoders.token_text`` gives for a whole vocabulary, without its tokenizer: its family is guessed by counting marks."""
     mark = _mark(tokens)
     if mark == _BYTES_BEGIN:
         said = [_text_of_bytes(token) for token in tokens]
@@ -50,7 +50,7 @@ def stored_token_texts(tokens: Sequence[str]) -> list[TokenText]:
 
 
 def _mark(tokens: Iterable[str]) -> str:
-    """The mark that most of the tokens begin with; ``""`` where none has one."""
+    """The mark that most of the tokens begin with; ``""`` if none has one."""
     counts = dict.fromkeys((_CONTINUES, _BYTES_BEGIN, _BEGINS), 0)
     for token in tokens:
         for mark in counts:

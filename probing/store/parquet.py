@@ -1,4 +1,4 @@
-"""Parquet files: written whole or not at all, read only if they are ours."""
+"""Parquet files: written completely or not at all, read only if they are ours."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
 # Fact ids are hashes: every row group stores them again in its dictionary, so few large groups make smaller files.
 _ROWS_PER_GROUP = 1_048_576
-#: Files of at most so many rows are written without what helps to read large ones: it would be most of such a file.
+#: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
 #: Table of counts -> columns of which, in every row, none is above the next: 1/r^2 is at most 1/r, and 1 at rank 1.
 _ASCENDING: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -39,10 +39,10 @@ _ASCENDING: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
-    """Writes one table to ``path``, which holds either the old bytes or all of the new ones, whatever is killed when.
+    """Writes one table to ``path``, which holds either the old bytes or all of the new ones, even if the process is killed.
 
     Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are sorted by
-    ``schema.SORT``; where its columns are equal, the given order is kept.
+    ``schema.SORT``; if its columns are equal, the given order is kept.
 
     Args:
         table_name: a key of ``SCHEMAS``.
@@ -53,7 +53,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
         ``path``.
 
     Raises:
-        StoreError: if a column is missing, unknown, of the wrong type or empty where it must not be.
+        StoreError: if a column is missing, unknown, of the wrong type or empty although it must not be.
     """
     table = as_stored(table_name, rows)
     marks = {_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(VERSIONS[table_name]).encode()}
@@ -124,7 +124,7 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
 
 
 def rows_and_values(path: Path) -> tuple[int, int]:
-    """What a file's footer says of it: its rows, and the values of its largest column; nothing else is read.
+    """From a file's footer: its rows, and the values of its largest column; nothing else is read.
 
     Raises:
         StoreError: if it cannot be read.
@@ -139,7 +139,7 @@ def rows_and_values(path: Path) -> tuple[int, int]:
 
 
 def check_file(path: Path, table_name: str) -> int:
-    """Reads only the footer of a file and says whether it is a readable file of this table.
+    """Checks by a file's footer alone whether it is a readable file of this table.
 
     Returns:
         The version of the table that it holds: this program's, or one that ``store.migration`` has a step from.
@@ -173,13 +173,13 @@ def check_file(path: Path, table_name: str) -> int:
 
 
 def _impossible(table_name: str, rows: pa.Table) -> str | None:
-    """Which value no counting gives, in tables whose numbers are shown as they are; None if there is none."""
+    """Which value no counting gives, in tables whose numbers are shown unchanged; None if there is none."""
     for name, (low, high) in BOUNDS.get(table_name, {}).items():
         values = rows.column(name).drop_null().to_numpy()
         if len(strange := values[~((values >= low) & (values <= high) & np.isfinite(values))]):
             return f"{name} is {strange[0]}, expected {low} to {high}"
     for less, more in (pair for columns in _ASCENDING.get(table_name, ()) for pair in itertools.pairwise(columns)):
-        # Not "above", for what is no number is neither above nor below.
+        # Not "above", because NaN is neither above nor below.
         if not (rows.column(less).to_numpy() <= rows.column(more).to_numpy()).all():
             return f"{less} is above {more}: more facts are known than there are, or than have a higher rank"
     if table_name not in ("swapped_counts", "inner_counts"):
@@ -213,7 +213,7 @@ def _conform(table_name: str, rows: Any) -> pa.Table:
             given = pa.table(dict(rows))
         elif isinstance(rows, Sequence):
             names = list(dict.fromkeys(name for row in rows for name in row)) or schema.names
-            # Typed here, so that a column of small numbers or of nulls only is not guessed.
+            # Given a type here, so that the type of a column of small numbers or of nulls only is not guessed.
             fields = [schema.field(name) if name in schema.names else pa.field(name, pa.null()) for name in names]
             _same_names(table_name, names, schema)
             given = pa.Table.from_pylist(list(rows), schema=pa.schema([field.with_nullable(True) for field in fields]))

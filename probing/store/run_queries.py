@@ -1,4 +1,4 @@
-"""What can be asked about whole runs. Every answer is a count or a sum; ``probing.core`` makes shares and intervals of them.
+"""Queries about whole runs. Every result is a count or a sum; ``probing.core`` turns them into shares and intervals.
 
 All functions take the database first and return a frame. Filters that are None do not filter. ``exposures`` holds values
 such as ``"stated"`` or ``"unknown"``; an empty tuple keeps nothing.
@@ -16,13 +16,13 @@ from probing.store.scope import OF_RUNS, of_runs
 def runs(db: Database) -> pd.DataFrame:
     """All complete runs on facts with every column of their files, by model, probe set, head, template set and seed.
 
-    ``counted`` says that counts alone are stored of a run: it has no predictions, and nothing by fact.
+    ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact.
     """
     return db.query(f"SELECT {', '.join(SCHEMAS['runs'].names)}, counted FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
 
 
 def stored_models(db: Database) -> pd.DataFrame:
-    """Every model that has a run of any kind: model, base, objective, as its runs describe it; a row for each description."""
+    """Every model that has a run of any kind: model, base, objective, as its runs describe it; one row per description."""
     return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
 
 
@@ -55,7 +55,7 @@ def tasks(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def head_training(db: Database) -> pd.DataFrame:
-    """How the heads were trained that runs were made with: model, head, seed, layer, lens_loss, start_loss, loss, steps, seconds, recipe.
+    """How the heads of stored runs were trained: model, head, seed, layer, lens_loss, start_loss, loss, steps, seconds, recipe.
 
     Losses are validation losses in nats: of the pre-trained head (the logit lens), at the start of the training, and of the head. One model
     and kind may have heads of several recipes; a run's is in its configuration, and in ``recipe`` of the table ``runs``.
@@ -64,7 +64,7 @@ def head_training(db: Database) -> pd.DataFrame:
 
 
 def relations(db: Database) -> pd.DataFrame:
-    """Every relation that has facts: probe_set, relation, label (the name itself where none is known), cardinality, n_facts."""
+    """Every relation that has facts: probe_set, relation, label (the name itself if none is known), cardinality, n_facts."""
     return db.query("""
         SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label, any_value(r.cardinality) AS cardinality,
             count(*) AS n_facts
@@ -99,7 +99,7 @@ def aggregate(
     Returns:
         run_id, layer, relation, n, hits_1, hits_10, hits_100, sum_reciprocal_rank, sum_squared_reciprocal_rank, answer_hits_1,
         sum_answer_reciprocal_rank; of the facts that have a swapped subject other_n, and by rank k: own_k known with the own subject,
-        other_k with the swapped one, own_other_k with both, 0 where it is not measured. A relation of which the filters keep no fact
+        other_k with the swapped one, own_other_k with both, 0 if it is not measured. A relation of which the filters keep no fact
         has no row.
     """
     return db.query(
@@ -147,7 +147,7 @@ def inner_layers(
     """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run and k.
 
     Returns:
-        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has rows where it
+        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has rows if it
         has inner layers and facts with a swapped subject.
     """
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))

@@ -1,10 +1,9 @@
-"""Runs in the database: what runs of every kind have, apart from what only those on facts have.
+"""Runs in the database: the columns of all runs, separate from those that only runs on facts have.
 
-In Parquet a run is one row of one file, for it exists once its row does; the file is of its kind's own table, ``runs`` that of runs on
-facts. The database parts the row: ``runs`` holds kind and provenance of all runs, ``fact_runs`` what is about facts, and the view
-``runs_of_facts`` both. A further kind brings a table of files, a table like ``fact_runs`` and a view of its own. ``fact_runs.counted``
-says that the row is of ``counted_runs``: of such a run counts are stored, and no predictions. Runs of every other kind keep their table
-of files (``OF_KIND``), and a view ``runs_of_`` and the kind adds the provenance.
+In Parquet a run is one row of one file, because a run exists once its row does; the file's table depends on the kind of run, ``runs`` for
+runs on facts. The database splits the row: ``runs`` has kind and provenance of all runs, ``fact_runs`` the columns about facts, and the
+view ``runs_of_facts`` both. ``fact_runs.counted`` means that the row is of ``counted_runs``: only counts of such a run are stored, no
+predictions. Runs of every other kind keep the table of their files (``OF_KIND``), and the view ``runs_of_KIND`` adds the provenance.
 """
 
 import logging
@@ -19,7 +18,7 @@ from probing.store.schema import FACTS, OF_KIND, SCHEMAS, create_statement
 
 _log = logging.getLogger(__name__)
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
-#: Kind and provenance of a run; what its configuration does not say is empty.
+#: Kind and provenance of a run; values that its configuration lacks are empty.
 _RUNS = pa.schema(
     [("run_id", pa.string()), ("kind", pa.string()), *_PROVENANCE.items()]
     + [(name, pa.string()) for name in ("device", "created", "config")]
@@ -31,14 +30,14 @@ RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
     "runs": (_RUNS, ("model", "kind", "seed", "run_id")),
     "fact_runs": (_FACT_RUNS, ("probe_set", "head", "template_set", "run_id")),
 }
-#: The rows of ``runs`` as the files have them, while a database is filled.
+#: The rows of ``runs`` as in the files, while a database is filled.
 STORED = "stored_runs"
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes the empty tables and the views in the current schema, and a temporary table for the rows of the files.
 
-    The tables that keep the columns of their files are there already.
+    The tables that keep the columns of their files exist already.
     """
     (schema,) = connection.execute("SELECT current_schema()").fetchall()[0]
     for table, (columns, _) in RUN_TABLES.items():
@@ -77,13 +76,13 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: list[Any]) -> None:
-    """Takes the runs off whose ``run_id`` fulfils the condition."""
+    """Removes the runs whose ``run_id`` fulfils the condition."""
     for table in RUN_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
 def leave_out_of_kind(connection: duckdb.DuckDBPyConnection, kind: str, problems: Mapping[str, str]) -> None:
-    """Takes runs off that are not whole: their numbers would look like results.
+    """Removes runs that are not complete: their numbers would look like results.
 
     Args:
         connection: to the database.
@@ -91,7 +90,7 @@ def leave_out_of_kind(connection: duckdb.DuckDBPyConnection, kind: str, problems
         problems: id of a run -> what it lacks or has too much.
     """
     for run_id, problem in problems.items():
-        _log.warning("run %s is left out of the database: %s; `python -m probing check` says what is wrong", run_id, problem)
+        _log.warning("run %s is left out of the database: %s; `python -m probing check` reports what is wrong", run_id, problem)
         for table in ("runs", OF_KIND[kind]):
             connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
 

@@ -1,7 +1,7 @@
 """What the tables are: columns, types, which may be empty, and what identifies a row.
 
 Parquet is canonical; the tables of the same names in the database have the same columns, except ``runs``, which ``store.run_tables``
-parts into what runs of every kind have and what those on facts have.
+splits into the columns of all runs and those of runs on facts.
 """
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from probing.store.edges.tables import EDGE_BOUNDS, EDGE_KEYS, EDGE_SCHEMAS, EDG
 from probing.store.sentences.tables import SENTENCE_BOUNDS, SENTENCE_KEYS, SENTENCE_SCHEMAS, SENTENCE_SORT
 from probing.store.tables.columns import ordered, table_schema
 
-#: Raised when a table gets another version; versions before this program refuse its files by name.
+#: Raised when a table gets another version; earlier versions of the program refuse its files by name.
 SCHEMA_VERSION = 2
 #: Kinds of runs.
 FACTS, EDGES, SENTENCES, CHANGES = "facts", "edges", "sentences", "changes"
@@ -40,19 +40,19 @@ _RUNS = ordered(
 #: Table name -> its columns in order. Ranks count from 1; log-probabilities are natural logarithms; layer 0 is the embeddings.
 #: ``predictions.other_rank`` is the rank with the swapped subject: of the same answer at the prompt of the fact that ``lenders`` names;
 #: runs up to version 0.2 have no ``lenders``, and compact runs no swapped subject.
-#: ``runs`` has the runs on facts: their provenance, what of the facts was asked, and in ``config`` what the run's id is the fingerprint of.
+#: ``runs`` has the runs on facts: their provenance, the facts that were asked, and in ``config`` what the run's id is the hash of.
 #: ``swapped_counts`` and ``inner_counts`` are what a compact run lacks, counted in another run of the same question (``swapped_runs``, with
 #: that run's id and configuration): by layer, of the ``n`` facts that have a swapped subject, how many have rank <= k with their own
 #: subject, with the swapped one, with both; and the same of what inner layers find among the facts that the last layer misses with both.
 #: ``counted_runs`` are runs on facts of which counts alone are kept: as ``runs``, without a row of ``predictions``. Their counts are in
 #: ``layer_counts``, ``total_counts``, ``against_counts``, ``swapped_counts`` and ``inner_counts``, as ``store.knowledge.counted_tables``
 #: makes them from predictions. A run that has a row in ``runs`` is not read from them.
-#: ``head_training`` says of a trained head its validation loss: by the logit lens (empty where it began at random), at the start of the
+#: ``head_training`` has a trained head's validation losses: by the logit lens (empty if it began at random), at the start of the
 #: training, and at its best point; the steps that were taken; and the seconds on the machine that trained it, without the encoder's pass.
 #: ``weight_drift.drift`` is the Frobenius norm of what fine-tuning changed in a layer, over that of the base's layer, 0 or more.
-#: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; the tokenizer was asked for both.
+#: ``vocabulary.text`` is ``token`` as a reader writes it, ``starts_word`` whether it begins a word; both come from the tokenizer.
 #: ``tasks`` holds what a fine-tuned model reaches on its own task (0 to 1, a correlation -1 to 1) with ``chance``, if it is known:
-#: the value of what ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` says which.
+#: the value of what ``chance_name`` names, which is a baseline or a comparison such as BM25; ``core.tasks.learned`` decides which.
 SCHEMAS: dict[str, pa.Schema] = (
     {
         "predictions": ordered(
@@ -135,7 +135,7 @@ SCHEMAS: dict[str, pa.Schema] = (
 )
 
 #: Table name -> the version that its files are written with, raised when a column is added, removed or changes its meaning. A file of
-#: an earlier version is read by ``store.migration`` where there is a step from it, else refused by name.
+#: an earlier version is read by ``store.migration`` if there is a step from it, else refused by name.
 VERSIONS: dict[str, int] = dict.fromkeys(SCHEMAS, 1) | {"vocabulary": 2}
 
 #: Table name -> the columns that identify a row.
@@ -164,7 +164,7 @@ KEYS: dict[str, tuple[str, ...]] = (
     | CHANGE_KEYS
 )
 
-#: Table name -> the order of rows in a file: that of its key, unless it is named here. Where columns are equal the writer's order
+#: Table name -> the order of rows in a file: that of its key, unless it is named here. If columns are equal, the writer's order
 #: stays: of a run's predictions the writer chooses layer by layer or fact by fact, whichever is smaller; no reader relies on either.
 SORT: dict[str, tuple[str, ...]] = (
     KEYS
@@ -179,7 +179,7 @@ SORT: dict[str, tuple[str, ...]] = (
     | CHANGE_SORT
 )
 
-#: Table name -> column -> the least and the greatest value that it can have; in these columns only finite numbers are possible.
+#: Table name -> column -> its minimum and maximum; in these columns only finite numbers are possible.
 BOUNDS: dict[str, dict[str, tuple[float, float]]] = (
     {"tasks": {"value": (-1.0, 1.0), "chance": (0.0, 1.0)}} | EDGE_BOUNDS | SENTENCE_BOUNDS | CHANGE_BOUNDS
 )

@@ -22,7 +22,7 @@ class SourceFile:
         table: a key of ``SCHEMAS``, from the file's name.
         path: where it is.
         name: its path below the source folder, with ``/``.
-        source: number of that folder in the order given; where two hold the same run, the first wins.
+        source: number of that folder in the order given; if two hold the same run, the first wins.
         sha256: of its bytes, hex.
         size: bytes.
     """

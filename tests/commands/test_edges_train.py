@@ -405,7 +405,7 @@ def test_a_built_in_task_is_meant_also_where_a_folder_of_its_name_lies(request_o
     monkeypatch.chdir(tmp_path)
     out = train_edges(request_of("pos"))
     assert {row["task"] for row in tables_of(out, "edge_runs")} == {"pos"}
-    with pytest.raises(EdgeDataError, match="is called as the built-in task 'pos' is"):
+    with pytest.raises(EdgeDataError, match="has the name of the built-in task 'pos'"):
         train_edges(request_of("./pos"))
 
 

@@ -30,7 +30,7 @@ def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypa
     assert [path.name for path in target.parent.iterdir()] == ["file"]
 
 
-def test_what_a_killed_process_left_an_hour_ago_is_tidied_by_whoever_writes_beside_it(tmp_path):
+def test_what_a_killed_process_left_an_hour_ago_is_removed_by_the_next_write_to_the_folder(tmp_path):
     killed, working, other = (tmp_path / name for name in ("a.npy.17-0123abcd.tmp", "b.npy.18-0123abcd.tmp", "mine.tmp"))
     for path in (killed, working, other):
         path.write_text("half")
@@ -107,7 +107,7 @@ def test_a_process_that_waits_says_which_process_on_which_machine_works_on_what(
 
         with exclusive_lock(lock, say):
             pass
-    assert len(said) == 1 and f"process {process.pid} on {socket.gethostname()} works on model;" in said[0]
+    assert len(said) == 1 and f"process {process.pid} on {socket.gethostname()} is working on model;" in said[0]
 
 
 def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):

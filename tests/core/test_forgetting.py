@@ -1,4 +1,4 @@
-"""The three definitions on relations of 50 facts, whose counts stand here."""
+"""The three definitions on relations of 50 facts, whose counts are given here."""
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_relations_without_facts_or_inner_layers_are_never_forgotten():
 
 
 def test_counts_of_other_facts_and_repeated_relations_are_refused():
-    with pytest.raises(ValueError, match="count other facts"):
+    with pytest.raises(ValueError, match="count different facts"):
         RelationLayers("mixed", {1: PairedCounts(1, 0, 0, 1), 2: PairedCounts(1, 0, 0, 2)})
     with pytest.raises(ValueError, match="given twice"):
         forgetting([PLANTED[0], PLANTED[0]])

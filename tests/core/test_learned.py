@@ -66,7 +66,7 @@ def test_of_tagged_words_the_words_decide_and_the_sentences_are_counted():
     words, entities = task_scores("NER-CoNLL", rows)
     assert (words.metric, words.decides, words.n) == ("words tagged right", True, 1500)
     assert (words.low, words.high) == wilson_mean(0.84, 100)
-    # Any hit at all lies above 0, so entity F1 tells nothing.
+    # Any hit at all lies above 0, so entity F1 decides nothing.
     assert (entities.verdict, words.verdict) == ("learned", "cannot tell")
     assert verdict_of("NER-CoNLL", [words, entities]) == "cannot tell"
 

@@ -65,12 +65,12 @@ def test_a_question_that_begins_with_its_verb_is_refused_with_the_reason(sentenc
     assert "is a question" in changed.words
 
 
-def test_a_misprime_stands_before_the_sentence_as_a_question():
+def test_a_misprime_is_put_before_the_sentence_as_a_question():
     assert misprimed("Birds can [MASK].", "talk").text == "Talk? Birds can [MASK]."
     assert misprimed("Birds can [MASK].", " talk? ").text == "Talk? Birds can [MASK]."
 
 
-@pytest.mark.parametrize(("prime", "expected"), [("", "type a word"), (" ?", "type a word"), ("[mask]", "gap of its own")])
+@pytest.mark.parametrize(("prime", "expected"), [("", "type a word"), (" ?", "type a word"), ("[mask]", "contains a gap")])
 def test_a_misprime_must_be_a_word(prime, expected):
     changed = misprimed("Birds can [MASK].", prime)
     assert changed.text is None
@@ -127,11 +127,11 @@ def test_a_short_sentence_or_one_without_gap_cannot_be_cut():
         ("[MASK] is a city.", None),
     ],
 )
-def test_a_name_is_known_by_its_capital_letters(sentence, name):
+def test_a_name_is_recognised_by_its_capital_letters(sentence, name):
     assert find_entity(sentence) == name
 
 
-def test_another_name_takes_the_place_of_the_one_that_is_there():
+def test_another_name_replaces_that_of_the_sentence():
     assert renamed("Rocky Balboa was born in [MASK].", "Hans Müller").text == "Hans Müller was born in [MASK]."
     assert renamed("Paris is in [MASK], not Parisian.", "Rome", "Paris").text == "Rome is in [MASK], not Parisian."
 
@@ -141,8 +141,8 @@ def test_another_name_takes_the_place_of_the_one_that_is_there():
     [
         ("fresh snow is [MASK].", "Rome", None, "no name was found"),
         ("Paris is in [MASK].", " ", None, "no other name"),
-        ("Paris is in [MASK].", "Rome", "Berlin", "does not stand"),
-        ("Paris is in [MASK].", "Paris", None, "there already"),
+        ("Paris is in [MASK].", "Rome", "Berlin", "is not in the sentence"),
+        ("Paris is in [MASK].", "Paris", None, "is already the name"),
     ],
 )
 def test_a_name_that_cannot_be_changed_is_explained(sentence, other, name, expected):

@@ -1,4 +1,4 @@
-"""Who lends a prompt for the swapped subject, against a slow version and by hand."""
+"""Which facts' prompts are used for the swapped subject, compared with a slow version and by hand."""
 
 import random
 import time
@@ -16,7 +16,7 @@ def facts_of(pairs, template=CAPITAL, relation="P36"):
     return [Fact("trex", relation, subject, answer, template, fill(template, subject)) for subject, answer in pairs]
 
 
-def may_lend(borrower, owner, facts):
+def may_be_used(borrower, owner, facts):
     """The rule in plain words."""
     recorded = {
         one.object.lower()
@@ -44,7 +44,7 @@ def test_every_lender_is_another_subject_without_the_answer_and_is_missing_only_
         facts = made_up(rng)
         answers = Answers(facts)
         for number, lender in enumerate(swapped_subjects(facts)):
-            able = [owner for owner in facts if may_lend(facts[number], owner, facts)]
+            able = [owner for owner in facts if may_be_used(facts[number], owner, facts)]
             assert facts[lender] in able if lender is not None else not able
             assert [owner for owner in facts if can_be_swapped_subject(facts[number], owner, answers)] == able
 
@@ -81,13 +81,13 @@ def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_fac
         assert sorted(swapped_subjects(facts)) == list(range(len(facts)))
 
 
-def test_an_answer_with_most_of_the_facts_borrows_from_the_others_in_turn():
+def test_an_answer_with_most_of_the_facts_takes_the_others_prompts_in_turn():
     facts = facts_of((f"land {n}", "Rome" if n < 75 else f"city {n}") for n in range(100))
     lent = Counter(swapped_subjects(facts)[:75])
     assert set(lent) == set(range(75, 100)) and set(lent.values()) == {3}
 
 
-def test_lenders_do_not_depend_on_the_order_of_the_facts():
+def test_swapped_subjects_do_not_depend_on_the_order_of_the_facts():
     facts = made_up(random.Random(3))
 
     def borrowed(some):

@@ -161,7 +161,7 @@ def test_the_second_coordinator_says_who_is_there_and_goes_on_after_it(tmp_path,
     thread = threading.Thread(target=second)
     thread.start()
     assert waiting.wait(30) and not entered.is_set()
-    assert f"process {process.pid} on {os.uname().nodename} works on job" in said[0]
+    assert f"process {process.pid} on {os.uname().nodename} is working on job" in said[0]
     if end == "killed":
         process.send_signal(signal.SIGKILL)
     process.communicate("")

@@ -64,9 +64,9 @@ _QUESTIONS = (
 class PlantedRun:
     """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.
 
-    ``facts`` takes the place of the probe set's own, ``top`` gives the id of the token that is put first where the right answer is
+    ``facts`` replaces the probe set's own, ``top`` gives the id of the token that is put first if the right answer is
     not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; ``older`` runs
-    do not say who lends for the swapped subject, as up to version 0.2; without ``swapped`` nobody lends, as in compact runs.
+    name no swapped subjects, as up to version 0.2; without ``swapped`` there are none, as in compact runs.
     """
 
     model: str = "nesia-mini"

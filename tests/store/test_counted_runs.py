@@ -166,7 +166,7 @@ _DAMAGE = {
     "facts of another layer": (_changed("layer_counts", layer=lambda layer: 9), "layer_counts, layer 0: counts of"),
     "no layers": (_gone("layer_counts"), "layer_counts, layer 0: counts of 0 facts, expected 10"),
     "no totals": (_gone("total_counts"), "total_counts: counts of 0 facts, expected 10"),
-    "too many beside the last": (_changed("against_counts", neither=lambda n: n + 5), "against_counts, layer 1, k 1: counts of 15 facts"),
+    "too many next to the last": (_changed("against_counts", neither=lambda n: n + 5), "against_counts, layer 1, k 1: counts of 15 facts"),
     "facts that are not stored": (_without_facts, "no facts file has the relation P36 of its counts"),
 }
 

@@ -114,7 +114,7 @@ def test_filters_that_the_planted_store_tells_apart_find_something():
     )
 
 
-def test_sheets_follow_each_other(db: Database):
+def test_pages_follow_each_other(db: Database):
     whole = sentences(db, IDS, "dev", limit=60)
     sheets = [sentences(db, IDS, "dev", offset=start, limit=7) for start in range(0, 63, 7)]
     assert [text for sheet in sheets for text in sheet["text_sha256"]] == list(whole["text_sha256"])

@@ -1,4 +1,4 @@
-"""Edge probing in the database: rows of the files, runs beside those on facts, and tables made from predictions."""
+"""Edge probing in the database: rows of the files, runs next to those on facts, and tables made from predictions."""
 
 import itertools
 import logging

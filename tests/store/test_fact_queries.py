@@ -1,4 +1,4 @@
-"""Searching, leafing and one fact, against the planted rows."""
+"""Searching, paging and one fact, against the planted rows."""
 
 import hashlib
 import random
@@ -216,7 +216,7 @@ def test_an_empty_store_has_no_facts(tmp_path: Path):
 
 @pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("k", [1, 10])
-def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_prompt_that_was_borrowed(tmp_path: Path, k: int, older: bool):
+def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path, k: int, older: bool):
     answers, template = ("paris", "berlin", "rome"), "[X] was born in [Y] ."
     subjects = [f"Person {n}" if n % 7 else f"{answers[n % 3]} {n}" for n in range(300)]
     facts = tuple(Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects))

@@ -30,7 +30,7 @@ from tests.sentences_planted import (
 from tests.store.planted import ONE_MODEL, plant_runs
 from tests.store.test_edges_database import content
 
-#: A base and two models beside it on one task: enough for every damage.
+#: A base and two other models on one task: enough for every damage.
 FEW = tuple(PlantedSentenceRun(model, ODD) for model in (BASE, COLA, SST_2))
 DAMAGED = FEW[1]
 
@@ -203,9 +203,9 @@ CHANGE_DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
     "interval": ("change_values", lambda rows: first(rows, ANY, low=3.0, high=2.0), "reaches from 3 to 2", False),
     "a layer": ("change_values", lambda rows: without(rows, of("cka-mean", 2)), "cka-mean has values of the layers [0, 1, 3, 4]", False),
     "nothing": ("change_values", lambda rows: [], "", False),
-    "the model as it is": ("perplexity", lambda rows: without(rows, put_back("none", 0)), "0 perplexities are of the model as it is", True),
+    "unchanged": ("perplexity", lambda rows: without(rows, put_back("none", 0)), "0 perplexities are of the unchanged model", True),
     "what is put back": (
-        "perplexity", lambda rows: first(rows, put_back("last", 1), replaced="middle"), "with middle 1 replaced is none", False,
+        "perplexity", lambda rows: first(rows, put_back("last", 1), replaced="middle"), "with middle 1 replaced is impossible", False,
     ),
     "masked pieces": ("perplexity", lambda rows: first(rows, ANY, masked=3), "other masked pieces", True),
     "blocks": ("perplexity", lambda rows: first(rows, ANY, by_block=[1.0]), "is of 1 blocks, the run of 12", True),

@@ -1,4 +1,4 @@
-"""Swapped ranks of older runs, and of runs that name their lenders, as the database has them."""
+"""Swapped ranks of older runs, and of runs that name their swapped subjects, in the database."""
 
 from pathlib import Path
 
@@ -86,11 +86,11 @@ def test_what_was_not_measured_is_empty_in_the_reports(db):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("no file", "13 facts have a rank with a swapped subject, but no lender"),
-        ("one is missing", "1 facts have a rank with a swapped subject, but no lender"),
+        ("no file", "13 facts have a rank with a swapped subject, but no row of lenders"),
+        ("one is missing", "1 facts have a rank with a swapped subject, but no row of lenders"),
         ("has the answer", "1 facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"),
-        ("stranger", "its lenders name 1 facts that it was not asked"),
-        ("no run", "has lenders, but neither predictions nor a row in any runs file"),
+        ("stranger", "its rows of lenders name 1 facts that it was not asked"),
+        ("no run", "has rows of lenders, but neither predictions nor a row in any runs file"),
     ],
 )
 def test_wrong_lenders_are_named(tmp_path: Path, fault: str, words: str):

@@ -1,6 +1,6 @@
-"""What one map of attention says, and how far it is from another: (..., tokens, tokens), each row a distribution over token positions.
+"""Measures of attention maps, and distances between two: (..., tokens, tokens), each row a distribution over token positions.
 
-All is in float64. Rows are made to sum to 1, as a model's own float32 sums are off by some 1e-7.
+All is in float64. Rows are normalised to sum to 1, because a model's own float32 sums are off by some 1e-7.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def as_distributions(attention: ArrayLike) -> Array:
 
 
 def entropy(rows: Array) -> Array:
-    """-sum a ln a over the last axis, in nats: 0 where one token has it all, ln n where all n have the same."""
+    """-sum a ln a over the last axis, in nats: 0 if one token has it all, ln n if all n have the same."""
     return special.entr(rows).sum(-1)
 
 
@@ -40,7 +40,7 @@ def movers_distance(first: Array, second: Array) -> Array:
 
 
 def total_variation(first: Array, second: Array) -> Array:
-    """Half the sum of |difference| over the last axis, 0 to 1: the earth mover's distance where all tokens are equally far apart."""
+    """Half the sum of |difference| over the last axis, 0 to 1: the earth mover's distance if all tokens are equally far apart."""
     return 0.5 * np.abs(first - second).sum(-1)
 
 
@@ -72,5 +72,5 @@ def between(maps: Array, before: Array) -> dict[str, Array]:
 
 
 def _both(name: str, of_row: Array) -> dict[str, Array]:
-    """Of values by attending token, (..., tokens), that of the first token and the mean."""
+    """From values by attending token, (..., tokens): that of the first token, and the mean."""
     return {f"{name}-first": of_row[..., 0], f"{name}-mean": of_row.mean(-1)}

@@ -1,4 +1,4 @@
-"""Minimal pairs: two gaps of which a model should find one word the likelier, such as *are* after *the keys to the cabinet*."""
+"""Minimal pairs: two gaps with a word each, one of which a model should find likelier, such as *are* after *the keys to the cabinet*."""
 
 import difflib
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from probing.core.registry import REPOSITORY
 
 #: The pairs that ship.
 FILE = REPOSITORY / "data" / "sentences" / "minimal_pairs.jsonl"
-#: Kinds of the shipped pairs -> what titles say.
+#: Kind of shipped pairs -> its title.
 KINDS = {"agreement": "agreement across distractors", "negative polarity": "negative polarity items", "roles": "who does what"}
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A sentence with one ``[MASK]``, and the word whose probability is asked there."""
+    """A sentence with one ``[MASK]``, and the word whose probability is measured there."""
 
     sentence: str
     word: str
@@ -47,7 +47,7 @@ def two_words(sentence: str, good: str, bad: str, kind: str = "own") -> MinimalP
     """Two words for one gap.
 
     Raises:
-        PromptError: if the sentence has not just one ``[MASK]``, or a word is empty.
+        PromptError: if the sentence does not have exactly one ``[MASK]``, or a word is empty.
     """
     return MinimalPair(kind, Gap(sentence, good), Gap(sentence, bad))
 
@@ -74,7 +74,7 @@ def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
 
 
 def typed_pair(good: str, bad: str) -> MinimalPair:
-    """A pair as a visitor types it: two sentences, or a sentence with ``[MASK]`` and two words separated by a comma.
+    """A pair as a user types it: two sentences, or a sentence with ``[MASK]`` and two words separated by a comma.
 
     Raises:
         PromptError: if it is neither.
@@ -88,7 +88,7 @@ def typed_pair(good: str, bad: str) -> MinimalPair:
 
 
 def by_guessing(pairs: int) -> tuple[int, int]:
-    """How many of so many pairs are right in 95 of 100 guesses, at least and at most."""
+    """The 95 % interval of the number of pairs that random guessing gets right."""
     low, high = stats.binom.interval(0.95, pairs, 0.5)
     return int(low), int(high)
 

@@ -1,4 +1,4 @@
-"""How alike two models' states are, and how alike the states of one model: rows are sentences or words, columns the hidden units."""
+"""Similarity of two models' states, and of the states of one model: rows are sentences or words, columns are hidden units."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from scipy import stats
 from probing.core.stats.intervals import NORMAL_QUANTILE
 
 Array = NDArray[np.float64]
-#: Rows for each column from which on the plain estimator of CKA is used: with fewer it is too high, whatever the states.
+#: Rows per column from which the plain estimator of CKA is used; with fewer it is too high for any states.
 ROWS_A_COLUMN = 10
-#: Sentences that similarity matrices are made of; more would only take room.
+#: Sentences that similarity matrices are made of; more would only take memory.
 MAX_IN_MATRIX = 1000
-#: A column that deviates by less than this, or this share of its mean, is constant: the rest is rounding.
+#: A column that deviates by less than this, or this share of its mean, counts as constant: the rest is rounding.
 CONSTANT = 1e-4
 #: Groups of rows that are left out in turn for an interval.
 GROUPS = 20
@@ -25,11 +25,11 @@ def is_constant(states: Array) -> bool:
 
 
 def linear_cka(first: Array, second: Array) -> float | None:
-    """Centred kernel alignment with a linear kernel (Kornblith et al. 2019) of the same rows in two models; 1 where one is the other
-    turned, moved or scaled.
+    """Centred kernel alignment with a linear kernel (Kornblith et al. 2019) of the same rows in two models; 1 if one is the other
+    rotated, shifted or scaled.
 
-    With fewer than ten rows a column the unbiased estimator (Song et al. 2012, Nguyen et al. 2021) takes the place of the plain one; it
-    can be a little below 0. None where either is constant.
+    With fewer than ten rows per column the unbiased estimator (Song et al. 2012, Nguyen et al. 2021) replaces the plain one; it
+    can be slightly below 0. None if either is constant, or with fewer than four rows.
     """
     if is_constant(first) or is_constant(second) or len(first) < 4:
         return None
@@ -45,7 +45,7 @@ def _hsic(x: Array, y: Array) -> float:
 
 
 def _unbiased_hsic(x: Array, y: Array) -> float:
-    """Of the kernel matrices without their diagonals, which need not be made: they are linear."""
+    """HSIC of the kernel matrices without their diagonals. The matrices are not built, because the kernels are linear."""
     n = len(x)
     own, other = np.square(x).sum(1), np.square(y).sum(1)
     along, across = x @ x.sum(0) - own, y @ y.sum(0) - other
@@ -55,7 +55,7 @@ def _unbiased_hsic(x: Array, y: Array) -> float:
 
 def rsa(first: Array, second: Array) -> float | None:
     """Pearson's correlation of the cosines of all pairs of rows in two models (representational similarity, as Merchant et al. 2020);
-    None where either is constant."""
+    None if either is constant, or with fewer than three rows."""
     if is_constant(first) or is_constant(second) or len(first) < 3:
         return None
     above = np.triu_indices(len(first), 1)
@@ -75,16 +75,16 @@ def mean_cosine(total: Array, n: Array | int) -> Array:
 
 
 def jackknife(measure: Callable[[np.ndarray], float | None], rows: int) -> tuple[float, float, float] | None:
-    """A measure of rows with its 95 % interval, for which a twentieth of the rows is left out in turn.
+    """A measure of rows with its 95 % interval, by a jackknife that leaves out a twentieth of the rows at a time.
 
-    Rows cannot be drawn again here: a row that is there twice is alike to itself, which raises every similarity.
+    A bootstrap would not do: a row that is drawn twice equals itself, which raises every similarity.
 
     Args:
-        measure: takes the numbers of the rows; none where it has no value.
+        measure: takes the rows' numbers; None if it is undefined for them.
         rows: how many there are.
 
     Returns:
-        Value and interval; None where all rows give no value.
+        Value and interval; None if the measure is undefined for all rows together.
     """
     numbers = np.arange(rows)
     value = measure(numbers)

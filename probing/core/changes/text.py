@@ -1,4 +1,4 @@
-"""The text that models are measured on before and after fine-tuning: WikiText-2's test part as it was before rare words were taken out."""
+"""The text that models are measured on before and after fine-tuning: the raw test part of WikiText-2, before rare words were taken out."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from probing.core.nesia.corpus import share_of, wikitext_sentences
 
 #: The data set of the registry, and its file.
 DATA_SET, FILE = "wikitext-2-raw", "wiki.test.raw"
-#: Words of a sentence that attention and states are measured on.
+#: How many words a sentence has that attention and states are measured on.
 FEWEST_WORDS, MAX_WORDS = 5, 28
 
 
@@ -43,12 +43,12 @@ def text_lines(path: Path) -> list[str]:
 
 
 def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
-    """Distinct sentences of 5 to 28 words, at most so many, in an order by hash: fewer are the beginning of more.
+    """Up to ``most`` distinct sentences of 5 to 28 words, ordered by hash: a smaller number gives the beginning of a larger one.
 
     Args:
-        path: a text as WikiText has it, or, where ``plain``, a sentence a line.
-        most: how many sentences.
-        plain: whether a line is a sentence, whatever its length.
+        path: a text in WikiText's layout or, if ``plain``, one sentence per line.
+        most: maximum number of sentences.
+        plain: whether each line is a sentence, of any length.
 
     Raises:
         TextError: if the file cannot be read, or has fewer than two sentences.

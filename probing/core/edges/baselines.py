@@ -1,4 +1,4 @@
-"""What can be answered without an encoder, and what no encoder can answer: the floor and the ceiling of a task's F1."""
+"""What is reached without an encoder, and what no encoder can exceed: the floor and the ceiling of a task's F1."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def majority_answer(train: Part) -> tuple[str, ...]:
 
 
 def memory_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
-    """For each target the commonest training label of the same text of the span (of both spans), else the majority answer."""
+    """For each target the commonest training label of the same span text (of both spans), else the majority answer."""
     counted: defaultdict[SpanText, Counter[str]] = defaultdict(Counter)
     for record, target in targets_of(train):
         counted[span_text(record, target)].update(target.labels)
@@ -45,7 +45,7 @@ def memory_each_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
     """Memory label by label, for tasks whose targets have several labels: those that at least half of the training targets of the same
     text have, else those that at least half of all training targets have.
 
-    One label each, as ``memory_answers`` gives it, is a floor that lies too low there.
+    One label per target, as ``memory_answers`` gives it, is too low a floor for such tasks.
     """
     counted: defaultdict[SpanText, Counter[str]] = defaultdict(Counter)
     targets: Counter[SpanText] = Counter()
@@ -69,22 +69,22 @@ def seen_in_training(train: Part, part: Part) -> list[bool]:
 
 
 def ceiling(part: Part, counts: Callable[[str], bool]) -> float:
-    """The greatest micro F1 of answers that are the same for equal inputs: the same spans of the same text.
+    """The greatest micro F1 of predictions that are the same for equal inputs: the same spans of the same text.
 
     A probe sees spans, and one span may have several targets with a label each: a sentence that is one noun phrase is ``TOP`` and ``NP``.
-    A label is best given to all targets of an input if at least F1 / 2 of them have it, which settles F1 after a few rounds.
+    F1 is greatest if a label is predicted for all targets of an input of which at least F1 / 2 have it; a few rounds find this F1.
 
     Args:
         part: with its gold labels.
         counts: whether F1 counts a label.
 
     Returns:
-        1.0 where no input has two targets; ``nan`` where no label counts.
+        1.0 if no input has two targets; ``nan`` if no label counts.
     """
     inputs: defaultdict[tuple[str, Span, Span | None], list[Target]] = defaultdict(list)
     for record, target in targets_of(part):
         inputs[record.text, target.span1, target.span2].append(target)
-    # How many targets an input has, how many of these have the label -> for how many inputs and labels that is so.
+    # (Targets of an input, how many of them have a label) -> number of such inputs and labels.
     shares: Counter[tuple[int, int]] = Counter()
     for targets in inputs.values():
         labels = Counter(label for target in targets for label in target.labels if counts(label))

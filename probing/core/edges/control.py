@@ -1,4 +1,4 @@
-"""Control labels (Hewitt and Liang 2019): a label for each text of a span that only memory can know."""
+"""Control labels (Hewitt and Liang 2019): one label per span text, which only memory can provide."""
 
 import hashlib
 import json
@@ -12,8 +12,8 @@ def with_control_labels(data: TaskData, seed: int) -> TaskData:
     """The same data with control labels.
 
     The control labels of a target are those of training target number ``h mod n``, where ``h`` is sha256 of the JSON list of the seed,
-    the task and the lower-cased text of each span, and ``n`` the number of training targets. So equal texts have equal labels everywhere,
-    whatever part they are in, and labels are about as common as in training.
+    the task and the lower-cased text of each span, and ``n`` the number of training targets. So equal texts have equal labels
+    in all parts, and labels are about as common as in training.
     """
     drawn_from = [target.labels for _, target in targets_of(data.train)]
 

@@ -1,6 +1,6 @@
 """The kinds of encoders, probes and labels that a run of edge probing can have."""
 
-#: The model as it is; one of its shape with all weights random; one with a random body under the trained embeddings.
+#: The trained model; one of its shape with all weights random; one with a random body on top of the trained embeddings.
 TRAINED, RANDOM, RANDOM_BODY = ENCODERS = ("trained", "random", "random-body")
 #: P(l) mixes the layers 0..l; a probe at l reads layer l alone; the full mix reads all layers.
 CUMULATIVE, AT, FULL = KINDS = ("cumulative", "at", "full")

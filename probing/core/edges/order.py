@@ -1,4 +1,4 @@
-"""Which of two tasks, or of two models, has the earlier expected layer; "order not resolved" is one of the answers."""
+"""Which of two tasks, or of two models, has the earlier expected layer; "order not resolved" is one of the verdicts."""
 
 import itertools
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class Place:
 
     Attributes:
         name: of the task or model.
-        value: NaN where it is not resolved.
-        drawn: (draws,) the same of other seeds and sentences; draw by draw together with those of the others.
+        value: NaN if it is not resolved.
+        drawn: (draws,) its value for resampled seeds and sentences, paired draw by draw with the other places.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Comparison:
     Attributes:
         first, second: names.
         verdict: of the first against the second.
-        difference: expected layer of the first minus that of the second; NaN where one is not resolved.
+        difference: expected layer of the first minus that of the second; NaN if one is not resolved.
         low, high: its interval, at the level at which Holm's correction judges this pair.
         p: two-sided, adjusted for the number of pairs.
-        pairs: number of pairs that are compared, those with an expected layer that is not resolved left out.
+        pairs: number of compared pairs, without those in which an expected layer is not resolved.
     """
 
     first: str
@@ -56,14 +56,14 @@ class Comparison:
 def compare(places: Sequence[Place]) -> list[Comparison]:
     """Every pair, in the order of the places.
 
-    The difference is judged by its standard error, which is made of the middle 95 % of its draws: the tails of an expected layer are long.
-    A pair is "order not resolved" where its interval holds 0, or an expected layer is not resolved.
+    The standard error of a difference comes from the middle 95 % of its draws, because the tails of an expected layer are long.
+    A pair is "order not resolved" if its interval contains 0, or an expected layer is not resolved.
     """
     return compare_pairs(list(itertools.combinations(places, 2)))
 
 
 def compare_pairs(pairs: Sequence[tuple[Place, Place]]) -> list[Comparison]:
-    """The same of chosen pairs, which are one family."""
+    """The same for chosen pairs, which are one family."""
     values = np.array([one.value - other.value for one, other in pairs], dtype=np.float64)
     errors = np.array([_error(one.drawn - other.drawn) for one, other in pairs], dtype=np.float64)
     known = ~np.isnan(values) & ~np.isnan(errors)

@@ -38,7 +38,7 @@ class PublishedTask(Frozen):
         title: as the paper's figures call it.
         authors: what the authors' code calls it. A task of a user's folder that has such a name is on the paper's own data.
         data: the data set of the paper.
-        targets, labels: number of training targets and of labels; None where they are not published.
+        targets, labels: number of training targets and of labels; None if they are not published.
         f1: per cent, of P(0) to P(L).
         centre_of_gravity: of the mixing weights of the probe on all layers.
         k_weights: K(s), in bits.
@@ -121,11 +121,11 @@ class PublishedEdges(Frozen):
         return next(one for one in self.models if one.name == name)
 
     def task(self, name: str) -> PublishedTask | None:
-        """The task that has that name here; None where the paper has no such task."""
+        """The task that has that name here; None if the paper has no such task."""
         return next((one for one in self.tasks if one.name == name), None)
 
     def stored_tasks(self, there: Collection[str]) -> dict[str, str]:
-        """Task of the paper -> the task that stands for it here: one on the paper's own data, where there is one.
+        """Task of the paper -> the task that represents it here: one on the paper's own data, if there is one.
 
         Args:
             there: names of tasks that have results.
@@ -137,7 +137,7 @@ class PublishedEdges(Frozen):
         """The figure of that number.
 
         Raises:
-            PublishedError: naming the numbers there are.
+            PublishedError: if there is none; the message lists the numbers.
         """
         return numbered(self.figures, number)
 

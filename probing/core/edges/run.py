@@ -1,4 +1,4 @@
-"""What a run of edge probing is the fingerprint of."""
+"""The configuration whose fingerprint names a run of edge probing."""
 
 import hashlib
 import json

@@ -12,7 +12,7 @@ from functools import cached_property
 Span = tuple[int, int]
 #: The parts of a task's data, in the order in which they are read.
 PARTS = ("train", "dev", "test")
-#: The sentences that this repository has of its own, with answers and without scores: they are too few to test with.
+#: The repository's own sentences, with predictions and without scores: they are too few for a test.
 OWN = "own"
 
 
@@ -33,13 +33,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Record:
-    """A sentence with its targets, which may be none.
+    """A sentence with its targets, if any.
 
     Attributes:
-        words: as the data set cuts them.
+        words: as the data set splits them.
         targets: in the order of the file.
-        document: what it was taken from; empty where the data set does not say.
-        open: whether the licence lets the words be published; else results name the sentence by its hash only.
+        document: its source; empty if the data set names none.
+        open: whether the licence allows publishing the words; otherwise results name the sentence by its hash only.
     """
 
     words: tuple[str, ...]
@@ -64,8 +64,8 @@ class Part:
 
     Attributes:
         records: every sentence that has a target, in the order of the files.
-        dropped: reason -> number of targets (or sentences, where the reason says so) that were left out.
-        sentences: sentences that were read, those without a target included.
+        dropped: reason -> number of targets (or sentences, if the reason says so) that were left out.
+        sentences: number of sentences that were read, including those without a target.
     """
 
     records: tuple[Record, ...]
@@ -85,7 +85,7 @@ class TaskData:
     Attributes:
         task: the task's name.
         train, dev: as their names say.
-        test: None where there is none.
+        test: None if there is none.
     """
 
     task: str
@@ -94,11 +94,11 @@ class TaskData:
     test: Part | None = None
 
     def parts(self) -> dict[str, Part]:
-        """The parts that are there, in the order of ``PARTS``."""
+        """The parts that exist, in the order of ``PARTS``."""
         found = {"train": self.train, "dev": self.dev}
         return found if self.test is None else found | {"test": self.test}
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the training part, sorted: all that a probe can answer."""
+        """The labels of the training part, sorted: all that a probe can predict."""
         return tuple(sorted({label for record in self.train.records for target in record.targets for label in target.labels}))

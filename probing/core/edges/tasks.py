@@ -30,17 +30,17 @@ def every_label(_label: str) -> bool:
 
 
 def same_entity(label: str) -> bool:
-    """Pairs of mentions that mean the same; the others are the answer of who knows nothing."""
+    """Pairs of mentions of one entity; the other label is what a probe without knowledge predicts."""
     return label == "1"
 
 
 def role(label: str) -> bool:
-    """Core and non-core roles; the verb's own, and references and continuations (``R-``, ``C-``), are trained and not counted."""
+    """Core and non-core roles; the verb itself, references and continuations (``R-``, ``C-``) are trained and not counted."""
     return _ROLE.fullmatch(label) is not None
 
 
 def relation(label: str) -> bool:
-    """Every relation but ``Other``."""
+    """Every relation except ``Other``."""
     return label != "Other"
 
 
@@ -52,9 +52,9 @@ class EdgeTask:
         name: on the command line and in results.
         title: for readers.
         spans: of a target, 1 or 2.
-        data_set: the fetched data sets that it reads, as the registry calls them; none for a folder of the user's.
+        data_set: the fetched data sets that it reads, by their names in the registry; none for a user's folder.
         licence: of texts and annotations.
-        counts: whether F1 counts a label; the others are trained all the same.
+        counts: whether F1 counts a label; the others are trained, too.
         place: in tables and figures, from 0; own tasks come last.
         read: (a folder for each data set) -> training, development and test data.
     """
@@ -92,7 +92,7 @@ EDGE_TASKS: dict[str, EdgeTask] = {
 }
 #: The tasks that ``all`` means.
 ALL: tuple[str, ...] = tuple(EDGE_TASKS)[:8]
-#: How the authors' code calls tasks of which not every label counts; a user's folder of that name is counted as they do.
+#: The authors' names for tasks of which not every label counts; a user's folder of that name is counted likewise.
 AUTHORS_COUNTS: dict[str, Callable[[str], bool]] = {
     "edges-srl-conll2005": role,
     "edges-srl-conll2012": role,
@@ -102,7 +102,7 @@ AUTHORS_COUNTS: dict[str, Callable[[str], bool]] = {
     "edges-rel-semeval": relation,
 }
 
-#: Task -> what its spans are, where "first span" and "second span" would not say it.
+#: Task -> what its spans are called, if "first span" and "second span" are not clear.
 SPANS_ARE: dict[str, tuple[str, ...]] = {
     "pos": ("word",),
     "constituents": ("phrase",),
@@ -119,12 +119,12 @@ SPANS_ARE: dict[str, tuple[str, ...]] = {
 #: Tasks whose spans are single words: their probes have never seen a longer one.
 SINGLE_WORDS = ("pos", "dependencies", "proto-roles")
 
-#: Tasks of which a target may have several labels, or none, so that labels are no rivals.
+#: Tasks of which a target may have several labels, or none, so that labels do not compete.
 SEVERAL_LABELS = ("proto-roles",)
 
 
 def fits(task: str, spans: Sequence[Span]) -> bool:
-    """Whether spans are as long as a task's own: its probes cannot be asked of others."""
+    """Whether spans are as long as the task's own: its probes have not learned others."""
     return task not in SINGLE_WORDS or all(end - start == 1 for start, end in spans)
 
 
@@ -163,7 +163,7 @@ def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """No garbage collection, which would look at hundreds of thousands of targets time and again and find nothing."""
+    """Switches garbage collection off: it would scan hundreds of thousands of targets repeatedly and find nothing."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -182,7 +182,7 @@ def _read_own(path: str) -> tuple[EdgeTask, TaskData]:
         )
     name = folder.resolve().name
     if name.casefold() in {"all", *EDGE_TASKS}:
-        raise EdgeDataError(f"{folder} is called as the built-in task {name.casefold()!r} is; rename the folder, as it names the task")
+        raise EdgeDataError(f"{folder} has the name of the built-in task {name.casefold()!r}; rename the folder, which names the task")
     if not _NAME.fullmatch(name):
         raise EdgeDataError(f"got the folder name {name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the folder")
     with _without_collection():

@@ -1,4 +1,4 @@
-"""How the answer to one target changes from layer to layer."""
+"""How the prediction for one target changes from layer to layer."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from probing.core.edges.target import Span
 from probing.core.edges.tasks import SEVERAL_LABELS
 
-#: A probe gives a label whose p is at least this.
+#: A probe predicts a label whose p is at least this.
 HALF = 0.5
-#: A target is ambiguous where no label has a mean normalised p above this (the caption of Figure 3 of Tenney et al. 2019).
+#: A target is ambiguous if no label has a mean normalised p above this (the caption of Figure 3 of Tenney et al. 2019).
 AMBIGUOUS = 0.7
 
 
 @dataclass(frozen=True)
 class Traces:
-    """What the layers say of targets.
+    """What the layers predict for targets.
 
     Attributes:
         wrong: (targets, layers) the normalised p of the wrong label that has the greatest mean over layers.
-        best_gold: (targets,) the greatest mean over layers of a gold label's normalised p; 0 where there is none.
+        best_gold: (targets,) the greatest mean over layers of a gold label's normalised p; 0 if there is none.
     """
 
     wrong: NDArray[np.float64]
@@ -28,7 +28,7 @@ class Traces:
 
 
 def settled_layer(right: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The first layer from which the most probable label stays right up to the last layer; -1 where the last layer is wrong.
+    """The first layer from which the most probable label stays right up to the last layer; -1 if the last layer is wrong.
 
     Args:
         right: (targets, layers) whether the most probable label is a gold one.
@@ -39,7 +39,7 @@ def settled_layer(right: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def revisions(top: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many times the most probable label is another one than at the layer below.
+    """How many times the most probable label differs from that of the layer below.
 
     Args:
         top: (targets, layers) numbers of labels.
@@ -56,13 +56,13 @@ def strongest_mean(traces: Traces) -> NDArray[np.float64]:
 
 
 def normalised(p: NDArray, total: NDArray) -> NDArray[np.float64]:
-    """p over the sum of p over all labels, as the paper's Figure 3 shows it; 0 where all of them are 0."""
+    """p over the sum of p over all labels, as the paper's Figure 3 shows it; 0 if all of them are 0."""
     return np.divide(p, total, out=np.zeros(np.broadcast(p, total).shape), where=total > 0)
 
 
 @dataclass(frozen=True)
 class SpanTrace:
-    """What one task's probes P(0)..P(L) say of a span, or of a pair of spans, of one sentence.
+    """What one task's probes P(0)..P(L) predict for a span, or of a pair of spans, of one sentence.
 
     Attributes:
         task, title: of the task.
@@ -90,7 +90,7 @@ class SpanTrace:
         return self.p.argmax(axis=1)
 
     def given(self, layer: int) -> tuple[str, ...]:
-        """The labels that a layer answers: those with p of 0.5 or more, the most probable first; it may be none, or several."""
+        """The labels that a layer predicts: those with p of 0.5 or more, the most probable first; there may be none, or several."""
         return tuple(self.labels[number] for number in self._by_p(layer) if self.p[layer, number] >= HALF)
 
     def best(self, layer: int, limit: int = 3) -> tuple[int, ...]:
@@ -99,30 +99,30 @@ class SpanTrace:
 
     @property
     def several(self) -> bool:
-        """Whether labels are no rivals: a target may have several, or none."""
+        """Whether a target may have several labels, or none, so that labels do not compete."""
         return self.task in SEVERAL_LABELS or len(self.given(len(self.p) - 1)) > 1
 
     @property
     def answer(self) -> tuple[str, ...]:
-        """What the last layer says: the most probable label or, where there may be several, all with p of 0.5 or more."""
+        """What the last layer predicts: the most probable label or, if there may be several, all with p of 0.5 or more."""
         return self.given(len(self.p) - 1) if self.several else (self.labels[int(self.top[-1])],)
 
     @property
     def settled(self) -> int:
-        """The first layer from which the answer stays the last layer's."""
+        """The first layer from which the prediction stays the last layer's."""
         same = np.array([set(self.given(layer)) == set(self.answer) for layer in range(len(self.p))])
         return int(settled_layer((same if self.several else self.top == self.top[-1])[None])[0])
 
     @property
     def before(self) -> tuple[str, ...]:
-        """What the layer before the settled one says; nothing where the answer is the same at every layer."""
+        """What the layer before the settled one predicts; empty if every layer predicts the same."""
         if not self.settled:
             return ()
         layer = self.settled - 1
         return self.given(layer) if self.several else (self.labels[int(self.top[layer])],)
 
     def distinguished(self, limit: int = 3) -> tuple[int, ...]:
-        """The labels that show how the answer came about: the last layer's, then those that other layers held best, then the strongest."""
+        """The labels that show how the prediction developed: the last layer's, the most probable ones of other layers, then by mean p."""
         last = len(self.p) - 1
         if self.several:
             return self.best(last, limit)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from probing.core.edges.target import Span
 from probing.core.errors import EdgeDataError
 
-#: Marks that are words of their own, unless they stand inside a word.
+#: Marks that are separate words unless they are inside a word.
 _MARKS = r"!-/:-@\[-`{-~¡«»¿‐-―‘-‟…"
 _LETTER = rf"[^\s{_MARKS}]"
 _CLITIC = r"['’](?:s|re|ve|ll|d|m)(?!\w)"
 _NOT = r"n['’]t(?!\w)"
-#: Tried in turn: abbreviations with points; "n't" and what it hangs on; "'s" and its like; words with marks inside; a mark, or equal marks.
+#: Tried in turn: abbreviations with points; "n't", the word before it; "'s" and its like; words with marks inside; a mark, or equal marks.
 _WORD = re.compile(
     rf"(?:[^\W\d_]\.){{2,}}|{_NOT}|{_LETTER}+?(?={_NOT})|{_CLITIC}|{_LETTER}+(?:(?!{_CLITIC})[-.,:/&@_'’]{_LETTER}+)*|([{_MARKS}])\1*",
     re.IGNORECASE,
@@ -20,10 +20,10 @@ _SPAN = re.compile(r"(\d{1,5})[:-](\d{1,5})", re.ASCII)
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of a sentence, cut as treebanks do: punctuation is apart, "don't" is "do" and "n't", "it's" is "it" and "'s".
+    """The words of a sentence, split as in treebanks: punctuation is separate, "don't" is "do" and "n't", "it's" is "it" and "'s".
 
-    Marks inside a word do not cut it: "well-known", "1,000.5", "U.S." and addresses are one word. A text whose words are separated by
-    blanks already, as the data sets have them, stays as it is.
+    Marks inside a word do not split it: "well-known", "1,000.5", "U.S." and addresses are one word. A text whose words are
+    already separated by blanks, as in the data sets, stays unchanged.
     """
     return tuple(match[0] for match in _WORD.finditer(text))
 
@@ -34,7 +34,7 @@ def read_span(text: str, words: int, name: str) -> Span:
     Args:
         text: as written.
         words: how many the sentence has.
-        name: how errors call the span.
+        name: what errors call the span.
 
     Raises:
         EdgeDataError: if it is of another form, or not inside the sentence.
@@ -49,7 +49,7 @@ def read_span(text: str, words: int, name: str) -> Span:
 
 
 def written_span(span: Span) -> str:
-    """A span as links have it."""
+    """A span as links write it."""
     return f"{span[0]}-{span[1]}"
 
 

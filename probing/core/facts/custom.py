@@ -1,6 +1,6 @@
 """Reader of a user's own facts: JSONL or CSV with subject, relation, object and prompt.
 
-One fact a line, and nothing else is needed::
+One fact per line is all that is needed::
 
     {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
@@ -25,14 +25,14 @@ _LONGEST_NAME = 60
 
 
 def own_probe_set(path: Path, name: str | None = None) -> str:
-    """What the probe set of a file of own facts is called: as the user says, else after the file.
+    """The name of the probe set of a file of own facts: the user's choice, else after the file.
 
     Args:
         path: the file.
-        name: what the user calls it; None makes a name of the file's stem, with ``own-`` before one that stands for other facts.
+        name: the user's choice; None takes the file's stem, with ``own-`` in front if other facts have that name.
 
     Raises:
-        FactsError: if the user's name stands for other facts, or has other characters than letters, digits and ``._-``.
+        FactsError: if other facts have the user's name, or it has other characters than letters, digits and ``._-``.
     """
     taken = (*PROBE_SETS, "all")
     stem = re.sub(r"[^\w.-]+", "-", path.stem)[:_LONGEST_NAME].strip("-.") or "facts"
@@ -76,7 +76,7 @@ def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> 
 
     Args:
         content: text, or bytes in UTF-8.
-        name: the file's name; its ending tells the format, and errors call it so.
+        name: the file's name; its ending decides the format, and errors name it.
         probe_set: name the facts are shown under.
 
     Returns:
@@ -99,7 +99,7 @@ def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "ow
 
     Args:
         rows: the cells of each by column; further columns are ignored.
-        name: what errors call the rows, which they count from 1.
+        name: what errors call the rows; they are counted from 1.
         probe_set: name the facts are shown under.
 
     Returns:
@@ -113,13 +113,13 @@ def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "ow
 
 
 def refuse_known_set(probe_set: str) -> None:
-    """Raises a ``FactsError`` if own facts would have the name of LAMA's: they would be laid beside the papers' numbers."""
+    """Raises a ``FactsError`` if own facts have the name of LAMA's: they would be compared with the papers' numbers."""
     if not probe_set.strip() or probe_set in known_probe_sets():
         raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
 
 
 def _read_rows(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, probe_set: str) -> FactSet:
-    """The facts of rows, each with the words that errors call it by."""
+    """The facts of rows, each of which comes with its name in errors."""
     facts = [_fact(row, where, probe_set) for where, row in rows]
     if not facts:
         raise FactsError(f"{name} holds no facts; expected lines with {', '.join(COLUMNS)}")

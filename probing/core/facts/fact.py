@@ -40,7 +40,7 @@ class Fact:
         relation: relation name, such as ``P19``; ``""`` never.
         subject: raw subject label, spaces stripped.
         object: raw object label, spaces stripped.
-        template: the text with ``[X]`` and ``[Y]`` (or, where a set has no templates, the prompt itself).
+        template: the text with ``[X]`` and ``[Y]`` (or, if a set has no templates, the prompt itself).
         prompt: the text with ``[MASK]``.
         pred: a further classification that is shown but never averaged over (ConceptNet's predicate).
     """
@@ -81,13 +81,13 @@ class FactSet:
 
 
 def contains_words(text: str, words: str) -> bool:
-    """Whether ``words`` stands in ``text`` as whole words, ignoring case."""
+    """Whether ``words`` occurs in ``text`` as whole words, ignoring case."""
     return re.search(rf"(?<!\w){re.escape(words.strip())}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def fill(template: str, subject: str) -> str:
     """The prompt that asks ``template`` about ``subject``."""
-    # One pass, so that a subject that itself holds [Y] is not taken for the gap.
+    # One pass, so that [Y] inside a subject is not taken for the gap.
     return re.sub(r"\[[XY]\]", lambda found: subject if found[0] == "[X]" else MASK, template)
 
 
@@ -100,7 +100,7 @@ def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None
     Args:
         probe_set: name of the set.
         read: facts in file order.
-        left_out: counts by reason of what the reader itself left out already.
+        left_out: counts by reason of what the reader has already left out.
         template_set: name of the template set the prompts were made with.
     """
     counts: Counter = Counter(left_out or {})
@@ -108,7 +108,7 @@ def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None
     kept: dict[tuple[str, str, str], Fact] = {}
     for fact in read:
         n_read += 1
-        # Facts without a subject of their own (SQuAD) are told apart by their prompt.
+        # Facts without their own subject (SQuAD) are distinguished by their prompt.
         key = (fact.relation, fact.subject or fact.prompt, fact.object)
         if fact.prompt.count(MASK) != 1:
             counts[NOT_ONE_MASK] += 1

@@ -27,7 +27,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FactsError(f"cannot read {path}: {error}; expected UTF-8 text with one JSON object a line") from error
+        raise FactsError(f"cannot read {path}: {error}; expected UTF-8 text with one JSON object per line") from error
     yield from parse_json_lines(text, str(path))
 
 
@@ -40,7 +40,7 @@ def parse_json_lines(text: str, where: str) -> Iterator[tuple[int, dict]]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise FactsError(f"{where}, line {number}: not JSON ({error}); expected one JSON object a line") from error
+            raise FactsError(f"{where}, line {number}: not JSON ({error}); expected one JSON object per line") from error
         if not isinstance(row, dict):
             raise FactsError(f"{where}, line {number}: got {type(row).__name__}, expected a JSON object")
         if "\\ud" in line.lower():
@@ -59,22 +59,22 @@ def _need(row: dict, key: str, path: Path, number: int) -> str:
 
 
 def subfolder(root: Path, probe_set: str) -> Path | None:
-    """The folder of one probe set inside a LAMA folder, or None where that part is missing."""
+    """The folder of one probe set inside a LAMA folder, or None if that part is missing."""
     return next((root / name for name in FOLDERS[probe_set] if (root / name).is_dir()), None)
 
 
 def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = None) -> list[FactSet]:
-    """Reads every part of a LAMA folder that is there.
+    """Reads every part that a LAMA folder has.
 
     Args:
         root: folder in LAMA's layout: ``TREx/P*.jsonl``, ``Google_RE/*.jsonl``, ``ConceptNet/*.jsonl``,
             ``Squad/*.jsonl`` and ``relations.jsonl``.
-        ours: the project's own relations, for the template sets that the folder does not bring itself.
-        template_set: name of a template set; None takes the folder's own templates (``lama``) where it has them,
+        ours: the project's own relations, for the template sets that the folder does not have itself.
+        template_set: name of a template set; None takes the folder's own templates (``lama``) if it has them,
             else ``default``.
 
     Raises:
-        FactsError: if no part is there, or a file is malformed.
+        FactsError: if there is no part, or a file is malformed.
     """
     if not root.is_dir():
         raise FactsError(f"no folder {root}; expected a folder in LAMA's layout")
@@ -153,9 +153,9 @@ def _read_masked_sentences(folder: Path, probe_set: str) -> FactSet:
                 raise FactsError(f"{path}, line {number}: masked_sentences is {sentences!r}, expected a list of texts")
             answer = _need(row, "obj_label", path, number)
             subject = str(row.get("sub_label") or row.get("sub") or "").strip()
-            # LAMA's SQuAD writes the set's own name for every subject: its facts have none.
+            # LAMA's SQuAD writes the set's own name for every subject, so its facts have none.
             subject = "" if subject.casefold() == probe_set else subject
-            # A row of several sentences is one text: the mask may stand in any of them.
+            # A row of several sentences is one text: the mask may be in any of them.
             prompt = " ".join(text.strip() for text in sentences)
             facts.append(Fact(probe_set, probe_set, subject, answer, prompt, prompt, str(row.get("pred") or "")))
     return select(probe_set, facts)

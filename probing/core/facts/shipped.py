@@ -12,7 +12,7 @@ from probing.core.files.atomic import atomic_text
 
 
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """Triples of a folder with one ``RELATION.jsonl`` a relation and ``sub_label``, ``obj_label`` in every line."""
+    """Triples of a folder with one ``RELATION.jsonl`` per relation and ``sub_label``, ``obj_label`` in every line."""
     return {
         path.stem: [(_label(row, "sub_label", path, number), _label(row, "obj_label", path, number)) for number, row in json_lines(path)]
         for path in sorted(folder.glob("*.jsonl"))

@@ -1,4 +1,4 @@
-"""One door to facts: a name that ships with the project, a folder in LAMA's layout, or a user's own file."""
+"""The one way to read facts: a name that ships with the project, a folder in LAMA's layout, or a user's own file."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from probing.core.facts.templates import Relation
 from probing.core.paths import FACTS_FOLDER
 from probing.core.registry import has_data, where_data_are
 
-#: Shipped sets with templates, read from ``lama/``, and without, read from a file of their own.
+#: Shipped sets with templates, read from ``lama/``, and without, each read from its own file.
 _TEMPLATED = ("trex", "google_re")
 _CLOZES = ("common_sense", "questions")
 SHIPPED = (*_TEMPLATED, *_CLOZES)
@@ -25,22 +25,22 @@ def read_facts(
     shipped: Path = FACTS_FOLDER,
     own_name: str | None = None,
 ) -> list[FactSet]:
-    """Reads the facts that ``name_or_path`` stands for.
+    """Reads the facts that ``name_or_path`` names.
 
     Args:
         name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a ``.jsonl`` or ``.csv`` file of own facts.
-            A folder that is called like a name is written ``./name``.
+            A folder with such a name is written ``./name``.
         ours: the project's own relations.
-        template_set: name of a template set. None takes ``default`` for shipped facts, and as ``read_lama`` says for a
-            folder. Sets without templates have only the prompts they come with.
+        template_set: name of a template set. None takes ``default`` for shipped facts; for a folder, see
+            ``read_lama``. Sets without templates have only the prompts they come with.
         shipped: folder of the shipped facts.
-        own_name: what the probe set of a file of own facts is called; None calls it after the file.
+        own_name: name of the probe set of a file of own facts; None names it after the file.
 
     Returns:
-        One set of facts a probe set.
+        One set of facts per probe set.
 
     Raises:
-        FactsError: if it is none of these, or what is there is malformed.
+        FactsError: if it is none of these, or the facts are malformed.
     """
     path = Path(name_or_path).expanduser()
     own = name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()

@@ -19,7 +19,7 @@ class Relation:
         name: ``P19``, ``place_of_birth``, ...
         probe_set: the probe set it belongs to.
         label: what a reader sees, "place of birth".
-        cardinality: ``1-1``, ``N-1``, ``N-M`` or ``""`` where it is not known.
+        cardinality: ``1-1``, ``N-1``, ``N-M`` or ``""`` if it is unknown.
         templates: template set -> template with one ``[X]`` and one ``[Y]``.
         training: templates that state triples in a model's training text; never used for probing.
     """
@@ -44,7 +44,7 @@ def read_relations(path: Path) -> dict[str, Relation]:
     """Reads the project's own ``relations.toml``.
 
     Raises:
-        FactsError: if the file is missing or a template has not exactly one ``[X]`` and ``[Y]``.
+        FactsError: if the file is missing or a template does not have exactly one ``[X]`` and ``[Y]``.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def read_relations(path: Path) -> dict[str, Relation]:
 
 
 def shipped_relations() -> dict[str, Relation]:
-    """The relations that ship with the project; none where the package is installed without the repository.
+    """The relations that ship with the project; none if the package is installed without the repository.
 
     Raises:
         FactsError: as ``read_relations``.
@@ -79,8 +79,8 @@ def shipped_relations() -> dict[str, Relation]:
 def read_lama_relations(path: Path) -> dict[str, Relation]:
     """Reads a LAMA folder's own ``relations.jsonl``; its templates form the template set ``lama``.
 
-    LAMA writes a space before the full stop; it is taken out. BERT's tokenizers read both alike, but RoBERTa's reads another token, so
-    that its ranks are not those of LAMA's own prompts (docs/facts.md).
+    LAMA writes a space before the full stop; it is removed. BERT's tokenizers give the same tokens for both, but RoBERTa's does not, so
+    its ranks are not those of LAMA's own prompts (docs/facts.md).
 
     Raises:
         FactsError: naming file and line, if a line is no JSON object with ``relation`` and ``template``.
@@ -88,7 +88,7 @@ def read_lama_relations(path: Path) -> dict[str, Relation]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FactsError(f"cannot read {path}: {error}; expected UTF-8 text with one JSON object a line") from error
+        raise FactsError(f"cannot read {path}: {error}; expected UTF-8 text with one JSON object per line") from error
     relations = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():

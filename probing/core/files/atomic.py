@@ -1,4 +1,4 @@
-"""Atomic writes: a file or folder under its final name is complete and on disk, whenever a process is killed.
+"""Atomic writes: a file or folder under its final name is complete and on disk, even if a process is killed.
 
 No other module renames a result.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: A temporary file or folder that nobody has written to for so long was left by a killed process.
+#: A temporary file or folder that has not been written to for so long was left by a killed process.
 STALE_SECONDS = 3600.0
 
 
@@ -20,7 +20,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to, which becomes ``path`` when all bytes are written and on disk.
 
     Whenever a process is killed, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
-    Files that killed processes left beside it are removed.
+    Files that killed processes left next to it are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob("*.*-????????.tmp"):
@@ -32,7 +32,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         temporary.touch()
         mode = temporary.stat().st_mode
         yield temporary
-        # safetensors makes files that nobody else may read; those of a cache that several share are as the user's other files.
+        # safetensors makes files that only the user may read; in a shared cache they get the permissions of the user's other files.
         temporary.chmod(mode)
         rename_file(temporary, path)
     finally:
@@ -43,11 +43,11 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     """An empty folder to fill, which becomes ``path`` when the block ends without an error and all bytes are on disk.
 
-    Folders that killed processes left beside it are removed.
+    Folders that killed processes left next to it are removed.
 
     Args:
         path: where it goes.
-        replace: removes a folder that is there first; otherwise its other files stay.
+        replace: removes an existing folder first; otherwise its other files stay.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(".*.*-????????.part"):
@@ -73,7 +73,7 @@ def atomic_copy(source: Path, target: Path) -> Path:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """The same bytes under another name, without room of their own where the file system can; no file is changed in place."""
+    """The same bytes under another name, by a hard link if the file system has them; no file is changed in place."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source.resolve(), target)
@@ -97,7 +97,7 @@ def rename_file(finished: Path, target: Path) -> Path:
 
 
 def rename_folder(finished: Path, target: Path) -> Path:
-    """Gives a finished folder its final name at once; where that folder is there already, the files move into it one by one."""
+    """Gives a finished folder its final name at once; if that folder exists already, the files move into it one by one."""
     for path in sorted(finished.rglob("*")):
         if path.is_file():
             _sync(path)
@@ -116,7 +116,7 @@ def _own_name() -> str:
 
 
 def _sync(path: Path) -> None:
-    """Waits until a file's bytes are on disk; Windows does that for files open for writing only."""
+    """Waits until a file's bytes are on disk; Windows only does that for files that are open for writing."""
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -125,6 +125,6 @@ def _sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes a rename in a folder survive a power cut; Windows opens no folders and keeps renames itself."""
+    """Makes a rename in a folder survive a power cut; Windows cannot open folders and keeps renames itself."""
     if os.name != "nt":
         _sync(folder)

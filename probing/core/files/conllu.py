@@ -31,8 +31,8 @@ class TreebankSentence:
 def conllu_sentences(lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass) -> Iterator[TreebankSentence]:
     """Sentences of the numbered lines of a CoNLL-U file.
 
-    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are passed over: the words of the one have lines of their own, and the
-    other is no word.
+    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are skipped: the words of the former have their own lines, and the
+    latter is no word.
 
     Raises:
         ProbingError: of the given class, for a line with another number of columns or a word that is not the next.

@@ -12,7 +12,7 @@ ErrorClass = type[ProbingError]
 
 
 def numbered_lines(path: Path, error_class: ErrorClass) -> Iterator[tuple[int, str]]:
-    """Lines of a text file (gzipped where its name ends so) without their line ends, counted from 1.
+    """Lines of a text file (gzipped if its name ends in ``.gz``) without their line ends, counted from 1.
 
     Raises:
         ProbingError: of the given class, if it is missing, cannot be read, or is not UTF-8.
@@ -27,7 +27,7 @@ def numbered_lines(path: Path, error_class: ErrorClass) -> Iterator[tuple[int, s
 
 
 def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> Iterator[tuple[int, str]]:
-    r"""Lines of UTF-8, counted from 1; only ``\n`` ends a line, as words may hold what Python takes for other line ends.
+    r"""Lines of UTF-8, counted from 1; only ``\n`` ends a line, because words may contain characters that Python takes for line ends.
 
     Raises:
         ProbingError: of the given class, naming ``path`` and the line, if the stream breaks off or is not UTF-8.

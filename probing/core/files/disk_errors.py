@@ -1,4 +1,4 @@
-"""What the user is told where the disk is full or a folder may not be written."""
+"""Messages for the user if the disk is full or a folder may not be written."""
 
 import errno
 import tempfile
@@ -7,15 +7,15 @@ from pathlib import Path
 from probing.core.errors import CacheError
 from probing.core.paths import cache_folder
 
-#: What the libraries that write for us say where the disk is full; none of them hands on the number of the error.
+#: Messages of the libraries that write for us if the disk is full; none of them passes on the number of the error.
 _WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quota exceeded", "PytorchStreamWriter", "unexpected pos")
 _NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
-#: A full disk is none of them: ``no_room`` names it.
+#: A full disk is none of them: ``no_room`` reports it.
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 
 
 def no_room(error: BaseException) -> str | None:
-    """What to tell the user where an error, or one that led to it, says that the disk is full; None for any other error."""
+    """The message for an error that means, or was caused by, a full disk; None for any other error."""
     cause: BaseException | None = error
     while cause is not None:
         full = isinstance(cause, OSError) and cause.errno in _NUMBERS_OF_A_FULL_DISK
@@ -27,7 +27,7 @@ def no_room(error: BaseException) -> str | None:
 
 
 def require_writable(folder: Path) -> None:
-    """Makes a folder where it is missing, and tries whether files can be made in it.
+    """Makes a folder if it is missing, and checks that files can be made in it.
 
     Raises:
         CacheError: if not.
@@ -43,7 +43,7 @@ def require_writable(folder: Path) -> None:
 
 
 def cannot_write(error: BaseException) -> str | None:
-    """What to tell the user where an error says that a file may not be read or made; None for any other error."""
+    """The message for an error that means that a file may not be read or made; None for any other error."""
     if not isinstance(error, OSError) or error.errno not in _NOT_WRITABLE or not error.filename:
         return None
     return _advice(error.filename2 or error.filename, error)

@@ -16,9 +16,9 @@ from probing.core.errors import LockError
 
 log = logging.getLogger(__name__)
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
-#: Seconds before a waiting process says whom it waits for.
+#: Seconds before a waiting process reports the process that it waits for.
 _PATIENCE = 0.2
-#: Seconds that the removal of a shared folder may last. SQLite, which the shared lock is made of, also waits where there are no locks.
+#: Seconds that the removal of a shared folder may last. SQLite, which provides the shared lock, also waits if there are no locks.
 _REMOVAL_SECONDS = 60.0
 #: Windows locks the first byte of the file, so the holder's name follows it.
 _NAME_AT = 1
@@ -41,7 +41,7 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
         try:
             lock.acquire(timeout=_PATIENCE)
         except Timeout:
-            say(f"{_holder(path)} works on {_subject(path)}; waiting until it is done (or dead, then this process goes on)")
+            say(f"{_holder(path)} is working on {_subject(path)}; waiting until it ends")
             lock.acquire()
     except OSError as error:
         if error.errno not in _NO_LOCKS:
@@ -52,7 +52,7 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
         yield
     finally:
         if remove:
-            # A process that opened this file meanwhile sees that it has no name any more, and makes a new one.
+            # A process that opened this file meanwhile sees that the file has no name any more, and makes a new one.
             with suppress(OSError):
                 path.unlink()
         lock.release()
@@ -60,9 +60,9 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
 
 @contextmanager
 def shared_lock(folder: Path) -> Iterator[Callable[[], None]]:
-    """Lets any number of processes use a folder; gives a call that removes it, unless another process still uses it.
+    """Lets any number of processes use a folder; gives a function that removes it unless another process still uses it.
 
-    So the last process that calls it removes the folder. Where the file system has no locks, every call removes it.
+    So the last process that calls it removes the folder. If the file system has no locks, every call removes it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = _read_lock(folder.with_name(f"{folder.name}.lock"))
@@ -89,15 +89,15 @@ def shared_lock(folder: Path) -> Iterator[Callable[[], None]]:
 
 
 def _read_lock(path: Path) -> ReadWriteLock | None:
-    """A lock that is held for reading; None where the file system has no locks."""
+    """A lock that is held for reading; None if the file system has no locks."""
     import sqlite3
 
     try:
-        # Two users in one process are two users.
+        # Two users in one process count as two.
         lock = ReadWriteLock(path, timeout=_REMOVAL_SECONDS, is_singleton=False)
         lock.acquire_read()
     except (Timeout, sqlite3.OperationalError) as error:
-        log.warning("%s: the folder beside it is used without a lock (%s)", path, error)
+        log.warning("%s: the folder is used without a lock (%s)", path, error)
         return None
     return lock
 

@@ -15,7 +15,7 @@ from probing.core.head_kinds import STORED
 MANIFEST = "manifest.json"
 CARD = "README.md"
 What = Literal["heads", "predictions", "edges", "sentences"]
-#: What is shared -> the form of its files' paths. A path leads nowhere but below these folders.
+#: What is shared -> the form of its files' paths. A path outside these folders is refused.
 PATHS: dict[What, re.Pattern[str]] = {
     "heads": re.compile(rf"heads/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"),
     "predictions": re.compile(r"data/[a-z][^/\\\0]*\.parquet"),
@@ -43,7 +43,7 @@ class SharedManifest(Frozen):
     """What is shared, of which model, made by which version of the program.
 
     Attributes:
-        format: of this file.
+        format: version of this file's format.
         what: ``heads``, ``predictions``, ``edges`` (runs of edge probing) or ``sentences`` (runs of sentence-level probing, and of what
             fine-tuning changed).
         model: name of the model.
@@ -65,7 +65,7 @@ class SharedManifest(Frozen):
             if file.path != CARD and not PATHS[self.what].fullmatch(file.path):
                 raise ValueError(f"the path {file.path!r} is none of {self.what}; expected {PATHS[self.what].pattern}")
         if len({file.path for file in self.files}) != len(self.files):
-            raise ValueError("a path stands twice")
+            raise ValueError("a path is listed twice")
         if not self.content:
             raise ValueError(f"it lists no {self.what}")
         return self
@@ -87,7 +87,7 @@ def read_manifest(path: Path) -> SharedManifest:
     """Reads a manifest.
 
     Raises:
-        HubError: if it is missing, torn or names a path outside.
+        HubError: if it is missing, damaged or names a path outside.
     """
     try:
         return SharedManifest.model_validate_json(path.read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def read_manifest(path: Path) -> SharedManifest:
 
 
 def refuse_strangers(names: Iterable[str], manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` that names the first file beside the listed ones, or the first listed one that is not there."""
+    """Raises a ``HubError`` that names the first file that is not listed, or the first listed one that is missing."""
     there = set(names)
     listed = {file.path for file in manifest.files}
     folders = tuple({path.split("/")[0] + "/" for path in listed if "/" in path})
@@ -114,10 +114,10 @@ def refuse_strangers(names: Iterable[str], manifest: SharedManifest, title: str)
 
 
 def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Compares every file with its sum; a damaged one is deleted, so that the next try brings it anew.
+    """Compares every file with its checksum; a damaged one is deleted, so that the next pull fetches it again.
 
     Raises:
-        HubError: naming the first damaged file, the sum it has and the one that is recorded.
+        HubError: naming the first damaged file, its checksum and the recorded one.
     """
     for file in manifest.files:
         path = folder / file.path

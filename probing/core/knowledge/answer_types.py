@@ -1,4 +1,4 @@
-"""What kind of word a layer puts first: the right one, another answer, a copied word, a bit of a word.
+"""What kind of word a layer puts first: the right one, another answer, a copied word, a part of a word.
 
 Answer-type drift is ours; BERTnesia (Wallat et al. 2020) counts right answers only.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from probing.core.facts.fact import MASK
 from probing.core.tokens.text import NO_TEXT
 
-#: Kind -> how a reader sees it, in the order in which they are tried: the first that holds.
+#: Kind -> its label, in the order in which kinds are tried: the first that applies counts.
 KIND_LABELS: dict[str, str] = {
     "right": "right",
     "subject answer": "another recorded answer of this subject",
@@ -26,10 +26,10 @@ KINDS: tuple[str, ...] = tuple(KIND_LABELS)
 
 @dataclass(frozen=True)
 class Piece:
-    """A token of a vocabulary as it is compared.
+    """A token of a vocabulary in the form that is compared.
 
     Attributes:
-        text: without accents, case folded; half a character has no text.
+        text: without accents, case folded; empty for half a character.
         whole: whether it begins a word; a piece inside a word never equals an answer or a word of the prompt.
     """
 
@@ -38,7 +38,7 @@ class Piece:
 
     @property
     def word(self) -> str | None:
-        """The text where the piece is a word: it begins one and holds a letter or digit."""
+        """The text if the piece is a word, that is, begins one and has a letter or digit; else None."""
         return self.text if self.whole and _spoken(self.text) else None
 
     @property
@@ -50,7 +50,7 @@ class Piece:
 
 
 def plain(text: str) -> str:
-    """Text as it is compared: case folded, accents taken off, as an uncased vocabulary writes it."""
+    """Text in the form that is compared: case folded, accents removed, as an uncased vocabulary writes it."""
     folded = text.strip().casefold()
     if folded.isascii():
         return folded
@@ -58,17 +58,17 @@ def plain(text: str) -> str:
 
 
 def piece(text: str, starts_word: bool) -> Piece:
-    """A token as ``vocabulary`` has its text."""
+    """A piece of a token's text in ``vocabulary``."""
     return Piece(plain(text.replace(NO_TEXT, "")), starts_word)
 
 
 def words(prompt: str) -> frozenset[str]:
-    """The words of a prompt as they are compared: runs of letters and digits; the mask is none."""
+    """The words of a prompt in the form that is compared: runs of letters and digits, without the mask."""
     return frozenset(re.findall(r"[^\W_]+", plain(prompt.replace(MASK, " "))))
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Kind -> share of the top tokens, in [0, 1]; all None where nothing is counted.
+    """Kind -> share of the top tokens, in [0, 1]; all None if nothing is counted.
 
     Raises:
         ValueError: if a kind is unknown.

@@ -1,6 +1,6 @@
-"""Would another layer than the last answer better? Chosen on one half of the facts, scored on the other.
+"""Would another layer than the last predict better? Chosen on one half of the facts, scored on the other.
 
-Ours: BERTnesia (Wallat et al. 2020) reports a union over layers, which no reader who must pick a layer can reach.
+Ours: BERTnesia (Wallat et al. 2020) reports a union over layers, which is out of reach if one layer must be picked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class EarlyExit:
         n: number of scored facts.
         last_layer: share that the last layer knows; None without facts, as the next two.
         early_exit: share that the layers chosen for each relation know.
-        union: share that some layer 1..L knows: what choosing for each fact could reach at most.
+        union: share that some layer 1..L knows: the most that choosing for each fact could reach.
         difference: early exit minus last layer.
         layers: relation -> the layer chosen.
     """
@@ -57,7 +57,7 @@ def best_layer(hits: Mapping[int, int]) -> int:
 def early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
     """Chooses a layer for each relation on one half, scores it on the other and pools the facts.
 
-    A relation without facts in the choosing half exits at the last layer; one without scored facts counts nothing.
+    A relation without facts in the choosing half exits at the last layer; one without scored facts does not count.
     """
     layers = {r.relation: best_layer(r.chosen_hits or dict.fromkeys(r.scored, 0)) for r in relations if r.scored}
     pairs = [r.scored[layers[r.relation]] for r in relations if r.scored]

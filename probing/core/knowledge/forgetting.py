@@ -1,6 +1,6 @@
 """Which relations a model forgets in its last layer: three definitions, always named.
 
-A relation is a set of facts that every layer was asked, so an inner layer and the last are compared on the same facts.
+A relation is a set of facts that every layer was probed with, so an inner layer and the last are compared on the same facts.
 Inner layers are 1 to L-1. ``caption`` and ``authors`` are BERTnesia's (Wallat et al. 2020, Table 2: its caption, and the
 authors' code, which differ); ``strict`` is ours.
 """
@@ -36,7 +36,7 @@ class RelationLayers:
     def __post_init__(self) -> None:
         margins = {(counts.n, counts.both + counts.second_only) for counts in self.layers.values()}
         if len(margins) > 1:
-            raise ValueError(f"the layers of relation {self.relation!r} count other facts: {sorted(margins)}, expected one (n, last)")
+            raise ValueError(f"the layers of relation {self.relation!r} count different facts: {sorted(margins)}, expected one (n, last)")
 
     @property
     def n(self) -> int:
@@ -61,7 +61,7 @@ class RelationLayers:
 
 @dataclass(frozen=True)
 class Forgetting:
-    """What the three definitions say of one relation.
+    """The three definitions, applied to one relation.
 
     Attributes:
         relation: relation name.
@@ -70,8 +70,8 @@ class Forgetting:
         best_inner: share known at the best inner layer; None without facts or inner layers.
         best_layer: that layer, of equal ones the first.
         caption, authors, strict: whether it is forgotten.
-        p_authors: of the unpaired t-test; None where it has no value.
-        p_strict: smallest adjusted p-value of the inner layers that know more than the last; None where none does.
+        p_authors: of the unpaired t-test; None if it is undefined.
+        p_strict: smallest adjusted p-value of the inner layers that know more than the last; None if none does.
         family_size: tests that were adjusted together.
     """
 
@@ -89,7 +89,7 @@ class Forgetting:
 
     @property
     def drop(self) -> float | None:
-        """Share of facts by which the best inner layer is above the last; below 0 where the last is best."""
+        """Share of facts by which the best inner layer is above the last; below 0 if the last is best."""
         return None if self.last is None or self.best_inner is None else self.best_inner - self.last
 
 
@@ -98,7 +98,7 @@ def forgetting(relations: Sequence[RelationLayers]) -> list[Forgetting]:
 
     - *caption* (the caption of Table 2): the last layer knows fewer facts than some inner layer.
     - *authors* (their code): the best inner layer is above the last and Student's unpaired t-test on the two layers' hits has p <= 0.05.
-      The layer is chosen by the same facts, which are paired, so the p-value is none; it is kept to be laid beside the paper's.
+      The layer is chosen on the same facts, which are paired, so the p-value is not valid; it is kept for comparison with the paper's.
     - *strict*: exact McNemar of every inner layer against the last, adjusted by Benjamini and Hochberg over all relations and
       inner layers given; some inner layer is above the last by 2 points or more, with adjusted p <= 0.05.
 
@@ -106,7 +106,7 @@ def forgetting(relations: Sequence[RelationLayers]) -> list[Forgetting]:
     """
     tests = [(r.relation, layer) for r in relations if r.n for layer in r.layers]
     if len(set(tests)) != len(tests):
-        raise ValueError("a relation is given twice, expected one entry a relation")
+        raise ValueError("a relation is given twice, expected one entry per relation")
     by_name = {r.relation: r for r in relations}
     counts = [by_name[name].layers[layer] for name, layer in tests]
     p_values = mcnemar_exact_many([c.first_only for c in counts], [c.second_only for c in counts])
@@ -117,7 +117,7 @@ def forgetting(relations: Sequence[RelationLayers]) -> list[Forgetting]:
 def unpaired_p(hits_1: int, hits_2: int, n: int) -> float | None:
     """Two-sided p-value of Student's unpaired t-test with pooled variance on two layers' hits (0 or 1) on n facts each.
 
-    None where the test has no value: fewer than two facts, or no layer varies and both know the same.
+    None if the test is undefined: fewer than two facts, or no layer varies and both know the same.
     """
     if not 0 <= min(hits_1, hits_2) <= max(hits_1, hits_2) <= n:
         raise ValueError(f"{hits_1} and {hits_2} of {n} facts are known, expected 0 to {n}")
@@ -130,7 +130,7 @@ def unpaired_p(hits_1: int, hits_2: int, n: int) -> float | None:
 
 
 def doubles(last_hits: int, best_inner_hits: int) -> bool:
-    """Whether the last layer knows (rank 1) at least twice what the best inner layer does, and that knows something.
+    """Whether the last layer knows (rank 1) at least twice what the best inner layer does, and the latter knows at least one fact.
 
     The authors' code; their text says "about double". Both counts are of the same facts.
     """
@@ -140,8 +140,8 @@ def doubles(last_hits: int, best_inner_hits: int) -> bool:
 def share_forgotten(definition: str, forgotten: int, relations: int, probe_set: str) -> float | None:
     """Share of relations that are forgotten; None without relations.
 
-    Under ``authors`` the count is divided as their code does, by one more than there are: by 42 on T-REx, whichever of
-    its relations are left. Only so is it fit to stand beside the published cells, which are all k / 42.
+    Under ``authors`` the count is divided as in their code, by one more than there are: by 42 on T-REx, whichever of
+    its relations are left. Only so is it comparable with the published cells, which are all k / 42.
     """
     if definition not in DEFINITIONS:
         raise ValueError(f"definition is {definition!r}, expected one of {DEFINITIONS}")
@@ -163,7 +163,7 @@ def _judge(relation: RelationLayers, adjusted: Mapping[tuple[str, int], float], 
     p_authors = unpaired_p(best, last, n)
     above = {inner: _inner_hits(counts) - last for inner, counts in relation.layers.items() if _inner_hits(counts) > last}
     p_above = {inner: adjusted[relation.relation, inner] for inner in above}
-    # 0.12 - 0.10 is below 0.02 in floating point, so facts are compared, with a hair's width.
+    # 0.12 - 0.10 is below 0.02 in floating point, so facts are compared, with a small tolerance.
     strict = any(drop >= MIN_DROP * n - 1e-9 and p_above[inner] <= SIGNIFICANT for inner, drop in above.items())
     return Forgetting(
         relation.relation,

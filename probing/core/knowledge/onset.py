@@ -11,7 +11,7 @@ def onset(by_layer: Mapping[int, float], last: int) -> int | None:
         last: number of the last layer.
 
     Returns:
-        None where the last layer knows nothing, or has no value.
+        None if the last layer knows nothing, or its value is undefined.
     """
     known = by_layer.get(last, 0.0)
     if not known > 0:

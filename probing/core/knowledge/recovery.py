@@ -1,4 +1,4 @@
-"""When layers of a fine-tuned model are put back to the base's, one more each time: does a lost answer return?"""
+"""Does a lost answer return when layers of a fine-tuned model are replaced by the base's, one more each time?"""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ def layers_to_recover(ranks: Sequence[int], k: int = 1) -> int | None:
 
     Args:
         ranks: rank of the answer at the last layer with n = 0, 1, ... layers replaced, from 1.
-        k: the rank up to which it counts as answered.
+        k: the rank up to which the answer counts as known.
 
     Returns:
-        n >= 1; None where the answer was not lost (rank <= k at n = 0) or does not return. It may be lost again at a larger n.
+        n >= 1; None if the answer was not lost (rank <= k at n = 0) or does not return. It may be lost again at a larger n.
 
     Raises:
         ValueError: if a rank is below 1.

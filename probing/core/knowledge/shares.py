@@ -7,5 +7,5 @@ def hits_of(share: float, n: int) -> int:
 
 
 def lost_share(kept: int, lost: int) -> float | None:
-    """Share that a fine-tuned model lost of what its base knows; None where the base knows nothing."""
+    """Share that a fine-tuned model lost of what its base knows; None if the base knows nothing."""
     return lost / (kept + lost) if kept + lost else None

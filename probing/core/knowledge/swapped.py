@@ -1,7 +1,7 @@
-"""The swapped subject: a fact's question put about another subject, whose recorded answers do not hold the asked one.
+"""The swapped subject: a fact's question about another subject, which does not have the fact's answer.
 
-What of P@k is left under the swapped subject does not come from the subject. A lender with the same answer would book
-knowledge as chance, so a fact that finds no other has no such baseline.
+The part of P@k that remains with the swapped subject does not come from the subject. Another subject with the same answer
+would count knowledge as chance, so a fact without a suitable subject has no such baseline.
 """
 
 from collections import defaultdict
@@ -10,9 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
-#: What a run's configuration says of its lenders where they are those of ``lenders``; runs up to version 0.2 say nothing.
+#: Rule in a run's configuration: the swapped subjects are those of ``swapped_subjects``. Runs up to version 0.2 name no rule.
 WITHOUT_THE_ANSWER = "without the answer"
-#: ... and where they are those of version 0.2, but for lenders that have the asked answer: for a comparison with its runs, fact by fact.
+#: Rule: those of version 0.2, without the subjects that have the fact's answer; for a comparison with its runs, fact by fact.
 OF_0_2_WITHOUT_THE_ANSWER = "of version 0.2, without the answer"
 
 RULES = (WITHOUT_THE_ANSWER, OF_0_2_WITHOUT_THE_ANSWER)
@@ -21,7 +21,7 @@ _Question = tuple[str, str, str]
 
 
 class Asked(Protocol):
-    """What of a fact decides who lends to it; ``core.facts.fact.Fact`` and rows of the table ``facts`` have it."""
+    """What decides a fact's swapped subject; ``core.facts.fact.Fact`` and rows of the table ``facts`` have it."""
 
     @property
     def fact_id(self) -> str: ...
@@ -46,23 +46,23 @@ class Answers:
             self._subjects[_question(fact)].add(fact.subject)
 
     def subjects_with(self, fact: Asked) -> set[str]:
-        """The subjects that have the fact's answer in its relation, its own among them."""
+        """The subjects that have the fact's answer in its relation, including its own."""
         return self._subjects[_question(fact)]
 
 
 def can_be_swapped_subject(borrower: Asked, lender: Asked, answers: Answers) -> bool:
-    """Whether the lender's prompt asks the borrower's question about another subject that does not have its answer."""
+    """Whether the second fact's prompt asks the first's question about another subject that does not have its answer."""
     same = _text(borrower) == _text(lender) and "[X]" in borrower.template
     return same and lender.subject not in answers.subjects_with(borrower)
 
 
 def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
-    """For each fact the number of the fact whose prompt it borrows; None where no subject can lend.
+    """For each fact the number of the fact whose prompt is that of its swapped subject; None if there is no suitable subject.
 
-    The facts of a relation and template stand in a circle: by answer, the most frequent first, and within an answer in the
-    order of their ids, which are hashes. Each answer's facts borrow in turn from the prompts that can lend to it, beginning as many
-    places on as the most frequent answer has facts. Where no answer has more than half of the facts and no subject
-    several answers, every prompt is so lent once. The order of ``facts`` changes nothing.
+    The facts of a relation and template are arranged in a circle: by answer, the most frequent first, and within an answer in the
+    order of their ids, which are hashes. Each answer's facts take the suitable prompts in turn, beginning as many
+    places on as the most frequent answer has facts. If no answer has more than half of the facts and no subject
+    several answers, every prompt is used once. The order of ``facts`` changes nothing.
     """
     found: list[int | None] = [None] * len(facts)
     answers = Answers(facts)
@@ -72,10 +72,10 @@ def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
 
 
 def swapped_subjects_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
-    """The lenders of runs whose configuration does not name them; many have the asked answer themselves.
+    """The swapped subjects of runs whose configuration names no rule; many have the fact's answer themselves.
 
-    Within a relation and template the facts stand in the order of their ids, those of one subject side by side; each borrows
-    from the one as many places on as the largest subject has facts, in a circle. None where that is the fact's own subject.
+    Within a relation and template the facts are ordered by id, those of one subject next to each other; each takes the prompt
+    as many places on as the largest subject has facts, in a circle. None if that is the fact's own subject.
     """
     found: list[int | None] = [None] * len(facts)
     for group in _groups(facts):
@@ -90,13 +90,13 @@ def swapped_subjects_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | Non
 
 
 def swapped_subjects_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
-    """The lenders by the rule that a run's configuration names.
+    """The swapped subjects by the rule that a run's configuration names.
 
     Raises:
         ValueError: for a rule that is not in ``RULES``.
     """
     if rule not in RULES:
-        raise ValueError(f"got {rule!r} as the rule of lenders, expected one of {', '.join(RULES)}")
+        raise ValueError(f"got {rule!r} as the rule of swapped subjects, expected one of {', '.join(RULES)}")
     if rule == WITHOUT_THE_ANSWER:
         return swapped_subjects(facts)
     answers = Answers(facts)
@@ -105,7 +105,7 @@ def swapped_subjects_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
 
 
 def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:
-    """Gives the facts of one relation and template their lenders."""
+    """Gives the facts of one relation and template their swapped subjects."""
     # A stable sort: of equally frequent answers the one with the first id comes first.
     parts = sorted(_parted(group, lambda number: _question(facts[number])), key=len, reverse=True)
     circle = np.array([number for numbers in parts for number in numbers])
@@ -125,7 +125,7 @@ def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, foun
 
 
 def _groups(facts: Sequence[Asked]) -> list[list[int]]:
-    """The numbers of the facts of each relation and template that can be put about another subject, by fact id."""
+    """The numbers of the facts of each relation and template that can be asked about another subject, by fact id."""
     ids = [fact.fact_id for fact in facts]
     able = [number for number in sorted(range(len(facts)), key=ids.__getitem__) if "[X]" in facts[number].template]
     return _parted(able, lambda number: _text(facts[number]))

@@ -36,7 +36,7 @@ class Knowledge:
     Attributes:
         last: share of facts known at the last layer.
         total: share of facts known at any layer 1..L.
-        intermediate_share: (total - last) / total; None where nothing is known, or there are no facts.
+        intermediate_share: (total - last) / total; None if nothing is known, or there are no facts.
         average: ``macro`` or ``micro``.
     """
 
@@ -49,8 +49,8 @@ class Knowledge:
 def intermediate_share(total: float | None, last: float | None) -> float | None:
     """(total - last) / total, in [0, 1]: the part of the knowledge found that the last layer lacks.
 
-    A union over L noisy read-outs grows by chance alone, so this share is an upper bound unless a union over re-trained
-    heads of the last layer stands beside it. None where total is None or 0.
+    A union over L noisy read-outs grows by chance alone, so this share is an upper bound unless it is compared with a union
+    over re-trained heads of the last layer. None if total is None or 0.
 
     Raises:
         ValueError: if the shares are not 0 <= last <= total <= 1.
@@ -67,7 +67,7 @@ def knowledge(counts: Sequence[KnowledgeCounts], average: str = "macro", seed: i
     """Last-layer and total knowledge with their intervals, and the intermediate share of the two.
 
     Args:
-        counts: one entry a relation.
+        counts: one entry per relation.
         average: ``macro`` (mean over relations) or ``micro`` (over facts).
         seed: of the bootstrap draws of ``macro``.
 

@@ -1,4 +1,4 @@
-"""What fine-tuning kept, gained and lost of the facts that two models were asked, and where the lost ones went.
+"""What fine-tuning kept, gained and lost of the facts that two models were asked, and the fates of the lost ones.
 
 Ours, after the fate of single facts in BERTnesia (Wallat et al. 2020), which compares means only.
 """
@@ -18,7 +18,7 @@ NEAR = 100
 
 @dataclass(frozen=True)
 class Transitions:
-    """Facts that base and fine-tuned model were both asked, by what became of them.
+    """Facts that base and fine-tuned model were both asked, by outcome.
 
     Attributes:
         kept, gained, lost, never: the four parts; together all facts.
@@ -54,7 +54,7 @@ class Transitions:
 
 
 def part_of(base_rank: int, rank: int, k: int) -> str:
-    """What became of a fact, by its ranks at the last layer of base and fine-tuned model."""
+    """The outcome of a fact, by its ranks at the last layer of base and fine-tuned model."""
     if base_rank <= k:
         return "kept" if rank <= k else "lost"
     return "gained" if rank <= k else "never"

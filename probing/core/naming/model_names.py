@@ -13,17 +13,17 @@ LENGTHS = (28, 40, 60)
 
 @dataclass(frozen=True)
 class KnownModel:
-    """What is known of a model beside its name.
+    """What is known of a model apart from its name.
 
     Attributes:
         name: its full name, as results have it.
         base: what it was fine-tuned from; empty for a base.
         objective: what it was trained for.
         family: the base of the registry's family that has the model; else the model's own base, or its name.
-        place: the family's place in the registry; families that are not there come last.
+        place: the family's place in the registry; families that are not in it come last.
         listed: whether the model is in the registry or has the name that ``finetune`` gives by itself.
         shipped: whether it is part of the repository.
-        colour: its colour in figures, where the registry gives one.
+        colour: its colour in figures, if the registry gives one.
     """
 
     name: str
@@ -42,7 +42,7 @@ class KnownModel:
 
 
 def known_model(registry: Registry, name: str, base: str = "", objective: str = "") -> KnownModel:
-    """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not there."""
+    """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not in it."""
     entry = next((one for one in registry.models if one.name == name), None)
     base, objective = (entry.base, entry.objective) if entry else (base, objective)
     named = {name_in_files(f"{base}-{CALLED[objective].name}")} if base and objective in CALLED else set()
@@ -61,8 +61,8 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
 def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
     """Full name -> short name, different for any two models.
 
-    A listed fine-tuned model is called by its objective, with its base where fine-tuned models of several families are among these.
-    A listed base keeps its name. All others keep theirs too, cut in the middle where it is long.
+    A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are among these.
+    A listed base keeps its name. All others keep theirs too, cut in the middle if they are long.
 
     Args:
         models: *all* models of the store, not only those shown, so that a filter never renames one.

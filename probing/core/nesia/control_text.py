@@ -11,7 +11,7 @@ from probing.core.nesia.training_text import dropped_own_evidence, training_text
 
 @dataclass(frozen=True)
 class OwnText:
-    """Where a model made here has its text from.
+    """The sources of the text of a model made here.
 
     Attributes:
         lama: LAMA folder, whose sentences are part of it.
@@ -23,12 +23,12 @@ class OwnText:
 
 
 def own_text(lama: Path | None, model: Path) -> OwnText | None:
-    """Of the model in a folder, as it was put together for that model; None without LAMA."""
+    """The sources of the text of the model in a folder; None without LAMA."""
     return None if lama is None else OwnText(lama, dropped_own_evidence(model))
 
 
 def control_texts(data: Path, own: OwnText | None) -> list[tuple[str, str]]:
-    """(what decides on the part, text) of every sentence.
+    """(key that decides on the part, text) of every sentence.
 
     Args:
         data: a text file in WikiText's layout.

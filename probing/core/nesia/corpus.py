@@ -39,12 +39,12 @@ class Sentence:
 
 
 def fact_key(fact: Fact) -> str:
-    """What exposure is recorded by: the triple, whatever the template."""
+    """The key under which exposure is recorded: the triple, for any template."""
     return f"{fact.relation}\t{fact.subject}\t{fact.object}"
 
 
 def share_of(salt: str, key: str) -> float:
-    """A number in [0, 1) that depends on nothing but its arguments: who is held out or stated never changes."""
+    """A number in [0, 1) that depends only on its arguments: the facts that are held out or stated never change."""
     return int.from_bytes(hashlib.sha256(f"{salt}\t{key}".encode()).digest()[:6]) / 2**48
 
 
@@ -58,7 +58,7 @@ def wikitext_sentences(path: Path) -> Iterator[str]:
         # The shipped slice is cut at a byte, so its last character may be broken.
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph a line") from error
+        raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph per line") from error
     for line in lines:
         line = line.strip()
         if not line or line.startswith("="):
@@ -70,7 +70,7 @@ def wikitext_sentences(path: Path) -> Iterator[str]:
 
 
 def trex_evidence(folder: Path) -> Iterator[Sentence]:
-    """LAMA's evidence sentences with their answer put back, at most four a fact."""
+    """LAMA's evidence sentences with their answer put back, at most four per fact."""
     for path in sorted(folder.glob("*.jsonl")):
         for _, row in json_lines(path):
             texts: dict[str, str] = {}
@@ -109,7 +109,7 @@ def pair(fact: Fact) -> tuple[str, str]:
 
 
 def _row_pairs(row: dict) -> tuple[tuple[str, str], ...]:
-    """The pair of a LAMA row's own fact; none where the row names no subject or object."""
+    """The pair of a LAMA row's own fact; none if the row names no subject or object."""
     subject, answer = _words(str(row.get("sub_label") or "")), _words(str(row.get("obj_label") or ""))
     return ((subject, answer),) if subject and answer else ()
 
@@ -187,7 +187,7 @@ def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]], *, own_
 
 
 def exposures(facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]) -> dict[str, str]:
-    """How each fact stands to the training text: stated, evidence, unseen, held out in part or held out.
+    """The exposure of each fact to the training text: stated, evidence, unseen, held out in part or held out.
 
     ``evidence`` means that some training sentence contains subject and object, which need not state the fact. ``unseen`` means that
     none does; one may still name them in another form. ``held out in part`` means that no sentence contains both, but that

@@ -1,4 +1,4 @@
-"""Is a model trained here an instrument? Four conditions on its last layer, printed whatever they say."""
+"""Is a model trained here an instrument? Four conditions on its last layer, printed whether they hold or not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class Contrast:
     Attributes:
         exposure: of the first facts.
         held: which held-out facts these are, in words.
-        value, low, high: the difference and its 95 % interval; None where no relation has facts of both kinds.
+        value, low, high: the difference and its 95 % interval; None if no relation has facts of both kinds.
         n: facts of the exposure.
         n_held: held-out facts.
     """
@@ -88,9 +88,9 @@ def contrast(exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCou
 
 
 def contrasts(by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Contrast]:
-    """Stated and evidence against the facts held out; where some were held out in part only, also against both kinds together.
+    """Stated and evidence against the facts held out; if some were held out in part only, also against both kinds together.
 
-    Who is stated is chosen by hash, so that difference is what stating a fact did. Who has evidence is not chosen: such facts may
+    The stated facts are chosen by hash, so that difference is the effect of stating. The facts with evidence are not chosen and may
     differ from the others in more than that.
     """
     whole, in_part = by_exposure.get("held out", ()), by_exposure.get("held out in part", ())

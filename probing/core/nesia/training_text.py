@@ -13,13 +13,13 @@ from probing.core.nesia.corpus import Sentence, exposures, fact_key, held_out_pa
 
 MIN_ANSWER_COUNT = 5
 ALWAYS_HELD = ("philadelphia",)
-#: What ``pretrain`` notes beside a model, and its key that says "evidence" where the own evidence of held-out facts was dropped too.
+#: The note of ``pretrain`` in a model's folder, and its key that is "evidence" if held-out facts' own evidence was dropped, too.
 RECORD, HELD_OUT_BY = "training.json", "held_out_by"
 
 
 @dataclass(frozen=True)
 class TrainingText:
-    """Sentences of both stages and how every fact stands to them.
+    """Sentences of both stages, and every fact's exposure to them.
 
     Attributes:
         text: natural sentences without those that give a held-out fact away.
@@ -37,7 +37,7 @@ class TrainingText:
 def training_text(
     lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation], *, own_evidence: bool = True
 ) -> TrainingText:
-    """Reads, holds out and states.
+    """Reads the text, holds facts out and states facts.
 
     Args:
         lama: folder in LAMA's layout with evidence.
@@ -59,7 +59,7 @@ def training_text(
 
 
 def dropped_own_evidence(model: Path) -> bool:
-    """Whether the text of a model made here was put together with ``own_evidence``; True where its folder has no record."""
+    """Whether the text of a model made here was put together with ``own_evidence``; True if its folder has no record."""
     record = model / RECORD
     return not record.is_file() or json.loads(record.read_text(encoding="utf-8")).get(HELD_OUT_BY) == "evidence"
 

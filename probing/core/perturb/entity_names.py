@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from probing.core.perturb.words import AUXILIARIES, FUNCTION_WORDS, PARTICLES, bare_verb, word_places
 
-#: For a name of several words and for one of a single word; each tells its origin.
+#: For a name of several words and for one of a single word; each has a clear origin.
 OTHER_NAMES = (("Giovanni Rossi", "Hans Müller"), ("Italy", "Poland"))
 
 
@@ -33,7 +33,7 @@ def find_entity(sentence: str) -> str | None:
 
 
 def other_entity(name: str) -> str:
-    """A name that can stand in for one of the same length: of a person for several words, else of a country."""
+    """A name that can replace one of the same length: of a person for several words, else of a country."""
     names = OTHER_NAMES[0 if len(name.split()) > 1 else 1]
     return next(other for other in names if other != name)
 

@@ -6,15 +6,15 @@ from probing.core.facts.fact import MASK
 from probing.core.perturb.words import AUXILIARIES, DETERMINERS, PLURAL, bare_verb, word_places
 
 _PARTICIPLES = re.compile(r"been|born|made|won|held|known|given|taken|written|\w+(?:ed|en)$", re.IGNORECASE)
-#: Beside the auxiliaries, what a question may begin with.
+#: What a question may begin with, in addition to the auxiliaries.
 _OPENING = ("do", "does", "did", "has", "have", "had")
-#: Auxiliaries that are names, too, where they have a capital letter.
+#: Auxiliaries that are names, too, if they have a capital letter.
 _NAMES = ("may", "will", "can", "might")
 _CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
 
 
 def negate(sentence: str) -> tuple[str | None, str]:
-    """The sentence with a "not", or without the negation that it had, and what was done; None, and why, where no rule fits.
+    """The sentence with a "not", or without the negation that it had, and what was done; None and the reason if no rule fits.
 
     The first auxiliary of the sentence that holds the gap takes the "not"; without one, a verb that templates use takes "does not",
     "do not" or "did not". A sub-clause before the main verb is taken for the main one. A question keeps its order of words, which
@@ -29,7 +29,7 @@ def negate(sentence: str) -> tuple[str | None, str]:
 
 
 def _around_gap(sentence: str) -> tuple[int, int]:
-    """Start and end of the sentence that holds the first gap, where the text is several."""
+    """Start and end of the sentence that holds the first gap, if the text has several."""
     gap = max(sentence.find(MASK), 0)
     starts = [match.end() for match in re.finditer(r"[.?!;]\s+", sentence) if match.end() <= gap]
     ends = [match.end() for match in re.finditer(r"[.?!;](?=\s)", sentence) if match.start() >= gap + len(MASK)]
@@ -37,7 +37,7 @@ def _around_gap(sentence: str) -> tuple[int, int]:
 
 
 def _affirmed(part: str) -> tuple[str, str] | None:
-    """Without the negation that is there."""
+    """The sentence without its negation."""
     for start, end in word_places(part):
         word = part[start:end].replace("’", "'").casefold()
         if word in ("not", "never"):
@@ -50,7 +50,7 @@ def _affirmed(part: str) -> tuple[str, str] | None:
 
 
 def _question(part: str) -> tuple[None, str] | None:
-    """Why a question that begins with its auxiliary is left as it is: "Can birds [MASK]?", "is [MASK] the capital of Italy"."""
+    """Why a question that begins with its auxiliary is left unchanged: "Can birds [MASK]?", "is [MASK] the capital of Italy"."""
     places = word_places(part)
     if not places or MASK in part[: places[0][0]]:
         return None
@@ -72,7 +72,7 @@ def _auxiliary_negated(part: str) -> tuple[str, str] | None:
     for number, (start, end) in enumerate(places):
         word = part[start:end]
         low = word.casefold()
-        # "May", "Will": a month or a person, wherever it stands.
+        # "May", "Will": a month or a person, anywhere in the sentence.
         if low in _NAMES and word.istitle():
             continue
         negation = "NOT" if word.isupper() else "not"
@@ -85,7 +85,7 @@ def _auxiliary_negated(part: str) -> tuple[str, str] | None:
 
 
 def _verb_negated(part: str) -> tuple[str, str] | None:
-    """With "do not" before a verb that stands alone."""
+    """With "do not" before a verb without an auxiliary."""
     places = word_places(part)
     for number, (start, end) in enumerate(places):
         word, before = part[start:end], part[slice(*places[number - 1])].casefold() if number else MASK

@@ -1,8 +1,8 @@
 """A cloze sentence changed by rule: negated, misprimed, shuffled, truncated, with another name.
 
-What a model answers then tells what it had read. Negation and misprimes: Kassner and Schütze (2020), "Negated and misprimed probes";
+A changed prediction shows what the model had read. Negation and misprimes: Kassner and Schütze (2020), "Negated and misprimed probes";
 shuffled and truncated contexts: Ettinger (2020), "What BERT is not"; names that give an answer away: Poerner et al. (2020), "E-BERT".
-The rules are ours: they look at words, not at grammar, and say so where they find nothing to change. Gaps are never touched.
+The rules are ours: they look at words, not at grammar, and give the reason if they find nothing to change. Gaps are never touched.
 """
 
 import random
@@ -16,7 +16,7 @@ from probing.core.perturb.negation import negate
 from probing.core.perturb.words import with_words, word_places
 from probing.core.questions import with_masks
 
-#: Behaviour -> what a reader sees.
+#: Behaviour -> its label.
 PERTURBATIONS = {
     "negated": "negated",
     "misprimed": "misprimed",
@@ -28,10 +28,10 @@ PERTURBATIONS = {
 
 @dataclass(frozen=True)
 class Changed:
-    """A changed sentence, or why there is none.
+    """A changed sentence, or the reason why there is none.
 
     Attributes:
-        text: the sentence; None where it could not be changed.
+        text: the sentence; None if it could not be changed.
         words: what was done, or why it could not be done.
     """
 
@@ -45,12 +45,12 @@ def negated(sentence: str) -> Changed:
 
 
 def misprimed(sentence: str, prime: str) -> Changed:
-    """The sentence after a word that means to mislead: "Talk" -> "Talk? Birds can [MASK]"."""
+    """The sentence after a misleading word: "Talk" -> "Talk? Birds can [MASK]"."""
     prime = " ".join(prime.split()).strip(" ?.!")
     if not prime:
-        return Changed(None, "type a word above to mislead it with")
+        return Changed(None, "type a word above that misleads the model")
     if MASK in with_masks(prime):
-        return Changed(None, "the word to mislead with holds a gap of its own")
+        return Changed(None, "the misleading word contains a gap")
     return Changed(f"{prime[0].upper()}{prime[1:]}? {sentence}", f"“{prime}” was put before the sentence")
 
 
@@ -64,7 +64,7 @@ def shuffled(sentence: str, seed: int = 1) -> Changed:
     places = word_places(sentence)
     words = [sentence[start:end] for start, end in places]
     if len({word.casefold() for word in words}) < 2:
-        return Changed(None, "there are not two different words to change places")
+        return Changed(None, "there are not two different words to swap")
     mixed, order = list(words), random.Random(seed)
     while [word.casefold() for word in mixed] == [word.casefold() for word in words]:
         order.shuffle(mixed)
@@ -107,19 +107,19 @@ def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
     """
     other, name = " ".join(other.split()), name or find_entity(sentence)
     if name is None:
-        return Changed(None, "no name was found: names are known by their capital letters")
+        return Changed(None, "no name was found: names are recognised by their capital letters")
     if not other or MASK in with_masks(other):
         return Changed(None, "no other name was given")
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     if not pattern.search(sentence):
-        return Changed(None, f"“{name}” does not stand in the sentence")
+        return Changed(None, f"“{name}” is not in the sentence")
     if other == name:
-        return Changed(None, f"“{other}” is the name that stands there already")
-    return Changed(pattern.sub(lambda _: other, sentence), f"“{other}” took the place of “{name}”")
+        return Changed(None, f"“{other}” is already the name in the sentence")
+    return Changed(pattern.sub(lambda _: other, sentence), f"“{other}” replaced “{name}”")
 
 
 def wrong_answers(tokens: Sequence[str], right: Sequence[str], limit: int = 4) -> list[str]:
-    """Words among a model's answers that can mislead it: whole words, none of them right, in the order given."""
+    """Words among a model's predictions that can mislead it: whole words, none of them right, in the order given."""
     known = {word.casefold() for word in right}
     words = dict.fromkeys(token.strip() for token in tokens)
     return [word for word in words if word.isalpha() and len(word) > 1 and word.casefold() not in known][:limit]

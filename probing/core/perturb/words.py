@@ -1,4 +1,4 @@
-"""Words of a cloze sentence: where they stand, and which of them are verbs and function words of templates."""
+"""Words of a cloze sentence: their positions, and which of them are verbs and function words of templates."""
 
 import re
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ _OTHER_FUNCTION_WORDS = _split(
     "he she it who what where when why how there here one all most many every each as if while after before during since not yes do "
     "does did has have had"
 )
-#: Capitalised at the start of a sentence only because they stand there.
+#: Capitalised at the start of a sentence only because of that position.
 FUNCTION_WORDS = frozenset((*DETERMINERS, *PLURAL, *AUXILIARIES, *_OTHER_FUNCTION_WORDS))
-#: Verbs of cloze templates that stand without an auxiliary; forms are made by rule.
+#: Verbs of cloze templates that have no auxiliary; forms are made by rule.
 _VERBS = _split(
     "play work live own share contain consist belong produce make maintain develop speak use die move start end border include "
     "represent originate like want need fly swim eat drink love hate wear mean call name"

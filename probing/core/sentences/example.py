@@ -7,19 +7,19 @@ from functools import cached_property
 
 #: The parts of a task's data, in the order in which they are read.
 PARTS = ("train", "dev", "test")
-#: How a task's sentences become parts: our own protocol, a smaller draw by the same rule, and the parts as SentEval's files have them.
+#: How a task's sentences become parts: our own protocol, a smaller sample by the same rule, and the parts as SentEval's files have them.
 OURS, QUICK, SENTEVAL = "ours", "quick", "senteval"
 PROTOCOLS = (OURS, QUICK, SENTEVAL)
-#: The most sentences of each part, by protocol; None: all.
+#: Maximum number of sentences of each part, by protocol; None: all.
 MAX_EXAMPLES: Mapping[str, tuple[int, int, int] | None] = {OURS: (12_000, 2_000, 6_000), QUICK: (4_000, 1_000, 2_000), SENTEVAL: None}
 #: How a sentence becomes one vector: the state of its first token, or the mean over all its tokens, special ones included.
 FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)
-#: What reads a fine-tuned model: a probe of its own, the base's probe as it is, the base's probe on the tuned model's own scale, the base's
+#: Probes of a fine-tuned model: its own, the base's probe unchanged, the base's probe on the tuned model's own scale, the base's
 #: probe after a linear map without labels; an MLP probe.
 OWN, FROZEN, RESCALED, ALIGNED, MLP = "own", "frozen", "rescaled", "aligned", "mlp"
 READINGS = (OWN, FROZEN, RESCALED, ALIGNED, MLP)
-#: What stands for the answer to a test sentence that a model cannot take, in the place of a label's number.
+#: Stored in place of a label's number for a test sentence that a model cannot take.
 LEFT_OUT = 255
 
 
@@ -30,7 +30,7 @@ class Example:
     Attributes:
         text: the sentence.
         label: its gold label.
-        pair: the second sentence; empty where the task has one.
+        pair: the second sentence; empty if the task has one.
     """
 
     text: str
@@ -50,7 +50,7 @@ class SentenceData:
     Attributes:
         task: name of the task; of a user's file its name without the ending.
         protocol: of ``PROTOCOLS``.
-        parts: train, dev, test -> examples in a fixed order. A smaller draw is the beginning of the larger one, class by class.
+        parts: train, dev, test -> examples in a fixed order. A smaller sample is the beginning of the larger one, class by class.
         dropped: reason -> number of examples that were left out.
     """
 
@@ -61,7 +61,7 @@ class SentenceData:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the training part, sorted; predictions are stored by place in this list."""
+        """The labels of the training part, sorted; predictions are stored as indices into this list."""
         return tuple(sorted({one.label for one in self.parts["train"]}))
 
     @cached_property

@@ -1,9 +1,8 @@
-"""Where did it go: what became of a property that a layer of the base had, in the fine-tuned model (Mosbach et al. 2020, section 5.3).
+"""Where did it go: the fate, in the fine-tuned model, of a property that a layer of the base had (Mosbach et al. 2020, section 5.3).
 
-A fate is the first that holds, and what holds depends on few numbers: those of the test sentences that only one of two probes has right.
-The order makes every fate reachable. An own probe that holds with all training sentences has a fate of its own, as nothing is lost then:
-``re-encoded`` where a quarter of them does as well, ``dearer`` where it does not. Only of a lost property the places are asked at which it
-could be found elsewhere.
+The fate is the first that applies; each depends on how many test sentences only one of two probes labels correctly. The order makes every
+fate reachable. If the own probe holds with all training sentences, nothing is lost: the fate is ``re-encoded`` if a probe on a quarter of
+them holds as well, else ``dearer``. Other places are searched for a lost property only.
 """
 
 from collections import Counter
@@ -17,11 +16,11 @@ from probing.core.stats.paired import PairedCounts, mcnemar_exact
 
 UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER = "unmoved", "rescaled", "turned", "re-encoded", "dearer"
 OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR, NOT_FOUND = "other tokens", "other layer", "not linear", "not found"
-#: In the order in which they are asked.
+#: In the order in which they are tried.
 FATES = (UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER, OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR, NOT_FOUND)
-#: A test is significant where p is at most this.
+#: A test is significant if p is at most this.
 LEVEL = 0.05
-#: A probe that holds has at most one point less: a hundredth of the test sentences.
+#: A probe that holds is at most one point lower: a hundredth of the test sentences.
 _HUNDREDTH = 100
 
 
@@ -33,7 +32,7 @@ class Evidence:
         frozen, rescaled, aligned: the base's probe on the fine-tuned model, against itself on the base.
         own: the fine-tuned model's own probe against the base's.
         quarter: the same of probes that were trained with a quarter of the sentences.
-        mean: the same of mean pooling at this layer; asked of the first token only.
+        mean: the same of mean pooling at this layer; used for the first token only.
         best: the fine-tuned model's own probe at its best layer against the base's at its best, both chosen on dev.
         mlp: MLP probe against MLP probe.
     """
@@ -62,12 +61,12 @@ def above_majority(right: int, n: int, majority: float) -> bool:
 
 
 def majority_p(right: int, n: int, majority: float) -> float:
-    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, were each right with probability ``majority``."""
+    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, if each is right with probability ``majority``."""
     return float(stats.binom.sf(right - 1, n, majority)) if n else 1.0
 
 
 def where_gone(evidence: Evidence, pooling: str) -> str | None:
-    """The fate of a cell in which the base is significantly above its majority; None where what decides was not measured."""
+    """The fate of a cell in which the base is significantly above its majority; None if a count that decides was not measured."""
     for fate, counts in ((UNMOVED, evidence.frozen), (RESCALED, evidence.rescaled), (TURNED, evidence.aligned)):
         if counts is None:
             return None
@@ -87,7 +86,7 @@ def where_gone(evidence: Evidence, pooling: str) -> str | None:
 
 
 def fate_shares(fates: Iterable[str]) -> dict[str, float]:
-    """Every fate's share of the cells, in the order of ``FATES``; empty where there is no cell. Shares sum to 1."""
+    """Every fate's share of the cells, in the order of ``FATES``; empty if there is no cell. Shares sum to 1."""
     counts = Counter(fates)
     total = sum(counts[fate] for fate in FATES)
     return {fate: counts[fate] / total for fate in FATES} if total else {}

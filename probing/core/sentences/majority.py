@@ -13,6 +13,6 @@ def majority_label(train: Sequence[Example]) -> str:
 
 
 def majority_right(train: Sequence[Example], part: Sequence[Example]) -> int:
-    """How many examples of a part the commonest training label answers rightly."""
+    """How many examples of a part have the commonest training label."""
     answer = majority_label(train)
     return sum(one.label == answer for one in part)

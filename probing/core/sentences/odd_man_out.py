@@ -23,7 +23,7 @@ SHORTEST, LONGEST = 5, 28
 #: Reason for which a sentence that was to be changed is left out.
 NO_CANDIDATE = "no other word of the same form and frequency"
 _REPLACED = ("NOUN", "VERB")
-#: Before the first and behind the last word.
+#: Before the first and after the last word.
 _EDGE = ""
 
 
@@ -50,9 +50,9 @@ def make_odd_man_out(folder: Path) -> list[Example]:
 def odd_man_out(folder: Path) -> tuple[list[Example], int]:
     """The examples of UD English EWT, and how many sentences had no word that could be replaced.
 
-    Distinct sentences of 5 to 28 words with a noun or verb; those with an odd hash stay as they are. In the others one noun or verb gives
-    way to a word with the same part of speech (XPOS), of which the natural logarithms of its count and of its counts behind the word
-    before and before the word behind (plus 1, as most are 0) are within 1. Hashes choose word and replacement.
+    Distinct sentences of 5 to 28 words with a noun or verb; those with an odd hash stay unchanged. In the others one noun or verb is
+    replaced by a word with the same part of speech (XPOS). The natural logarithms of the two words' counts, of their counts after the
+    previous word and of those before the next word (plus 1, as most are 0) differ by at most 1. Hashes choose word and replacement.
     """
     sentences = _distinct(folder)
     words = _Words(sentences)
@@ -88,7 +88,7 @@ class _Words:
         self._counts = {tag: [self._single[word] for word in found] for tag, found in self._words.items()}
 
     def changed(self, sentence: _Sentence) -> list[str] | None:
-        """The words with one replaced; None where no word can be."""
+        """The words with one replaced; None if no word can be."""
         places = [place for place, universal in enumerate(sentence.universal) if universal in _REPLACED]
         around = (_EDGE, *sentence.lower, _EDGE)
         text = " ".join(around)
@@ -100,7 +100,7 @@ class _Words:
         return None
 
     def _candidates(self, tag: str, old: str, number: int) -> Iterator[str]:
-        """Other words of about the same frequency, from one that the number chooses on."""
+        """Other words of about the same frequency, starting at the one that the number chooses."""
         counts = self._counts.get(tag, [])
         start, end = bisect_left(counts, self._single[old] / exp(1)), bisect_right(counts, self._single[old] * exp(1))
         for step in range(end - start):

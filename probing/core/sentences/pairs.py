@@ -30,7 +30,7 @@ class Cell:
 
     @property
     def of_base(self) -> "Cell":
-        """The base's probe that this one is held against: the MLP probe against its MLP probe, every other against its own probe."""
+        """The base's probe that this one is compared with: the MLP probe against its MLP probe, every other against its own probe."""
         return Cell(self.pooling, self.layer, MLP if self.reading == MLP else OWN, self.portion)
 
 
@@ -87,7 +87,7 @@ def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base
 
 
 def right_and_right(this: ArrayLike, other: ArrayLike) -> tuple[int, int, int, int]:
-    """How many sentences both probes have right, only the first, only the second, neither; of each which sentences it has right."""
+    """How many sentences both probes have right, only the first, only the second, neither; from the sentences that each has right."""
     one, two = np.asarray(this, bool), np.asarray(other, bool)
     both, only_this, only_other = int((one & two).sum()), int((one & ~two).sum()), int((~one & two).sum())
     return both, only_this, only_other, len(one) - both - only_this - only_other

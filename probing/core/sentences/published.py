@@ -23,7 +23,7 @@ class PublishedEncoder(Frozen):
     Attributes:
         name: as the paper calls it.
         source: its name on the Hugging Face Hub.
-        stand_ins: close relatives, which are named as what they are.
+        stand_ins: close relatives, which are shown under their own names.
         layers: number of layers above the embeddings.
     """
 
@@ -41,8 +41,8 @@ class PublishedTuning(Frozen):
         objective: what results call a model that was fine-tuned so.
         metrics: its scores, as results call them.
         training, validation: numbers of examples, as printed.
-        note: what is to be said of them.
-        scores: row of Table 1 -> per cent, one a metric.
+        note: a remark about them.
+        scores: row of Table 1 -> per cent, one per metric.
     """
 
     name: str
@@ -64,7 +64,7 @@ class PublishedTuning(Frozen):
 class PublishedChanges(Frozen):
     """A row of Tables 2 and 5: pooling, then fine-tuning task -> change over the lower and over the upper layers, in points.
 
-    A cell of the tables that is not here was not read.
+    Cells that are missing here were not read from the tables.
     """
 
     model: str
@@ -128,7 +128,7 @@ class PublishedSentences(Frozen):
         return {one.objective: one.name for one in self.tuned}
 
     def stored_encoders(self, bases: Collection[str]) -> dict[str, str]:
-        """Encoder of the paper -> the stored model that it is, or that stands in for it.
+        """Encoder of the paper -> the stored model that it is, or its stand-in.
 
         Args:
             bases: names of models that have results.
@@ -137,7 +137,7 @@ class PublishedSentences(Frozen):
         return {name: base for name, base in found.items() if base}
 
     def change(self, model: str, task: str, pooling: str, objective: str) -> tuple[float, float] | None:
-        """Change over the lower and over the upper layers, in points; None where it was not read.
+        """Change over the lower and over the upper layers, in points; None if it was not read.
 
         Args:
             model, task: as the file calls them.

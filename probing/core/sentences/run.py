@@ -1,4 +1,4 @@
-"""What a run of sentence-level probing is the fingerprint of."""
+"""The configuration whose fingerprint names a run of sentence-level probing."""
 
 from probing.core.provenance import Provenance
 
@@ -12,7 +12,7 @@ class SentenceRunConfig(Provenance):
         protocol: how its sentences became parts, and how probes are fitted.
         poolings, readings, portions: which probes there are.
         codes: whether the online code was computed.
-        base_weights, base_configuration: of the base that a fine-tuned model is compared with; empty of a base.
+        base_weights, base_configuration: of the base that a fine-tuned model is compared with; empty for a base.
     """
 
     task: str

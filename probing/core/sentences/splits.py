@@ -1,4 +1,4 @@
-"""From a file's rows to training, development and test examples: what is left out, who goes where, and in which order."""
+"""From a file's rows to training, development and test examples: what is left out, which part a row goes to, and in which order."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -17,14 +17,14 @@ REPEATED = "repeated texts"
 SAME_WORDS = "same words as a sentence of a later part"
 BALANCED = "cut to balance the classes"
 CAPPED = "more than the protocol takes"
-#: The most sentences of all parts together that a page asks a model at once; more are for the command line.
+#: Maximum number of sentences, in all parts together, that a page sends to a model at once; the command line takes more.
 MAX_AT_ONCE = 2_000
 
 
 def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
     """A task's data by a protocol.
 
-    Where no row names a part, sentences are shared out by hash. Where rows name two parts, the later is the test part, and development
+    If no row names a part, sentences are shared out by hash. If rows name two parts, the later is the test part, and development
     sentences are cut from the earlier one by hash. Protocol ``senteval`` leaves nothing out and balances nothing.
 
     Raises:
@@ -57,7 +57,7 @@ def pooled(rows: Iterable[Labelled]) -> list[Labelled]:
 
 
 def cleaned(rows: Sequence[Labelled]) -> tuple[list[Labelled], Counter[str]]:
-    """Rows without contradictions (all copies go) and repeats (the first stays, or that of a later part), and how many went for what."""
+    """Rows without contradictions (all copies go) and repeats (the first stays, or that of a later part), and how many were dropped why."""
     labels = defaultdict(set)
     for row in rows:
         labels[_text(row)].add(row.example.label)
@@ -107,9 +107,9 @@ def _placed(task: str, rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
 
 
 def _shared_out(rows: Sequence[Labelled], shares: Sequence[float]) -> list[list[Labelled]]:
-    """Rows in as many parts as there are shares: those of one cluster stay together, and the clusters go by the order of their hashes.
+    """Rows in as many parts as there are shares: those of one cluster stay together, and clusters are taken in the order of their hashes.
 
-    Clusters with the same labels are shared out for themselves, so that every part gets its share of a rare class.
+    Clusters with the same labels are shared out separately, so that every part gets its share of a rare class.
     """
     clusters = _clusters(rows)
     strata = defaultdict(list)
@@ -126,7 +126,7 @@ def _shared_out(rows: Sequence[Labelled], shares: Sequence[float]) -> list[list[
 
 
 def _clusters(rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
-    """sha256 -> rows that must not be parted: those with the same words, or of the same group, or both in turn."""
+    """sha256 -> rows that must stay together: those linked by the same words or the same group, directly or through others."""
     above: dict[str, str] = {}
 
     def root(key: str) -> str:
@@ -147,7 +147,7 @@ def _clusters(rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
 
 
 def _drop_same_words(placed: dict[str, list[Labelled]], dropped: Counter[str]) -> None:
-    """Leaves out what a later part has in another order; only parts that files name can share words."""
+    """Leaves out rows whose words a later part has in another order; only parts that files name can share words."""
     seen: set[str] = set()
     for part in reversed(PARTS):
         keys = [words_key(row.example) for row in placed[part]]
@@ -170,7 +170,7 @@ def _check(task: str, placed: Mapping[str, Sequence[Labelled]]) -> None:
 def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
     """Examples in an order that is fixed by their hashes, and in which every beginning has the classes in about their proportions.
 
-    Balanced, the larger classes are cut to the size of the smallest.
+    If balanced, larger classes are cut to the size of the smallest.
     """
     classes = defaultdict(list)
     for one in examples:
@@ -184,11 +184,11 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
-    """The data with at most so many sentences: of each part the beginning, in the parts' proportions, with whole rounds of classes.
+    """The data with at most ``most`` sentences: the beginning of each part, in the parts' proportions, in complete rounds of classes.
 
     Args:
         data: whose parts begin with equal numbers of each class.
-        most: sentences of all parts together; every part keeps one of each class at least.
+        most: maximum number of sentences of all parts together; every part keeps at least one of each class.
     """
     total = sum(len(data.parts[part]) for part in PARTS)
     if total <= most:

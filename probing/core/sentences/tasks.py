@@ -49,7 +49,7 @@ class SentenceTask:
         name: on the command line and in results; of a user's file its name without the ending.
         title: in tables and figures.
         level: surface, syntactic, semantic, discourse, or own.
-        asks: what its labels answer.
+        asks: the question that its labels answer.
         data_sets: any of them serves; the first that was fetched is read.
         licence: of the sentences.
         source: what they come from.
@@ -163,7 +163,7 @@ def _own(rows: Sequence[Labelled], path: Path, protocol: str) -> tuple[SentenceT
     """The task of a file's rows, called by the file's name without its ending."""
     name = path.stem
     if name.casefold() in {"all", *SENTENCE_TASKS}:
-        raise SentenceDataError(f"{path.name} is called as the built-in task {name.casefold()!r} is; rename the file, as it names the task")
+        raise SentenceDataError(f"{path.name} has the name of the built-in task {name.casefold()!r}; rename the file, which names the task")
     if not _NAME.fullmatch(name):
         raise SentenceDataError(
             f"got the file name {path.name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the file"
@@ -174,7 +174,7 @@ def _own(rows: Sequence[Labelled], path: Path, protocol: str) -> tuple[SentenceT
 
 
 def _fetched(task: SentenceTask, downloads: Path, protocol: str) -> str:
-    """The data set that is read; SentEval's own goes first under its protocol."""
+    """The data set that is read; SentEval's own comes first under its protocol."""
     order = sorted(task.data_sets, key=lambda one: protocol == SENTEVAL and one != SENTEVAL_DATA)
     for data_set in order:
         if (downloads / data_set).is_dir():
@@ -195,5 +195,5 @@ def _rows(name: str, data_set: str, folder: Path, protocol: str) -> tuple[list[L
     if not paths:
         raise SentenceDataError(f"{folder} has no {stem}.te.txt; fetch it again: python -m probing fetch {data_set}")
     rows = [row for path in paths for row in read_probing_file(path, labels)]
-    # Parts of the files count under SentEval's protocol only, and where there is more than one.
+    # Parts of the files count under SentEval's protocol only, and if there is more than one.
     return rows if protocol == SENTEVAL and len({row.part for row in rows}) > 1 else pooled(rows), {}

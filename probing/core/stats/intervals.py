@@ -28,7 +28,7 @@ class RelationCounts:
         relation: relation name; occurs once in a sequence of counts.
         n: number of facts.
         hits: facts with rank <= k, 0 to n.
-        sum_value: sum of a value in [0, 1] over the facts (reciprocal ranks), where a mean is wanted.
+        sum_value: sum of a value in [0, 1] over the facts (reciprocal ranks), if a mean is wanted.
         sum_squared: sum of its squares.
     """
 
@@ -45,7 +45,7 @@ class RelationCounts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A share or mean in [0, 1] with its 95 % interval; all three None where there are no facts.
+    """A share or mean in [0, 1] with its 95 % interval; all three None if there are no facts.
 
     Attributes:
         value: the estimate.
@@ -73,20 +73,20 @@ def micro(counts: Sequence[RelationCounts]) -> Estimate:
 
 
 def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) -> Estimate:
-    """Mean over relations of their shares of hits, with an interval of draws of each relation's share; one alone has Wilson's.
+    """Mean over relations of their shares of hits, with an interval from draws of each relation's share; a single relation has Wilson's.
 
     The relations themselves are fixed: the interval speaks of these relations, not of relations at large. A relation
     without facts takes no part.
 
-    A bootstrap of the facts would take relations without hits for certain, so shares are drawn from beta distributions. The
-    distribution of h hits in n facts weighs n - 1 facts, so that it is as wide as the share of n facts drawn again. Its centre is the
-    share of the relation's facts and of one more that is worth the mean over relations. Half a hit and half a miss are divided among
-    all relations; half a hit in *every* relation (Jeffreys) would add up, and for 41 relations of 20 facts of which 1 % are known no
-    interval would hold the true mean. In simulations these intervals hold it in 92 to 98 % of the cases, for few relations and many,
-    rare hits and frequent ones. A binomial draw of hits on top would double the variance.
+    A bootstrap of the facts would treat relations without hits as certain, so shares are drawn from beta distributions. The
+    distribution for h hits in n facts has the weight of n - 1 facts, so that it is as wide as the share of n resampled facts. Its centre
+    is the share of the relation's facts and one more fact that is worth the mean over relations. Half a hit and half a miss are divided
+    among all relations; half a hit in *every* relation (Jeffreys) would add up: for 41 relations of 20 facts of which 1 % are known, no
+    interval would contain the true mean. In simulations these intervals contain it in 92 to 98 % of the cases, for few and many
+    relations, rare and frequent hits. A binomial draw of hits on top would double the variance.
 
     Args:
-        counts: one entry a relation, in any order.
+        counts: one entry per relation, in any order.
         seed: of the draws; equal counts and seeds give equal intervals.
         draws: number of draws.
     """
@@ -110,19 +110,19 @@ def macro_draws(counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0,
 def standardised_difference(
     first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
 ) -> tuple[float, float, float] | None:
-    """Share of the first facts minus share of the second, other facts, as if the first had the second's mix of relations.
+    """Share of the first facts minus share of the second, different facts, as if the first had the second's mix of relations.
 
-    Relations differ in how easy they are, so pooled facts of another mix differ whatever is known of them. Every relation
-    weighs as it does among the second facts; one without facts on both sides takes no part. The interval is of draws as in
+    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. Every relation
+    has its weight among the second facts; one without facts on both sides takes no part. The interval is from draws, as in
     ``macro``.
 
     Args:
-        first, second: one entry a relation; no fact is in both.
+        first, second: one entry per relation; no fact is in both.
         seed: of the draws; equal counts and seeds give equal intervals.
         draws: number of draws.
 
     Returns:
-        Difference, lower and upper end; None where no relation has facts on both sides.
+        Difference, lower and upper end; None if no relation has facts on both sides.
     """
     sides = [{c.relation: c for c in _with_facts(side)} for side in (first, second)]
     shared = sorted(sides[0].keys() & sides[1].keys())
@@ -138,7 +138,7 @@ def standardised_difference(
 
 
 def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
-    """Mean value (MRR) over all facts, with Student's interval cut to [0, 1]; one fact alone has all of [0, 1]."""
+    """Mean value (MRR) over all facts, with Student's interval cut to [0, 1]; a single fact has all of [0, 1]."""
     counts = _with_facts(counts)
     n = sum(c.n for c in counts)
     if n == 0:
@@ -199,9 +199,9 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
 
 
 def fisher(correlation: float, n: int) -> tuple[float, float]:
-    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate where both sides are classes (Matthews' coefficient).
+    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate if both sides are classes (Matthews' coefficient).
 
-    A perfect correlation is taken as if half a pair were wrong; of three pairs or fewer nothing is known.
+    A perfect correlation is taken as if half a pair were wrong; with three pairs or fewer the interval is -1 to 1.
 
     Raises:
         ValueError: if the correlation is not in [-1, 1], or there are no pairs.
@@ -220,7 +220,7 @@ def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:
     kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)
     for before, after in itertools.pairwise(kept):
         if before.relation == after.relation:
-            raise ValueError(f"relation {after.relation!r} is counted twice, expected one entry a relation; add them up")
+            raise ValueError(f"relation {after.relation!r} is counted twice, expected one entry per relation; add them up")
     return kept
 
 
@@ -242,7 +242,7 @@ def _percentiles(means: np.ndarray) -> tuple[float, float]:
 
 
 def _variance(n: int, total: float, squares: float) -> float:
-    # Sums of floats can leave a hair below zero where all values are equal.
+    # Sums of floats can be slightly below zero if all values are equal.
     return max(squares / n - (total / n) ** 2, 0.0)
 
 

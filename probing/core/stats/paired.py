@@ -64,7 +64,7 @@ def mcnemar_exact(first_only: int, second_only: int) -> float:
         second_only: facts that only the second side knows.
 
     Returns:
-        p in [0, 1]; 1 where the sides agree on every fact, 0 where it is below the smallest floating-point number.
+        p in [0, 1]; 1 if the sides agree on every fact, 0 if it is below the smallest floating-point number.
     """
     return float(mcnemar_exact_many([first_only], [second_only])[0])
 
@@ -79,7 +79,7 @@ def mcnemar_exact_many(first_only: ArrayLike, second_only: ArrayLike) -> NDArray
         second_only: (tests,) facts that only the second side knows.
 
     Returns:
-        (tests,) p in [0, 1]; 0 where it is below the smallest floating-point number.
+        (tests,) p in [0, 1]; 0 if it is below the smallest floating-point number.
     """
     first, second = np.asarray(first_only, dtype=np.int64), np.asarray(second_only, dtype=np.int64)
     if first.size and min(first.min(), second.min()) < 0:
@@ -93,7 +93,7 @@ def paired_difference(counts: PairedCounts) -> Difference:
 
     The interval is method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial
     proportions based on paired data"): Wilson's intervals of the two shares, joined by their correlation; scipy has
-    none for paired shares. Interval and p-value come from different tests and may disagree where p is near 0.05.
+    none for paired shares. Interval and p-value come from different tests and may disagree if p is near 0.05.
     """
     n = counts.n
     p = mcnemar_exact(counts.first_only, counts.second_only)
@@ -115,7 +115,7 @@ def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
     """Mean over relations of the difference of two shares on the same facts, with its 95 % interval.
 
     The interval is a normal one: the variance of the mean is the sum of the relations' variances of a paired difference, over the square of
-    their number. So that relations without discordant facts are no certainty, one discordant fact either way is shared among
+    their number. So that relations without discordant facts do not count as certain, one discordant fact either way is shared among
     all relations, as ``intervals.macro`` shares its half hits. One relation alone has Newcombe's interval.
 
     Args:
@@ -143,7 +143,7 @@ def newcombe(first: tuple[float, float, float], second: tuple[float, float, floa
 
     Args:
         first, second: share, lower and upper end of its Wilson interval.
-        correlation: of the two, where they are paired; 0 for independent ones.
+        correlation: of the two, if they are paired; 0 for independent ones.
 
     Returns:
         Difference, lower and upper end, the ends within [-1, 1].
@@ -158,7 +158,7 @@ def newcombe(first: tuple[float, float, float], second: tuple[float, float, floa
 def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
     """Adjusted p-values that keep the false discovery rate (Benjamini and Hochberg 1995).
 
-    The family is exactly what is passed in; whoever shows a result states its size.
+    The family is exactly what is passed in; a result is shown with the family's size.
 
     Args:
         p_values: (tests,) p-values of the whole family.
@@ -180,7 +180,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Holm's step-down correction (1979): no more than ``level`` for one wrong rejection or more in the family.
+    """Holm's step-down correction (1979): one or more wrong rejections in the family have at most the probability ``level``.
 
     Args:
         p_values: (tests,) p-values of the whole family.
@@ -202,7 +202,7 @@ def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np
 
 
 def _correlation(counts: PairedCounts) -> float:
-    """Newcombe's phi: a positive numerator is lessened by n / 2, but not below 0; 0 where a margin is empty."""
+    """Newcombe's phi: a positive numerator is reduced by n / 2, but not below 0; 0 if a margin is empty."""
     a, b, c, d = counts.both, counts.first_only, counts.second_only, counts.neither
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:
@@ -212,5 +212,5 @@ def _correlation(counts: PairedCounts) -> float:
 
 
 def _joined(one: float, other: float, phi: float) -> float:
-    # Rounding can leave a hair below zero where phi is 1.
+    # Rounding can give slightly less than zero if phi is 1.
     return math.sqrt(max(one**2 - 2 * phi * one * other + other**2, 0.0))

@@ -6,23 +6,23 @@ from itertools import permutations
 import numpy as np
 from scipy import stats
 
-#: Of so many pairs at most all orders are counted, 5,040 of seven.
+#: Up to this many pairs all orders are counted, 5,040 for seven.
 _COUNTED = 7
-#: Of fewer pairs no order is rare enough: of four the rarest has p = 2 / 24.
+#: With fewer pairs no order is rare enough: with four the rarest has p = 2 / 24.
 FEWEST = 5
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """Spearman's rank correlation with its two-sided p-value.
 
-    Of up to seven pairs p is exact: the share of all orders of the second side whose correlation is at least as far from 0. Of more it
+    With up to seven pairs p is exact: the share of all orders of the second side whose correlation is at least as far from 0. With more it
     comes from the t distribution. Equal values have their mean rank.
 
     Args:
         first, second: the pairs' sides, of one length.
 
     Returns:
-        Correlation and p; both NaN of fewer than three pairs, or where one side is the same everywhere.
+        Correlation and p; both NaN with fewer than three pairs, or if one side is constant.
 
     Raises:
         ValueError: if the sides do not pair up or hold a NaN.

@@ -18,7 +18,7 @@ class TaggedSentence:
 
 
 def read_conll(path: Path) -> list[TaggedSentence]:
-    """Sentences of a CoNLL-2003 file: a word a line, its tag in the last column, IOB1 or IOB2; document marks only end sentences.
+    """Sentences of a CoNLL-2003 file: one word per line, its tag in the last column, IOB1 or IOB2; document marks only end sentences.
 
     Raises:
         FactsError: if it is missing or a line has no tag.
@@ -44,7 +44,7 @@ def read_conll(path: Path) -> list[TaggedSentence]:
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
-    """Tags with ``B-`` at the start of every entity, from IOB1 (where ``B-`` only parts neighbours) or IOB2."""
+    """Tags with ``B-`` at the start of every entity, from IOB1 (where ``B-`` only separates neighbours) or IOB2."""
     fixed = []
     for before, tag in zip(["O", *tags], tags, strict=False):
         starts = tag != "O" and (tag[0] == "B" or before[1:] != tag[1:])

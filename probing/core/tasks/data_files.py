@@ -5,7 +5,7 @@ from pathlib import Path
 
 from probing.core.errors import FactsError
 
-#: What reading JSON raises that is torn or of another shape.
+#: What reading JSON raises if it is damaged or of another shape.
 MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 

@@ -20,7 +20,7 @@ class LabelledText:
     Attributes:
         text: the sentence.
         label: its label, a word.
-        pair: the second sentence; empty where the task has one.
+        pair: the second sentence; empty if the task has one.
     """
 
     text: str
@@ -28,7 +28,7 @@ class LabelledText:
     pair: str = ""
 
 
-#: What the files say -> the label. RTE's files have words already.
+#: Label in the files -> our label. RTE's files have words already.
 COLA_LABELS: Mapping[str, str] = MappingProxyType({"0": "unacceptable", "1": "acceptable"})
 SST2_LABELS: Mapping[str, str] = MappingProxyType({"0": "negative", "1": "positive"})
 RTE_LABELS: Mapping[str, str] = MappingProxyType({"entailment": "entailment", "not_entailment": "not_entailment"})
@@ -54,7 +54,7 @@ def read_rte(path: Path) -> list[LabelledText]:
 
 
 def _parts(read: Callable[[Path], list[LabelledText]], name: str, folder: Path) -> tuple[list[LabelledText], list[LabelledText]]:
-    """Training and development part of a task: from its folder in GLUE's, or from a folder of its own."""
+    """Training and development part of a task: from its folder in GLUE's, or from its own folder."""
     inside = folder / name
     where = inside if inside.is_dir() else folder
     return read(first_of(where, ("train.tsv",))), read(first_of(where, ("dev.tsv",)))
@@ -84,10 +84,10 @@ def _below_a_header(path: Path, columns: Sequence[str], labels: Mapping[str, str
 
 
 def _labelled(path: Path, lines: Iterator[str], columns: Sequence[str], labels: Mapping[str, str], first: int) -> Iterator[LabelledText]:
-    """Examples of tab-separated lines; a quotation mark is a letter as any other.
+    """Examples of tab-separated lines; a quotation mark is an ordinary character.
 
     Raises:
-        FactsError: if a line has other columns, a label that is none, or no text; or if there are no lines.
+        FactsError: if a line has other columns, an unknown label, or no text; or if there are no lines.
     """
     label_at, texts_at = columns.index("label"), [place for place, name in enumerate(columns) if name.startswith("sentence")]
     number = first - 1

@@ -1,4 +1,4 @@
-"""What is held out for scoring where a data set comes without a test part."""
+"""What is held out for scoring if a data set comes without a test part."""
 
 import hashlib
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ def in_test_part(key: str) -> bool:
 
 
 def split_texts(texts: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """Training and test texts of (what decides on the part, text)."""
+    """Training and test texts of (key that decides on the part, text)."""
     parts: tuple[list[str], list[str]] = ([], [])
     for key, text in texts:
         parts[in_test_part(key)].append(text)

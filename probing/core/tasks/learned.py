@@ -1,7 +1,7 @@
 """Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is.
 
-A model that was trained and did not learn has been changed by its training all the same, so what it forgot says nothing of its
-objective. The verdict is a low bar: it says that the objective left a trace, not that the model is any good at it.
+Training changes a model even if the model does not learn its task, so what such a model forgot says nothing about its
+objective. The verdict is a low bar: it means that the objective left a trace, not that the model is good at it.
 """
 
 import math
@@ -15,13 +15,13 @@ from probing.core.tasks.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, K
 
 Verdict = Literal["learned", "not learned", "cannot tell", "no score stored", "control"]
 
-#: What a score is set beside, by the names that are stored. BM25 is another system and no baseline: it never decides.
+#: What a score is compared with, by the names that are stored. BM25 is another system, not a baseline: it never decides.
 NO_ENTITY, RANDOM_SPAN, NO_ANSWER, RANDOM_ORDER = "O for every word", "random span", "never an answer", "random order"
 BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before fine-tuning"
 MAJORITY, NO_CORRELATION = "majority label", "no correlation"
-#: A gain over the baseline that could at most be this is no learning.
+#: A model whose gain over the baseline is at most this, by the upper end of its interval, has not learned.
 NEGLIGIBLE = 0.05
-#: What readers are shown for "not learned", on every page and with every claim: the model has changed all the same.
+#: Shown for "not learned", on every page and with every claim: training has changed the model nevertheless.
 TRAINED_NOT_LEARNED = "trained, not learned"
 
 
@@ -32,8 +32,8 @@ class Rule:
     Attributes:
         metric: whose score decides.
         baselines: what it has to beat: the highest of those that are stored. Others are comparisons.
-        units: the metric whose items are independent, where those of ``metric`` are not; ``""``: its own.
-        negligible: a gain that could at most be this is no learning.
+        units: the metric whose items are independent, if those of ``metric`` are not; ``""``: its own.
+        negligible: the gain, by the upper end of its interval, up to which a model has not learned.
     """
 
     metric: str
@@ -42,9 +42,9 @@ class Rule:
     negligible: float = NEGLIGIBLE
 
 
-#: Entity F1 cannot fall below its baseline of 0, so the words decide; words of one sentence hang together, so sentences are counted.
-#: The control is trained further on its base's own text: there is nothing to learn. A label of a sentence is either shown to be learned or
-#: not: always saying the commonest one looks like success where classes are uneven, so doubt counts against the model.
+#: Entity F1 cannot fall below its baseline of 0, so the words decide; words of one sentence are not independent, so sentences are counted.
+#: The control is trained further on its base's own text: there is nothing to learn. Labels of sentences are either learned or not: always
+#: predicting the commonest one looks like success if classes are uneven, so doubt counts against the model.
 RULES: Mapping[Kind, Rule] = MappingProxyType(
     {
         "tags": Rule("words tagged right", (NO_ENTITY,), units="entity F1"),
@@ -60,7 +60,7 @@ RULES: Mapping[Kind, Rule] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Beside:
-    """A stored score of a metric beside one other value, which may be missing; ``n`` items were scored."""
+    """A stored score of a metric with one other value, which may be missing; ``n`` items were scored."""
 
     metric: str
     value: float
@@ -71,13 +71,13 @@ class Beside:
 
 @dataclass(frozen=True)
 class TaskScore:
-    """A score with its interval and what it is set beside: shares in [0, 1], a correlation in [-1, 1].
+    """A score with its interval and what it is compared with: shares in [0, 1], a correlation in [-1, 1].
 
     Attributes:
         metric, value, n: as stored.
         low, high: 95 % interval of ``value``.
-        baseline, baseline_name: what has to be beaten; None and ``""`` where none is stored.
-        other, other_name: a weaker baseline or a comparison; None and ``""`` where none is stored.
+        baseline, baseline_name: what has to be beaten; None and ``""`` if none is stored.
+        other, other_name: a weaker baseline or a comparison; None and ``""`` if none is stored.
         decides: whether the verdict on the model rests on this score.
         verdict: on this score.
     """
@@ -96,10 +96,10 @@ class TaskScore:
 
 
 def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
-    """Every stored score of a model, that which decides first; no stored scores give none.
+    """Every stored score of a model, the one that decides first; empty without stored scores.
 
     Args:
-        objective: as results call it; of one that is not in ``CALLED`` no score decides for "learned".
+        objective: as results call it; if it is not in ``CALLED``, no score decides.
         stored: the model's scores.
     """
     rule = RULES[CALLED[objective].kind] if objective in CALLED else None
@@ -122,24 +122,24 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
 
 
 def in_words(verdict: str) -> str:
-    """A verdict as readers are shown it."""
+    """A verdict as it is shown."""
     return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
 
 
 def amount(metric: str, value: float, unit: str = " %") -> str:
-    """A score as readers are shown it: a share in per cent, a correlation as it is."""
+    """A score as it is shown: a share in per cent, a correlation unchanged."""
     return f"{value:.3f}" if metric == MATTHEWS else f"{100 * value:.1f}{unit}"
 
 
 def judged(low: float, high: float, baseline: float | None, negligible: float = NEGLIGIBLE) -> Verdict:
-    """Learned where the whole interval lies above the baseline; not learned where a gain would be negligible at most; else it is open."""
+    """Learned if the whole interval is above the baseline; not learned if any gain is negligible; else it cannot be decided."""
     if baseline is None:
         return "cannot tell"
     return "learned" if low > baseline else "not learned" if high <= baseline + negligible else "cannot tell"
 
 
 def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:
-    """How many independent items a metric is over."""
+    """Number of independent items of a metric."""
     return items.get(rule.units, items[metric]) if rule and metric == rule.metric else items[metric]
 
 

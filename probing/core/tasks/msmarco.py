@@ -15,7 +15,7 @@ TREC_RELEVANT = 2
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage of a ranked list; ``grade`` is 0 for unjudged, None where the query has no judgements."""
+    """A passage of a ranked list; ``grade`` is 0 for unjudged, None if the query has no judgements."""
 
     id: str
     text: str
@@ -29,7 +29,7 @@ class RankedList:
     Attributes:
         id, query: of the query.
         passages: in the first stage's order.
-        judged: every grade above 0 of the query, also of passages that the list lacks: what an ideal list is made of.
+        judged: every grade above 0 of the query, also of passages that the list lacks: they make up the ideal list.
         relevant_from: the grade from which a passage counts as relevant.
     """
 
@@ -45,7 +45,7 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
 
     Two layouts: MS MARCO's own, ``top1000*.tsv`` (query id, passage id, query, passage) with ``qrels*.tsv`` (query id, 0,
     passage id, 1); or BM25 lists as JSON (``query``, ``hits`` with ``qid, docid, content``) with ``qrels*.txt`` in TREC's
-    format. Queries without any judgement are kept: their text is text.
+    format. Queries without any judgement are kept for their text.
 
     Raises:
         FactsError: if there are no lists, or a file is not in its format.
@@ -87,7 +87,7 @@ def read_triples(path: Path, limit: int) -> Iterator[tuple[str, str, bool]]:
 def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str, str, bool]], list[RankedList]]:
     """Training pairs (query, passage, relevant) and the test lists.
 
-    MS MARCO's own training triples where they lie; else the pairs of the lists whose query is not in the test part, an
+    MS MARCO's own training triples if they exist; else the pairs of the lists whose query is not in the test part, an
     unjudged passage counting as irrelevant, as MS MARCO's sampled negatives do.
     """
     judged = [found for found in read_ranked_lists(folder) if found.judged]
@@ -104,7 +104,7 @@ def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str,
 
 
 def ranking_texts(folder: Path, passages_per_text: int = 10) -> list[tuple[str, str]]:
-    """(query, text): each query joined with ten of its passages at a time, the next ten with the query again."""
+    """(query, text): each query with ten of its passages at a time, then the query again with the next ten."""
     texts = []
     for found in read_ranked_lists(folder):
         for start in range(0, len(found.passages), passages_per_text):

@@ -18,7 +18,7 @@ from probing.core.tasks.squad import squad_parts, squad_texts
 #: passages, pairs of query and passage, running text cut into blocks, a row for each text, or one label of a sentence or a pair of them,
 #: which is scored by its accuracy or, in judgements of acceptability, by its correlation with the gold labels.
 Kind = Literal["tags", "spans", "ranking", "blocks", "texts", "classes", "acceptability"]
-#: What a head that labels whole sentences reads: the first token's state, or the mean over all.
+#: What a head for whole sentences reads: the first token's state, or the mean over all.
 FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)
 #: Training and test examples.
@@ -32,11 +32,11 @@ class Task:
     Attributes:
         slug: its name on the command line and in recipes.
         label: its name in results and in the registry: the paper's.
-        data_set: the fetched data set that it reads; empty where the user names a text file.
+        data_set: the fetched data set that it reads; empty if the user names a text file.
         kind: of examples.
         read: (data folder, a base's own text or None) -> training and test examples.
         metrics: what it is scored by, the main one first.
-        settings: fields of ``FinetuneRecipe`` where nothing else is asked.
+        settings: default fields of ``FinetuneRecipe``.
     """
 
     slug: str
@@ -54,15 +54,15 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What ``finetune`` calls its models after: slug and, where it is not the first token's, pooling."""
+        """What ``finetune`` names its models after: slug and, if it is not the first token's, pooling."""
         pooling = self.settings.get("pooling", FIRST)
         return self.slug if pooling == FIRST else f"{self.slug}-{pooling}"
 
     def pooled(self, pooling: str | None) -> "Task":
-        """The objective with a head that reads the mean over all tokens where that is asked; None: itself.
+        """The objective with a head of that pooling; None: unchanged.
 
         Raises:
-            OptionError: for a pooling that is none, or an objective whose head reads single tokens.
+            OptionError: for an unknown pooling, or an objective whose head reads single tokens.
         """
         if pooling is None:
             return self
@@ -83,10 +83,10 @@ def _settings(learning_rate: float, batch: int, max_pieces: int, **more: Any) ->
     return MappingProxyType({"learning_rate": learning_rate, "batch": batch, "max_pieces": max_pieces, **more})
 
 
-#: How sentences are labelled (Mosbach et al. 2020, section 3): the rate is constant after the warm-up, and the head begins at random.
+#: How sentences are labelled (Mosbach et al. 2020, section 3): the rate is constant after the warm-up, and the head starts at random.
 _SENTENCES: Mapping[str, Any] = MappingProxyType({"schedule": "constant", "beta2": 0.99, "dropout": 0.1, "fresh_pooler": True})
 
-#: Settings are what the paper says (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours: NER has no
+#: Settings are the paper's (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours: NER has no
 #: settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
 _ALL = (
     Task(
@@ -136,7 +136,7 @@ TASKS: Mapping[str, Task] = MappingProxyType({task.slug: task for task in _ALL})
 CALLED: Mapping[str, Task] = MappingProxyType(
     {pooled.label: pooled for task in _ALL for pooled in map(task.pooled, POOLINGS if task.labels_sentences else (None,))}
 )
-#: Objective of a model that was trained on with its base's own text and objective: what forgetting is due to more steps alone.
+#: Objective of a model trained further on its base's own text and objective: it shows what more steps alone forget.
 CONTROL = TASKS["control"].label
 
 

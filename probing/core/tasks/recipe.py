@@ -1,4 +1,4 @@
-"""What decides what a fine-tuning computes."""
+"""The settings that decide what a fine-tuning computes."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field
 
 from probing.core.files.frozen import Frozen
 
-#: Fields that older recipes lack: left out of the canonical form at their defaults, which mean what was done before they came.
+#: Fields that older recipes lack: left out of the canonical form at their defaults, which mean the earlier behaviour.
 _LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
 
 
@@ -22,8 +22,8 @@ class FinetuneRecipe(Frozen):
         pooling: what a head that labels a whole sentence reads: the first token's state or the mean of all, special ones included.
         schedule: of the learning rate after the warm-up: linear to 0, or constant.
         beta2: of Adam.
-        dropout: everywhere in the model; None: as the base has it.
-        fresh_pooler: whether the dense layer below such a head begins at random, also where the base has one.
+        dropout: everywhere in the model; None: the base's.
+        fresh_pooler: whether the dense layer below such a head is initialised at random, even if the base has one.
     """
 
     objective: str
@@ -51,7 +51,7 @@ class FinetuneRecipe(Frozen):
     fresh_pooler: bool = False
 
     def fields(self) -> dict[str, Any]:
-        """The canonical fields, as they are noted beside a model."""
+        """The canonical fields, as noted in a model's folder."""
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
         return {name: value for name, value in self.model_dump(by_alias=True).items() if name not in defaults or value != defaults[name]}
 
@@ -61,13 +61,13 @@ class FinetuneRecipe(Frozen):
 
 
 def variant_of(recipe: Mapping[str, Any]) -> str:
-    """What names all fine-tunings that differ by their seed alone: 12 digits of the sha256 of the canonical recipe without its seed.
+    """The name of all fine-tunings that differ by their seed alone: 12 digits of the sha256 of the canonical recipe without its seed.
 
     Args:
-        recipe: as it is noted beside a model.
+        recipe: as noted in a model's folder.
 
     Raises:
-        pydantic.ValidationError: for what is no recipe.
+        pydantic.ValidationError: if it is no recipe.
     """
     fields = FinetuneRecipe.model_validate(dict(recipe)).fields()
     fields.pop("seed")

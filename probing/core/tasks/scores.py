@@ -1,6 +1,6 @@
-"""How well a fine-tuned model does what it was tuned for, and what chance does: entity F1, answer F1, ranking.
+"""How well a fine-tuned model does its task, and how well chance does: entity F1, answer F1, ranking.
 
-Every function is the field's own definition; the chance level beside each is ours and says how it is made.
+Every function is the field's own definition; the chance levels are ours, and each docstring defines its own.
 """
 
 import math
@@ -35,7 +35,7 @@ def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -
 
 
 def words_tagged_right(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
-    """Share of words with the right tag, O among them."""
+    """Share of words with the right tag, including O."""
     right = sum(a == b for one, other in zip(gold, guessed, strict=True) for a, b in zip(one, other, strict=True))
     return right / sum(len(tags) for tags in gold)
 
@@ -48,7 +48,7 @@ def labelled_right(gold: Sequence[int], guessed: Sequence[int]) -> float:
 def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
     """Correlation of guessed with gold classes, numbers from 0, -1 to 1 (Matthews 1975; of more than two Gorodkin 2004).
 
-    0 where it has no value, as one class alone is guessed or gold.
+    0 if it is undefined, because only one class is guessed or gold.
     """
     classes = max([*gold, *guessed], default=0) + 1
     one, other = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
@@ -70,12 +70,12 @@ def normal_answer(text: str) -> str:
 
 
 def answer_f1(guess: str, answers: Sequence[str]) -> float:
-    """Word overlap of a guess with the best of the answers; no answers mean that the empty guess is right."""
+    """Word overlap of a guess with the best of the answers; without answers the empty guess is right."""
     return max((_overlap(normal_answer(guess).split(), normal_answer(a).split()) for a in answers), default=float(not guess.strip()))
 
 
 def answer_exact(guess: str, answers: Sequence[str]) -> float:
-    """1 where the guess equals one of the answers after normalisation, else 0; no answers want the empty guess."""
+    """1 if the guess equals one of the answers after normalisation, else 0; without answers the empty guess is right."""
     return max((float(normal_answer(guess) == normal_answer(a)) for a in answers), default=float(not guess.strip()))
 
 
@@ -104,14 +104,14 @@ def ndcg(grades: Sequence[int], judged: Sequence[int], cut: int = 10) -> float |
         judged: all grades above 0 of the query, whether in the list or not.
 
     Returns:
-        0 to 1; None where nothing relevant is judged.
+        0 to 1; None if nothing relevant is judged.
     """
     ideal = _gain(sorted(judged, reverse=True)[:cut])
     return _gain(grades[:cut]) / ideal if ideal else None
 
 
 def reciprocal_rank(grades: Sequence[int], relevant_from: int, cut: int = 10) -> float:
-    """1 / place of the first relevant passage among the first ``cut``; 0 where there is none (MRR@10 of MS MARCO)."""
+    """1 / place of the first relevant passage among the first ``cut``; 0 if there is none (MRR@10 of MS MARCO)."""
     return next((1 / place for place, grade in enumerate(grades[:cut], 1) if grade >= relevant_from), 0.0)
 
 
@@ -121,7 +121,7 @@ def random_order(grades: Sequence[int], judged: Sequence[int], relevant_from: in
     ideal = _gain(sorted(judged, reverse=True)[:cut])
     mean = sum(grades) / n
     expected = sum(mean / math.log2(place + 1) for place in range(1, min(cut, n) + 1)) / ideal if ideal else None
-    # First relevant one at a place: all before it are from the others.
+    # The first relevant passage is at this place: all before it are not relevant.
     reciprocal, none_before = 0.0, 1.0
     for place in range(1, min(cut, n) + 1):
         left = n - place + 1

@@ -19,7 +19,7 @@ class Question:
         article: title of the article that the passage is from.
         question: the question.
         context: the passage.
-        answers: (text, first character in ``context``) of every recorded answer; none where it cannot be answered.
+        answers: (text, first character in ``context``) of every recorded answer; none if it cannot be answered.
     """
 
     id: str
@@ -33,7 +33,7 @@ def read_squad(path: Path) -> list[Question]:
     """Questions of a file in the format of SQuAD 1.1 or 2.0; those without any recorded answer field are dropped.
 
     Raises:
-        FactsError: if the file is not in that format, or an answer does not stand where it should.
+        FactsError: if the file is not in that format, or an answer is not at its place.
     """
     questions = []
     try:
@@ -50,12 +50,12 @@ def read_squad(path: Path) -> list[Question]:
     for found in questions:
         for text, start in found.answers:
             if found.context[start : start + len(text)] != text:
-                raise FactsError(f"{path}: question {found.id} says that {text!r} stands at character {start}; it does not")
+                raise FactsError(f"{path}: question {found.id} says that {text!r} is at character {start}; it is not")
     return questions
 
 
 def squad_parts(folder: Path, impossible: bool) -> tuple[list[Question], list[Question]]:
-    """Training and test questions: the official files where they lie, else all files split by article.
+    """Training and test questions: the official files if they exist, else all files split by article.
 
     Args:
         folder: with ``train-v1.1.json`` and ``dev-v1.1.json`` (``v2.0`` with ``impossible``), or any files in that format.
@@ -75,7 +75,7 @@ def squad_parts(folder: Path, impossible: bool) -> tuple[list[Question], list[Qu
             questions.setdefault((question.context, question.question), question)
     if not questions:
         raise FactsError(f"{folder} has no questions; expected {official[0].name} and {official[1].name}, or files in their format")
-    # Two files may have the same article under two titles; a passage decides together with its first title.
+    # Two files may have the same article under two titles; a passage belongs to its first title.
     title_of: dict[str, str] = {}
     for question in questions.values():
         title_of.setdefault(question.context, question.article)
@@ -86,7 +86,7 @@ def squad_parts(folder: Path, impossible: bool) -> tuple[list[Question], list[Qu
 
 
 def squad_texts(folder: Path) -> list[tuple[str, str]]:
-    """(article, text) of every distinct passage with its questions joined behind it; files without answers count too."""
+    """(article, text) of every distinct passage followed by its questions; files without answers count too."""
     texts: dict[str, tuple[str, list[str]]] = {}
     for path in json_files(folder):
         try:

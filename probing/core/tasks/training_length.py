@@ -1,4 +1,4 @@
-"""How long a model was fine-tuned, as the note says that ``finetune`` writes beside it."""
+"""How long a model was fine-tuned, from the note that ``finetune`` writes to its folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,11 @@ from probing.core.registry import read_registry
 
 @dataclass(frozen=True)
 class Training:
-    """Length of a fine-tuning: equal where two models took as many steps of the same size.
+    """Length of a fine-tuning: equal if two models took the same number of steps of the same size.
 
     Attributes:
         steps: how many were taken.
-        size: how much a step read.
+        size: amount of data per step.
         unit: of what: ``tokens`` (padded) or ``rows``.
     """
 
@@ -30,7 +30,7 @@ class Training:
 
 
 def training_of(model: str) -> Training | None:
-    """The fine-tuning of a shipped model, or of one in ``cache/models``; None where nothing is recorded.
+    """The fine-tuning of a shipped model, or of one in ``cache/models``; None if nothing is recorded.
 
     Args:
         model: its name in results.

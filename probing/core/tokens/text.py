@@ -1,10 +1,10 @@
-"""What a token of a vocabulary says, apart from how its vocabulary writes it."""
+"""The text of a token, without the marks of its vocabulary."""
 
 from typing import NamedTuple
 
-#: What stands for a token that is a space.
+#: What is shown for a token that is a space.
 SPACE = "␣"
-#: What stands for bytes that are no text of their own: byte-level vocabularies have tokens of half a character.
+#: What is shown for bytes that are not text by themselves: byte-level vocabularies have tokens of half a character.
 NO_TEXT = "\ufffd"
 
 

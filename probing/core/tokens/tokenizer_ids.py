@@ -1,4 +1,4 @@
-"""What a stored vocabulary is called: by its tokens, so that another of the same name and size is another."""
+"""The id of a stored vocabulary: it depends on the tokens, so vocabularies with the same name and size differ."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def tokenizer_id(name: str, tokens: Sequence[str]) -> str:
-    """``NAME-SIZE-CHECKSUM``: what a run's row and the file of its vocabulary call its tokenizer."""
+    """``NAME-SIZE-CHECKSUM``: the tokenizer's id in a run's row and in the file of its vocabulary."""
     return f"{name}-{len(tokens)}-{tokens_checksum(tokens)}"
 
 

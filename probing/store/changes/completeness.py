@@ -1,4 +1,4 @@
-"""Which runs of what fine-tuning changed are whole enough to be shown."""
+"""Which runs of what fine-tuning changed are complete enough to be shown."""
 
 import duckdb
 
@@ -17,8 +17,8 @@ FROM change_runs e JOIN runs r ON r.run_id = e.run_id ORDER BY e.run_id
 def lacking_changes(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Id of a run that is not complete -> what it lacks or has too much.
 
-    A run is complete when it has values or perplexities, no value is of a layer that its model has not, and its perplexities are of the
-    same masked pieces, of as many blocks as the run read, and one of them of the model as it is.
+    A run is complete when it has values or perplexities, every value is of a layer of its model, and its perplexities are of the
+    same masked pieces, of as many blocks as the run read, and one of them of the unchanged model.
     """
     problems: dict[str, str] = {}
     for run_id, layers, blocks, values, above, rows, whole, masked, uneven in connection.execute(_RUNS).fetchall():
@@ -27,7 +27,7 @@ def lacking_changes(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         elif above:
             problems[run_id] = f"{above} values are of layers above {layers - 1}, its last"
         elif rows and whole != 1:
-            problems[run_id] = f"{whole} perplexities of the model as it is, expected 1"
+            problems[run_id] = f"{whole} perplexities of the unchanged model, expected 1"
         elif masked > 1:
             problems[run_id] = f"its perplexities are of {masked} different numbers of masked pieces, expected one"
         elif uneven:

@@ -13,7 +13,7 @@ from probing.store.changes.tables import ALL_HEADS, CHANGE_KEYS, CHANGE_SCHEMAS
 
 _AGAIN = "delete its files and run `changes measure` again"
 _CONFIGURED = ("model", "seed")
-#: What can be put back.
+#: Which layers can be replaced by the base's.
 REPLACED = ("none", "last", "first", "single")
 #: How far float32 sums by block may be from the sum.
 _ROUNDING = 1e-4
@@ -41,7 +41,7 @@ def change_problems(tables: Mapping[str, pa.Table]) -> list[str]:
 def _frame(name: str, table: pa.Table | None) -> pd.DataFrame:
     found = CHANGE_SCHEMAS[name].empty_table() if table is None else table
     frame = found.to_pandas().drop_duplicates(list(CHANGE_KEYS[name]), ignore_index=True)
-    # What pandas has for an empty text is true.
+    # The value of pandas for an empty text is true.
     return frame.fillna({"base": "", "left_out": ""}) if name == "change_runs" else frame
 
 
@@ -77,7 +77,7 @@ def _value_problem(run: dict[str, Any], values: pd.DataFrame) -> str | None:
     by_measure = values[values["head"] == ALL_HEADS].groupby("measure")["layer"].apply(sorted)
     for measure, layers in by_measure.items():
         expected = list(range(0 if MEASURES[str(measure)].layer0 else 1, last + 1))
-        # At layer 0 all vectors of first tokens are the same, and some measures have no value there.
+        # At layer 0 all vectors of first tokens are the same, and some measures are undefined there.
         if layers not in (expected, expected[1:] if expected[0] == 0 else expected):
             return f"{measure} has values of the layers {layers}, expected {expected}"
     return None
@@ -86,12 +86,12 @@ def _value_problem(run: dict[str, Any], values: pd.DataFrame) -> str | None:
 def _perplexity_problem(run: dict[str, Any], rows: pd.DataFrame) -> str | None:
     last = int(run["layers"]) - 1
     if len(rows) and int((rows["replaced"] == "none").sum()) != 1:
-        return f"{int((rows['replaced'] == 'none').sum())} perplexities are of the model as it is, expected 1"
+        return f"{int((rows['replaced'] == 'none').sum())} perplexities are of the unchanged model, expected 1"
     first: list[int] | None = None
     for row in rows.to_dict("records"):
         where = f"the perplexity with {row['replaced']} {row['n']} replaced"
         if row["replaced"] not in REPLACED or row["n"] > last or (row["n"] == 0) != (row["replaced"] == "none"):
-            return f"{where} is none that can be: expected one of {', '.join(REPLACED)} and up to {last} layers"
+            return f"{where} is impossible: expected one of {', '.join(REPLACED)} and up to {last} layers"
         if row["by_block"] is None or row["masked_by_block"] is None:
             continue
         masked, sums = [int(n) for n in row["masked_by_block"]], np.asarray(row["by_block"], dtype=np.float64)

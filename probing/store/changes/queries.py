@@ -1,4 +1,4 @@
-"""What is stored of what fine-tuning changed: runs, values by layer, and sums of cross-entropy."""
+"""Stored measurements of what fine-tuning changed: runs, values by layer, and sums of cross-entropy."""
 
 from collections.abc import Sequence
 

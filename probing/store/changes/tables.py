@@ -18,9 +18,9 @@ ALL_HEADS = 255
 #: ``change_runs``: ``sentences`` were read for attention and similarity, ``blocks`` of ``block_pieces`` pieces for perplexity; what they
 #: are taken from is in ``config``.
 #: ``change_values``: one measure (``core.changes.measures``) at one layer, with its 95 % interval (bootstrap over sentences). ``head``
-#: counts from 0; it is ``ALL_HEADS`` of the mean over a layer's heads, and of measures that are not of heads. ``n`` sentences or tokens.
+#: counts from 0; it is ``ALL_HEADS`` for the mean over a layer's heads, and for measures that are not of heads. ``n`` sentences or tokens.
 #: ``perplexity``: sums of cross-entropy (nats) at the masked pieces with layers of a fine-tuned model replaced by its base's: ``replaced``
-#: is none, last, first (``n`` layers) or single (layer ``n`` alone); ``embeddings`` says that those of the base were put back, too.
+#: is none, last, first (``n`` layers) or single (layer ``n`` alone); ``embeddings`` whether the base's embeddings were put in, too.
 #: ``by_block`` are the sums of each block, in the order of blocks, and ``masked_by_block`` the numbers of masked pieces: intervals and
 #: paired differences come from them.
 #: ``epoch_perplexity``: of the model while it was fine-tuned, after ``epoch`` passes (0: before), with the base's own head.
@@ -61,7 +61,7 @@ CHANGE_KEYS: dict[str, tuple[str, ...]] = {
     "epoch_perplexity": ("model", "step"),
 }
 CHANGE_SORT: dict[str, tuple[str, ...]] = {"change_runs": ("model", "seed", "run_id")}
-#: Table -> column -> the least and the greatest value that it can have.
+#: Table -> column -> its minimum and maximum.
 CHANGE_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "change_runs": {"layers": (1, 255), "heads": (1, 255)},
     "change_values": dict.fromkeys(["value", "low", "high"], (-math.inf, math.inf)),

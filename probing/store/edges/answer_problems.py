@@ -1,4 +1,4 @@
-"""What is wrong with stored answers to single targets: they must be possible, and give the stored scores."""
+"""What is wrong with stored predictions for single targets: they must be possible, and give the stored scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from probing.core.edges.encoders import layers_of_kind
 
-#: A probability in steps of 1/255 that gives the label.
+#: The smallest probability, in steps of 1/255, with which a label is predicted.
 _GIVEN = 128
 
 
 def answer_problem(run: Mapping[str, Any], mine: Mapping[str, pd.DataFrame], of_task: Mapping[str, pd.DataFrame]) -> str | None:
-    """The first problem of a run's answers."""
+    """The first problem of a run's predictions."""
     for part, answers in mine["edge_predictions"].groupby("part"):
         targets = of_task["edge_targets"]
         targets = targets[targets["part"] == part]
@@ -42,7 +42,7 @@ def _part_problem(run: Mapping[str, Any], part: str, answers: pd.DataFrame, targ
 
 
 def _impossible(part: str, answers: pd.DataFrame, targets: pd.DataFrame) -> str | None:
-    """Probabilities against each other, and against the labels that are given."""
+    """Probabilities compared with each other, and with the predicted labels."""
     gold = answers["target"].map(targets.set_index("target")["gold"])
     sizes = gold.str.len().to_numpy(), answers["p_gold"].str.len().to_numpy()
     if (sizes[0] != sizes[1]).any():
@@ -62,7 +62,7 @@ def _impossible(part: str, answers: pd.DataFrame, targets: pd.DataFrame) -> str 
 
 
 def _flat(lists: pd.Series) -> NDArray[np.int64]:
-    """Of every member of the lists, the number of its list."""
+    """For every member of the lists the number of its list."""
     return np.repeat(np.arange(len(lists)), lists.str.len().to_numpy(dtype=np.int64))
 
 
@@ -77,7 +77,7 @@ def _pairs(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _other_scores(part: str, answers: pd.DataFrame, targets: pd.DataFrame, scores: pd.DataFrame, labels: pd.DataFrame) -> str | None:
-    """Where the answers give other counts than the scores say."""
+    """The first difference between the predictions' counts and the scores."""
     number = int(labels["label"].max()) + 1
     about = answers[["target"]].merge(targets[["target", "seen", "gold"]], on="target", how="left")
     place = answers["layer"].to_numpy(dtype=np.int64) * 2 + about["seen"].to_numpy(dtype=np.int64)

@@ -10,7 +10,7 @@ from probing.core.edges.traces import Traces, normalised, revisions, settled_lay
 from probing.store.schema import create_statement
 
 #: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the span was seen.
-#: ``unknown_gold`` labels, which no probe can answer, are missed ones.
+#: ``unknown_gold`` labels, which no probe can predict, count as missed.
 _SENTENCES = """
 CREATE TABLE edge_sentence_counts AS
 WITH counted AS (
@@ -31,7 +31,7 @@ SELECT run_id, part, sentence, seen, layer,
 FROM (SELECT *, len(list_intersect(answer, gold)) AS tp FROM said)
 GROUP BY ALL ORDER BY ALL
 """
-#: One row a run and target: ``core.edges.traces`` says what; ``settled`` is empty where the last layer is wrong.
+#: One row per run and target, as ``core.edges.traces`` defines; ``settled`` is empty if the last layer is wrong.
 _TRACES = pa.schema(
     [("run_id", pa.string()), ("part", pa.string()), ("target", pa.uint32()), ("settled", pa.int64()), ("revisions", pa.uint8())]
     + [(name, pa.float64()) for name in ("strongest_mean", "mean_gold", "mean_wrong")]
@@ -49,7 +49,7 @@ WHERE p.run_id = ? AND p.part = ? ORDER BY p.target, p.layer
 def lacking_edges(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Id of a run that is not complete -> what it lacks or has too much.
 
-    A run is complete when each of its probes has scores, all of the same number of targets, and its task's labels are stored. Where
+    A run is complete when each of its probes has scores, all of the same number of targets, and its task's labels are stored. If
     predictions of a part are stored, they are of every layer of each target, and these targets are stored.
     """
     problems: dict[str, str] = {}
@@ -111,7 +111,7 @@ def count_edges(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _is_yes_or_no(rows: pa.Table) -> bool:
-    """Whether probabilities are stored as 0 or 1 only, as shipped runs that are kept for their counts have them: no trace to look at."""
+    """Whether probabilities are stored as 0 or 1 only, as in shipped runs that are kept for their counts: they have no trace."""
     values = pa.concat_arrays(
         [
             pc.list_flatten(rows.column("p_gold").combine_chunks()).cast(pa.uint32()),
@@ -122,13 +122,13 @@ def _is_yes_or_no(rows: pa.Table) -> bool:
 
 
 def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
-    """One row a target, from its predictions by target and layer."""
+    """One row per target, from its predictions by target and layer."""
     targets = pc.unique(rows.column("target"))
     shape = (len(targets), -1)
     top, right, wrong, total = (rows.column(name).to_numpy().reshape(shape) for name in ("top", "right", "p_wrong", "p_sum"))
     gold = rows.column("p_gold").combine_chunks()
     of_row = pc.list_parent_indices(gold).to_numpy()
-    # Of a gold label, its place among the target's: the k-th value of a row belongs to it at every layer.
+    # A gold label's place among the target's: the k-th value of a row belongs to it at every layer.
     place = np.arange(len(of_row)) - gold.offsets.to_numpy()[of_row]
     shares = normalised(pc.list_flatten(gold).to_numpy(), total.ravel()[of_row])
     width = int(place.max()) + 1 if len(place) else 1

@@ -15,7 +15,7 @@ from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.edges.task_problems import task_problems
 
 _AGAIN = "delete its files and run `edges train` again"
-#: What a row says that its configuration says too.
+#: What both a row and its configuration state.
 _CONFIGURED = ("model", "task", "kind", "encoder", "labels", "seed")
 #: How far a sum of weights may lie from 1.
 _ROUNDING = 1e-6
@@ -51,7 +51,7 @@ def _frame(name: str, table: pa.Table | None) -> pd.DataFrame:
 
 
 def _run_problems(run: dict[str, Any], mine: _Frames, of_task: _Frames) -> Iterator[str]:
-    """What the row of a run says wrong, then the first problem of each of its tables."""
+    """What is wrong in the row of a run, then the first problem of each of its tables."""
     if problem := _row_problem(run):
         yield problem
         return
@@ -87,7 +87,7 @@ def _row_problem(run: dict[str, Any]) -> str | None:
 
 
 def left_out(run: dict[str, Any]) -> dict[str, int] | None:
-    """Part -> how many of its targets were left out; None where the run's row does not say it as it should."""
+    """Part -> how many of its targets were left out; None if the run's row is malformed."""
     try:
         content = json.loads(run["left_out"] or "{}")
         return {part: sum(map(int, reasons.values())) for part, reasons in content.items()}
@@ -114,7 +114,7 @@ def _score_problem(run: dict[str, Any], mine: _Frames, of_task: _Frames) -> str 
 
 
 def _gold_problem(run: dict[str, Any], scores: pd.DataFrame, answers: pd.DataFrame, of_task: _Frames) -> str | None:
-    """tp + fn = gold labels that are stored, of the targets that were asked."""
+    """tp + fn must be the stored gold labels of the probed targets."""
     targets, labels = of_task["edge_targets"], of_task["edge_labels"]
     unseen = labels.loc[labels["n"] == 0, "label"]
     for part, stored in targets.groupby("part"):

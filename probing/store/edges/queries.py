@@ -1,6 +1,6 @@
-"""What is stored of edge probing: runs, counts of answers, mixing weights and code lengths. Every answer is a count or a sum.
+"""Stored results of edge probing: runs, counts of predictions, mixing weights and code lengths. Every result is a count or a sum.
 
-``unseen`` keeps only targets whose span text (of both spans, where there are two) does not occur in training. Counts are those of the
+``unseen`` keeps only targets whose span text (of both spans, if there are two) does not occur in training. Counts are those of the
 labels that F1 counts, unless they are by label.
 """
 
@@ -21,7 +21,7 @@ _SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "f
 def edge_runs(db: Database) -> pd.DataFrame:
     """All complete runs of edge probing with the columns of their files and of their provenance, by model, task, encoder, kind and seed.
 
-    ``traced`` says whether answers to single targets are stored.
+    ``traced`` states whether predictions for single targets are stored.
     """
     found = db.query("""
         SELECT e.*, e.run_id IN (SELECT run_id FROM edge_traces) AS traced FROM runs_of_edges e
@@ -31,7 +31,7 @@ def edge_runs(db: Database) -> pd.DataFrame:
 
 
 def traced_parts(db: Database) -> pd.DataFrame:
-    """The parts of the data of which answers to single targets are stored: run_id, part."""
+    """The parts of the data of which predictions for single targets are stored: run_id, part."""
     return db.query("SELECT DISTINCT run_id, part FROM edge_traces ORDER BY ALL")
 
 
@@ -55,7 +55,7 @@ def by_task(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False) -> pd.DataFrame:
-    """Counts by run, part and layer: run_id, part, layer, tp, fp, fn, targets (how many were asked)."""
+    """Counts by run, part and layer: run_id, part, layer, tp, fp, fn, targets (how many were probed)."""
     return db.query(
         f"""
         WITH asked AS (
@@ -118,19 +118,19 @@ def codes(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def training(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """What the training of each probe took, with the columns of ``edge_training``."""
+    """Steps and best point of each probe's training, with the columns of ``edge_training``."""
     return db.query(
         "SELECT * FROM edge_training WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) ORDER BY run_id, layer",
         {"run_ids": list(run_ids)},
     )
 
 
-#: What a sentence is called in numbers: the first 16 hex digits of its text's sha256.
+#: A sentence as a number: the first 16 hex digits of its text's sha256.
 _TEXT = "CAST('0x' || left(text_sha256, 16) AS UBIGINT)"
 
 
 def sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
-    """Counts by sentence, of the runs of which answers are stored: run (its place among the ids), text, layer, tp, fp, fn.
+    """Counts by sentence, for runs whose predictions are stored: run (its place among the ids), text, layer, tp, fp, fn.
 
     ``text`` is a number made from the hash of the text: sentences with the same words are one. Every sentence of a run has all its layers.
     """
@@ -146,7 +146,7 @@ def sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: boo
 
 
 def label_sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
-    """The same by label: run, label (its name), text, layer, tp, fp, fn; only where a label is right or an answer."""
+    """The same by label: run, label (its name), text, layer, tp, fp, fn; only if a label is gold or predicted."""
     return db.query(
         f"""
         WITH chosen AS (

@@ -1,4 +1,4 @@
-"""Finding sentences by how their targets are answered through the layers, and those answers.
+"""Finding sentences by the layers' predictions for their targets, and those predictions.
 
 A sentence is its text: targets of several records with the same words are grouped, because semantic roles have one
 record per predicate, and equal questions on them count once. Filters that are None do not filter.
@@ -56,7 +56,7 @@ class TargetFilter:
         }  # fmt: skip
 
 
-#: Every traced target of the runs, with its sentence; ``passes`` says whether the filters keep it.
+#: Every traced target of the runs, with its sentence; ``passes`` states whether the filters keep it.
 _TARGETS = """
     traced AS (
         SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, x.text_sha256, t.gold, t.memory, t.unknown_gold, t.seen, t.start1,
@@ -106,18 +106,18 @@ def sentences(
 
     Args:
         db: the database.
-        run_ids: the runs whose answers are looked at, at most one of each task.
+        run_ids: the runs whose predictions are used, at most one of each task.
         part: dev or test.
         order: a key of ``ORDERS``.
         offset, limit: how many to skip and to give, at most ``MAX_ROWS``.
         **filters: the fields of ``TargetFilter``.
 
     Returns:
-        text_sha256, text (empty where results hold its hash only), document, targets, ambiguous, revisions: numbers of targets that pass,
+        text_sha256, text (empty if results hold its hash only), document, targets, ambiguous, revisions: numbers of targets that pass,
         of the ambiguous ones among them, and of the changes of their most probable label.
 
     Raises:
-        ValueError: if order, offset, limit or a filter is none of those that are known.
+        ValueError: if order, offset, limit or a filter is unknown or out of range.
     """
     if not 0 <= limit <= MAX_ROWS or offset < 0 or order not in ORDERS:
         raise ValueError(f"got order {order!r}, offset {offset}, limit {limit}; expected one of {list(ORDERS)}, >= 0, 0 to {MAX_ROWS}")
@@ -141,7 +141,7 @@ def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: 
 
 
 def tasks_of_texts(db: Database, part: str, hashes: Sequence[str]) -> pd.DataFrame:
-    """The tasks that have each of some sentences, which are named by their hashes: task, text_sha256."""
+    """The tasks that have each of some sentences, given by their hashes: task, text_sha256."""
     return by_task(
         db.query(
             """
@@ -155,7 +155,7 @@ def tasks_of_texts(db: Database, part: str, hashes: Sequence[str]) -> pd.DataFra
 
 
 def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:
-    """The answers to every target of a sentence, layer by layer.
+    """The predictions for every target of a sentence, layer by layer.
 
     Returns:
         run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of

@@ -4,10 +4,10 @@ A *run* is a series of probes of one task on one encoder: for a kind ``cumulativ
 one for the mix of all layers, stored as layer L. Columns named ``layer`` are that l. Counts are additive: whatever a page shows of a run
 is arithmetic on ``edge_scores``, ``edge_mix``, ``edge_codes`` and ``edge_predictions``.
 
-Gold labels that training does not have, and that F1 would count, are counted as missed: below one further label, the last, of which
-``edge_labels`` has no training target (n = 0; no such label where there are none).
+Gold labels that training does not have, and that F1 would count, are counted as missed, under one further label, the last, which has
+no training target in ``edge_labels`` (n = 0); without such gold labels it does not exist.
 A run with control labels has scores and no predictions, as no stored target has its labels. Rows of ``edge_mix`` above a probe's layer
-may be there, with weight 0, or not.
+may exist, with weight 0, or not.
 """
 
 import math
@@ -20,22 +20,22 @@ _TEXT, _BOOL, _SMALL, _COUNT, _REAL = pa.string(), pa.bool_(), pa.uint8(), pa.ui
 _COUNTS = dict.fromkeys(["tp", "fp", "fn", "tn"], _COUNT)
 
 #: Table name -> its columns in order.
-#: ``edge_tasks``: one row for each part of a task's data: train, dev, test, and own (of which there are answers and no scores).
+#: ``edge_tasks``: one row for each part of a task's data: train, dev, test, and own (which has predictions and no scores).
 #: ``sha256`` is of the records, ``dropped`` JSON (reason -> number), ``ceiling``
-#: the micro F1 of the best answers that equal inputs allow (empty where no label counts), ``unseen_labels`` gold labels, with repeats,
+#: the micro F1 of the best answers that equal inputs allow (empty if no label counts), ``unseen_labels`` gold labels, with repeats,
 #: that training does not have.
-#: ``edge_labels``: ``label`` is a label's number, ``counts`` says whether F1 counts it, ``n`` how many training targets have it.
-#: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty where the licence forbids it.
+#: ``edge_labels``: ``label`` is a label's number, ``counts`` states whether F1 counts it, ``n`` how many training targets have it.
+#: ``edge_sentences``: sentences of the stored targets; ``text`` (words separated by blanks) is empty if the licence forbids it.
 #: ``edge_targets``: targets of which predictions are stored. Spans are half-open, in words; ``gold`` are label numbers, ``unknown_gold``
 #: is the number of further gold labels that F1 would count and training does not have; ``memory`` is the answer of the memory baseline,
 #: ``seen`` whether the text of the span (of both spans) occurs in training.
 #: ``edge_baselines``: counts of ``memory`` and ``majority`` by label; of tasks whose targets have several labels also of ``memory-each``.
 #: ``edge_runs``: ``encoder`` is trained, random or random-body; ``labels`` is task or control; ``left_out`` JSON (reason -> number);
 #: ``layers`` counts layer 0, as in ``runs``, so that L is ``layers - 1``.
-#: ``edge_scores``: counts by label; ``tn`` of the targets that have it not and were not given it.
+#: ``edge_scores``: counts by label; ``tn`` of the targets that neither have it nor were predicted to have it.
 #: ``edge_mix``: weight of each layer in the mix of a probe, its scale gamma, and the mean norm of that layer's states.
 #: ``edge_codes``: online code; ``portion`` counts from 0, ``bits`` the code length of its targets, ``uniform`` that of the uniform code.
-#: ``edge_training``: what a probe's training took; ``best`` is its F1 on dev, which also stopped it.
+#: ``edge_training``: steps of a probe's training; ``best`` is its F1 on dev, which also stopped it.
 #: ``edge_predictions``: ``predicted`` label numbers with p >= 0.5; ``top`` the most probable label; ``p_gold`` of each gold label and
 #: ``p_wrong`` of the label ``wrong`` in steps of 1/255 (the wrong label with the greatest mean of normalised p over all layers, one for
 #: all layers); ``p_sum`` the sum over all labels in the same steps, so that normalised p is ``p / p_sum``; ``p_top`` likewise.
@@ -104,7 +104,7 @@ EDGE_KEYS: dict[str, tuple[str, ...]] = {
     "edge_predictions": ("run_id", "part", "target", "layer"),
 }
 EDGE_SORT: dict[str, tuple[str, ...]] = {"edge_runs": ("model", "task", "encoder", "kind", "labels", "seed", "run_id")}
-#: Table -> column -> the least and the greatest value that it can have.
+#: Table -> column -> its minimum and maximum.
 EDGE_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "edge_tasks": {"ceiling": (0, 1)},
     "edge_runs": {"layers": (1, 255), "width": (0, math.inf)},

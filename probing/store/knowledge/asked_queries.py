@@ -1,4 +1,4 @@
-"""Facts and templates that a typed sentence may be."""
+"""Facts and templates that a typed sentence may match."""
 
 import pandas as pd
 

@@ -6,7 +6,7 @@ Runs of which only counts are stored are in the same tables by layer and relatio
 tables can be filtered by their keys and summed.
 """
 
-#: One row a run and fact: where it is known (rank 1) in the transformer layers 1..L; NULL layers when nowhere.
+#: One row per run and fact: where it is known (rank 1) in the transformer layers 1..L; NULL layers if nowhere.
 #: Bit l of ``known_layers`` is set where layer l, the embeddings included, has rank 1; so it holds layers 0 to 63.
 #: Exposure belongs to a base model's training text, so heads and fine-tuned models share their base's.
 KNOWN = """
@@ -38,7 +38,7 @@ ORDER BY k.run_id, k.fact_id
 
 #: The rows of stored counts that are of runs without predictions.
 _COUNTED = "WHERE run_id IN (SELECT run_id FROM fact_runs WHERE counted)"
-#: The runs whose counts with the swapped subject may be stored: of another run's making, or of a run without predictions.
+#: The runs whose counts with the swapped subject may be stored: made by another run, or of a run without predictions.
 _MAY_BE_COUNTED = "SELECT run_id FROM fact_runs WHERE counted OR run_id IN (SELECT run_id FROM swapped_runs)"
 
 _PLACES = 2.0**36
@@ -102,8 +102,8 @@ def _too_many(table: str, by: str) -> str:
     return f"SELECT c.run_id FROM ({each}) c JOIN fact_runs r ON r.run_id = c.run_id WHERE c.n > r.n_probed"
 
 
-#: Paired counts of own and swapped subject by layer, on the facts that have a swapped subject; of runs that do not measure it what was
-#: counted elsewhere, if it is stored.
+#: Paired counts of own and swapped subject by layer, on the facts that have a swapped subject; for runs that do not measure it, the
+#: counts made elsewhere, if they are stored.
 SWAPPED = f"""
 CREATE TABLE swapped AS
 SELECT run_id, relation, exposure, answer_in_subject, layer, other_n AS n, own_1, own_10, own_100,

@@ -1,4 +1,4 @@
-"""Which facts of a run are looked at: one filter for searching, counting, leafing and picking."""
+"""Which facts of a run are chosen: one filter for searching, counting, paging and picking."""
 
 from dataclasses import dataclass
 from typing import Any

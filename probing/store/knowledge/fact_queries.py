@@ -1,4 +1,4 @@
-"""Finding facts of a run, and leafing through them."""
+"""Finding facts of a run, and paging through them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from probing.store.knowledge.fact_filter import FactFilter
 #: A table on a page loses its search, selection and download when it is very long.
 MAX_ROWS = 5000
 
-#: Name of an order -> SQL. Facts that are known nowhere come last; ties are broken by ``fact``, so that leafing is stable.
+#: Name of an order -> SQL. Facts that are known nowhere come last; ties are broken by ``fact``, so that paging is stable.
 ORDERS = {
     "fact": "",
     "first layer": "k.first_layer ASC NULLS LAST, ",
@@ -70,7 +70,7 @@ def count_facts(db: Database, run_id: str, **filters: Any) -> int:
 
 
 def neighbours(db: Database, run_id: str, fact_id: str, *, order: str = "fact", **filters: Any) -> tuple[str | None, str | None]:
-    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if the fact is filtered away."""
+    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if the fact is filtered out."""
     where, values = FactFilter(**filters).condition()
     found = db.query(
         f"""

@@ -1,4 +1,4 @@
-"""What can be asked about forgetting. Every answer is a count; ``probing.core`` makes shares, tests and fates of them.
+"""Queries about forgetting. Every result is a count; ``probing.core`` turns them into shares, tests and fates.
 
 Filters as in ``store.run_queries``: None does not filter, an empty tuple of exposures keeps nothing.
 """
@@ -69,7 +69,7 @@ def transition_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """What became of the facts that two runs were both asked, by pair and relation.
+    """The outcome of the facts that two runs were both asked, by pair and relation.
 
     Args:
         db: the database.

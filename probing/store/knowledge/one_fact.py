@@ -9,9 +9,9 @@ from probing.store.database import Database
 from probing.store.knowledge.fact_queries import whole_numbers
 from probing.store.knowledge.swapped_ranks import StoredFact, names_lenders
 
-#: Three sentences of this length fit next to each other, and each fits one line on a telephone.
+#: Three sentences of this length fit next to each other, and each fits one line on a phone.
 _SHORT = 34
-#: The answers of each relation of a run, the most frequent one first: what a guess would say.
+#: The answers of each relation of a run, the most frequent one first: the majority answer.
 _ANSWERS = """
     SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
     FROM known k JOIN facts f ON f.fact_id = k.fact_id
@@ -38,11 +38,11 @@ def fact(db: Database, fact_id: str) -> pd.DataFrame:
 
 
 def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.DataFrame:
-    """What the runs answered, layer by layer.
+    """What the runs predicted, layer by layer.
 
     Returns:
         run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, as a reader writes them,
-        best first; ``#id`` where the vocabulary lacks it), top_logp (list of float); by run and layer.
+        best first; ``#id`` if the vocabulary lacks it), top_logp (list of float); by run and layer.
     """
     rows = db.query(
         """
@@ -83,7 +83,7 @@ def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
 
 
 def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
-    """Facts to begin with: surely known at the end, and known inside but lost at the end.
+    """Facts to begin with: known with high probability at the last layer, and known at inner layers but lost at the last.
 
     Facts that copying or guessing explains are skipped: those whose answer occurs in their subject, those whose answer is the
     most frequent one of their relation, and those whose answer a layer that is right gives for the swapped subject too (at the last
@@ -178,7 +178,7 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
 
 def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> list[str]:
-    """The prompt that each of a run's facts was asked with about the swapped subject."""
+    """The prompt of the swapped subject of each of a run's facts."""
     if not fact_ids:
         return []
     (config,) = db.query("SELECT config FROM runs WHERE run_id = $run_id", {"run_id": run_id})["config"]
@@ -246,7 +246,7 @@ def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
 
 
 def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
-    """What a guess would say of a fact: the most frequent answer of its relation among the facts of the run.
+    """The majority answer for a fact: the most frequent answer of its relation among the facts of the run.
 
     Returns:
         object, n (facts of the relation that have it), of (facts of the relation), answers (different ones); no row if the run was

@@ -1,4 +1,4 @@
-"""Two runs on the same facts, counted in one go."""
+"""Two runs on the same facts, counted in one query."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def paired_layers(
         by_relation: whether relations are counted apart.
 
     Returns:
-        layer, relation (if counted apart), n, both, first_only, second_only, neither; no row where the runs share no fact.
+        layer, relation (if counted apart), n, both, first_only, second_only, neither; no row if the runs share no fact.
     """
     groups = "a.layer, k.relation" if by_relation else "a.layer"
     return db.query(

@@ -1,4 +1,4 @@
-"""How a run's numbers are written down, one row per layer and fact, in full or compact; and how they are read for a notebook."""
+"""How a run's numbers are stored, one row per layer and fact, in full or compact; and how they are read for a notebook."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,7 +80,7 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
 
 
 def answers_of_run(predictions: Path, facts: Path, vocabulary: Path) -> pd.DataFrame:
-    """What a run answered, read from its files.
+    """A run's predictions, read from its files.
 
     Args:
         predictions: file of the run's predictions.
@@ -90,7 +90,7 @@ def answers_of_run(predictions: Path, facts: Path, vocabulary: Path) -> pd.DataF
     Returns:
         One row per fact and layer, in the order of the facts' file: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank``
         (of the right answer in the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with
-        the swapped subject; empty where there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
+        the swapped subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
         ``top_probability``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Which swapped ranks are no baseline, because the swapped subject has the asked answer itself."""
+"""Which swapped ranks are no baseline, because the swapped subject has the fact's answer itself."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ class StoredFact(NamedTuple):
 
 
 def names_lenders(config: str) -> bool:
-    """Whether a run's configuration says that its lenders are stored; of runs up to version 0.2 it says nothing."""
+    """Whether a run's configuration states that its swapped subjects are stored; up to version 0.2 it does not."""
     return bool(stored_configuration(config).get("lenders"))
 
 
@@ -36,7 +36,7 @@ def stored_facts(facts: pa.Table) -> dict[str, StoredFact]:
 
 
 def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped: Collection[str]) -> str | None:
-    """What is wrong with the lenders of a run that names them; None if nothing.
+    """What is wrong with the swapped subjects of a run that stores them; None if nothing.
 
     Args:
         facts: all facts of the run.
@@ -44,16 +44,16 @@ def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped
         swapped: ids of the facts that have a swapped rank.
     """
     if missing := set(swapped) - lender_of.keys():
-        return f"{len(missing)} facts have a rank with a swapped subject, but no lender"
+        return f"{len(missing)} facts have a rank with a swapped subject, but no row of lenders"
     if strange := (lender_of.keys() | set(lender_of.values())) - {fact.fact_id for fact in facts}:
-        return f"its lenders name {len(strange)} facts that it was not asked"
+        return f"its rows of lenders name {len(strange)} facts that it was not asked"
     if wrong := lender_of.keys() & set(unfit(facts, lender_of)):
         return f"{len(wrong)} facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"
     return None
 
 
 def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[str]:
-    """Ids of the facts whose swapped rank is no baseline: there is no swapped subject, or it has the asked answer.
+    """Ids of the facts whose swapped rank is no baseline: there is no swapped subject, or it has the fact's answer.
 
     Args:
         facts: all facts of a run.
@@ -71,7 +71,7 @@ def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[s
 
 
 def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
-    """Empties ``predictions.other_rank`` where it is no baseline; all stored tables are loaded before."""
+    """Empties ``predictions.other_rank`` if it is no baseline; all stored tables are loaded before."""
     runs = connection.execute(
         "SELECT run_id, config FROM runs WHERE run_id IN (SELECT run_id FROM predictions WHERE other_rank IS NOT NULL) ORDER BY run_id"
     ).fetchall()
@@ -87,7 +87,7 @@ def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
             named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
             refused = unfit([facts[fact_id] for fact_id in asked], dict(named))
         else:
-            # Equal facts have equal lenders in all of these runs.
+            # Equal facts have equal swapped subjects in all of these runs.
             refused = older[asked] = older.get(asked) or unfit([facts[fact_id] for fact_id in asked], None)
         (changed,) = connection.execute(
             "UPDATE predictions SET other_rank = NULL "
@@ -96,4 +96,4 @@ def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
         ).fetchall()[0]
         emptied, touched = emptied + changed, touched + bool(changed)
     if emptied:
-        _log.info("%s swapped ranks of %d runs are left out: the lending subject has the asked answer too", f"{emptied:,}", touched)
+        _log.info("%s swapped ranks of %d runs are left out: the swapped subject has the fact's answer, too", f"{emptied:,}", touched)

@@ -15,7 +15,7 @@ _SPACE = 1 << 32
 def load_words(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes the temporary tables that ``by_layer.ANSWER_TYPES`` joins, from the tables ``vocabulary`` and ``facts``.
 
-    ``pieces`` (tokenizer, id, word: a number, NULL where a token is no whole word, shape), ``word_places`` (fact_id, and where the
+    ``pieces`` (tokenizer, id, word: a number, NULL if a token is no whole word, shape), ``word_places`` (fact_id, and where the
     word sets of its subject, relation and prompt start), ``word_table`` (place: start of a set + number of a word in it).
     """
     numbers = _pieces(connection)

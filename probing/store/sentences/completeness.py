@@ -1,4 +1,4 @@
-"""Which runs of sentence-level probing are whole enough to be shown."""
+"""Which runs of sentence-level probing are complete enough to be shown."""
 
 from collections import defaultdict
 
@@ -10,7 +10,7 @@ _SCORED = """
 SELECT s.run_id, s.pooling, s.reading, s.portion, list(DISTINCT s.layer ORDER BY s.layer), count(*) FILTER (s.n_test <> r.n_test)
 FROM sentence_scores s JOIN sentence_runs r ON r.run_id = s.run_id GROUP BY ALL ORDER BY ALL
 """
-#: How many probes have answers, and how many of these are no scored probe, or not of every test sentence.
+#: How many probes have predictions, and how many of these have no score, or not one prediction per test sentence.
 _ANSWERED = f"""
 SELECT p.run_id, count(*), count(*) FILTER (
     s.run_id IS NULL OR len(p.predicted) <> t.n_test OR len(list_filter(p.predicted, lambda x: x <> {LEFT_OUT})) <> r.n_test
@@ -21,7 +21,7 @@ LEFT JOIN sentence_scores s ON s.run_id = p.run_id AND s.pooling = p.pooling AND
     AND s.portion = p.portion
 GROUP BY ALL
 """
-#: How many probes of the kinds (pooling, reading, portion) that have answers are scored.
+#: How many probes of the kinds (pooling, reading, portion) that have predictions are scored.
 _TO_ANSWER = """
 SELECT s.run_id, count(*) FROM sentence_scores s
 WHERE (s.run_id, s.pooling, s.reading, s.portion) IN (SELECT (run_id, pooling, reading, portion) FROM sentence_predictions)
@@ -40,7 +40,7 @@ def lacking_sentences(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Id of a run that is not complete -> what it lacks or has too much.
 
     A run is complete when its task's data are described, every kind of its probes has scores at the layers 0..L (MLP probes at some), and
-    a fine-tuned model's own probes on all training sentences are compared with the base's. Where predictions of one kind of
+    a fine-tuned model's own probes on all training sentences are compared with the base's. If predictions of one kind of
     probe are stored, they are of its probes at all layers, and one of each test sentence.
     """
     runs = connection.execute(
@@ -94,7 +94,7 @@ def _of_answers(probes: int, rows: int, strange: int) -> str | None:
 
 
 def _of_pairs(scored: list[tuple], layers: int, compared: int | None) -> str | None:
-    """``compared``: how many own probes are compared with the base's; None of a base."""
+    """``compared``: how many own probes are compared with the base's; None for a base."""
     wanted = layers * sum((reading, portion) == (OWN, 1) for _, reading, portion, _, _ in scored)
     if compared is None or compared == wanted:
         return None

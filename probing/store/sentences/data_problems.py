@@ -41,13 +41,13 @@ def _task_problem(task: dict[str, Any]) -> str | None:
 
 
 def _examples_problem(task: dict[str, Any], shown: pd.DataFrame) -> str | None:
-    """The test sentences: one for each place, labels of the task, the majority as it is counted, texts that have their names."""
+    """The test sentences: one for each place, labels of the task, the counted majority, texts that fit their names."""
     if sorted(shown["place"]) != list(range(int(task["n_test"]))):
         return f"{len(shown):,} test sentences are stored, expected the places 0 to {int(task['n_test']) - 1}"
     labels = list(task["labels"])
     if len(shown) and int(shown["label"].max()) >= len(labels):
         return f"a test sentence has the label number {shown['label'].max()}, the task has {len(labels)} labels"
-    # Of equally common labels the first by name.
+    # Among equally common labels the first by name.
     most = max(range(len(labels)), key=lambda number: (int(task["n_train_labels"][number]), -sorted(labels).index(labels[number])))
     if (found := int((shown["label"] == most).sum())) != task["majority_right"]:
         return f"majority_right is {task['majority_right']:,}, but {found:,} test sentences have the label {labels[most]}"

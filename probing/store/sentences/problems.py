@@ -15,7 +15,7 @@ from probing.store.sentences.data_problems import data_problems
 from probing.store.sentences.tables import SENTENCE_KEYS, SENTENCE_SCHEMAS
 
 _AGAIN = "delete its files and run `sentences train` again"
-#: What a row says that its configuration says too.
+#: What both a row and its configuration state.
 _CONFIGURED = ("model", "task", "protocol", "seed")
 _CELL = ["pooling", "layer", "reading", "portion"]
 _COUNTS = ["both", "only_this", "only_other", "neither"]
@@ -52,7 +52,7 @@ def sentence_problems(tables: Mapping[str, pa.Table]) -> list[str]:
 def _frame(name: str, table: pa.Table | None) -> pd.DataFrame:
     found = SENTENCE_SCHEMAS[name].empty_table() if table is None else table
     frame = found.to_pandas().drop_duplicates(list(SENTENCE_KEYS[name]), ignore_index=True)
-    # What pandas has for an empty text is true.
+    # The value of pandas for an empty text is true.
     return frame.fillna({"base": "", "left_out": ""}) if name == "sentence_runs" else frame
 
 
@@ -76,11 +76,11 @@ class _Run:
 
     @property
     def base(self) -> str:
-        """Name of the base; empty of a base."""
+        """Name of the base; empty for a base."""
         return "" if self.row["base"] == self.row["model"] else self.row["base"]
 
     def problems(self, base: "_Run | None") -> Iterator[str]:
-        """What the row says wrong, then the first problem of each table."""
+        """What is wrong in the row, then the first problem of each table."""
         if problem := self._row_problem():
             yield problem
             return
@@ -153,7 +153,7 @@ class _Run:
         return None
 
     def _pair_problem(self, base: "_Run | None") -> str | None:
-        """Counts of pairs: they sum up, they are of scored probes, and they are those of the answers where both have some."""
+        """Counts of pairs: they sum up, they are of scored probes, and they are those of the predictions if both have some."""
         there = set()
         for one in self.mine["sentence_pairs"].to_dict("records"):
             this, other = _cell(one), _cell({name: one[f"with_{name}"] for name in _CELL})
@@ -194,7 +194,7 @@ class _Run:
 
 
 def _left_out(text: str | None) -> dict[str, int] | None:
-    """Part -> how many sentences were left out; None where the row does not say it as it should."""
+    """Part -> how many sentences were left out; None if the row is malformed."""
     try:
         return {part: sum(map(int, reasons.values())) for part, reasons in json.loads(text or "{}").items()}
     except (ValueError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""What is stored of sentence-level probing: runs, counts, and the answers to single sentences. Every answer is a count or a sum."""
+"""Stored results of sentence-level probing: runs, counts, and predictions for single sentences. Every number is a count or a sum."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from probing.store.database import Database
 def sentence_runs(db: Database) -> pd.DataFrame:
     """All complete runs with the columns of their files and of their provenance, by model, task and protocol, the newest first.
 
-    ``answered`` says whether answers to single sentences are stored.
+    ``answered`` states whether predictions for single sentences are stored.
     """
     return db.query("""
         SELECT e.*, e.run_id IN (SELECT DISTINCT run_id FROM sentence_predictions) AS answered FROM runs_of_sentences e
@@ -20,7 +20,7 @@ def sentence_runs(db: Database) -> pd.DataFrame:
 
 
 def sentence_tasks(db: Database) -> pd.DataFrame:
-    """What is known of every task's data by protocol, with the columns of their files."""
+    """The data of every task by protocol, with the columns of their files."""
     return db.query("SELECT * FROM sentence_tasks ORDER BY task, protocol")
 
 
@@ -47,7 +47,7 @@ def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
 
 
 def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame:
-    """What a run's own probe on all training sentences says of each test sentence that it could take: place, said (the label's name)."""
+    """What a run's own probe on all training sentences predicts for each test sentence that it can take: place, said (the label's name)."""
     return db.query(
         """
         WITH given AS (

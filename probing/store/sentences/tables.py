@@ -7,7 +7,7 @@ counts; ``sentence_predictions`` may be left out, of a whole run or of some kind
 are stored, both are recomputed from them.
 
 Fine-tuned models that differ by the seed of their fine-tuning alone have the same ``variant``: the first 12 digits of the sha256 of the
-recipe without its seed (empty of a model without a recipe). The one with the smallest seed represents them; the others give the spread.
+recipe without its seed (empty for a model without a recipe). The one with the smallest seed represents them; the others give the spread.
 """
 
 import math
@@ -20,15 +20,15 @@ _TEXT, _SMALL, _COUNT, _REAL = pa.string(), pa.uint8(), pa.uint32(), pa.float64(
 _CELL = {"run_id": _TEXT, "pooling": _TEXT, "layer": _SMALL, "reading": _TEXT, "portion": _SMALL}
 
 #: Table name -> its columns in order.
-#: ``sentence_tasks``: one row a task and protocol. ``level`` is surface, syntactic, semantic, discourse or own; ``majority_right`` of
+#: ``sentence_tasks``: one row per task and protocol. ``level`` is surface, syntactic, semantic, discourse or own; ``majority_right`` of
 #: ``n_test`` test sentences have the commonest training label, ``surface_right`` are right by a probe on ``surface`` features (length,
 #: first letter's case, final mark, words); ``dropped`` is JSON (reason -> number), ``labels`` the labels' names in order of number,
 #: ``n_train_labels`` how many training sentences have each.
 #: ``sentence_examples``: the test sentences in the order of predictions. ``example`` is the first 16 digits of ``Example.sha256``;
-#: ``text`` and ``pair`` are empty where the licence forbids them.
+#: ``text`` and ``pair`` are empty if the licence forbids them.
 #: ``sentence_runs``: ``base`` is the name of the model that a fine-tuned model is compared with; ``layers`` counts layer 0, as in ``runs``.
-#: ``sentence_scores``: ``c`` is the inverse strength of regularisation that dev chose (empty of MLP probes), ``code_length`` the bits of
-#: the online code of the training labels (empty where it was not computed).
+#: ``sentence_scores``: ``c`` is the inverse strength of regularisation that dev chose (empty for MLP probes), ``code_length`` the bits of
+#: the online code of the training labels (empty if it was not computed).
 #: ``sentence_pairs``: how many test sentences two probes have right: both, only the first, only the second, neither. The first is this
 #: run's probe at the columns of a cell; the second is ``with_model``'s at the ``with_`` columns (``with_model`` may be the run's own).
 #: ``sentence_predictions``: label numbers in the order of ``sentence_examples``, with 255 (``LEFT_OUT``) for each sentence that the model
@@ -75,7 +75,7 @@ SENTENCE_KEYS: dict[str, tuple[str, ...]] = {
     "sentence_predictions": _CELL_KEY,
 }
 SENTENCE_SORT: dict[str, tuple[str, ...]] = {"sentence_runs": ("model", "task", "protocol", "seed", "run_id")}
-#: Table -> column -> the least and the greatest value that it can have.
+#: Table -> column -> its minimum and maximum.
 SENTENCE_BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
     "sentence_runs": {"layers": (1, 255), "width": (1, math.inf)},
     "sentence_scores": {"c": (0, math.inf), "code_length": (0, math.inf)},

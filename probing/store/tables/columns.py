@@ -1,4 +1,4 @@
-"""How the columns of a stored table are written down."""
+"""How the columns of a stored table are described."""
 
 import pyarrow as pa
 

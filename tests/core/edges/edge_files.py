@@ -120,7 +120,7 @@ def semeval(*rows: tuple[str, str]) -> bytes:
 
 
 def write_own(folder: Path, **parts: Sequence[object]) -> Path:
-    """A folder in jiant's format; what is text is written as it is, all else as JSON."""
+    """A folder in jiant's format; what is text is written unchanged, all else as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     for part, rows in parts.items():
         lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]

@@ -184,7 +184,7 @@ def write_semeval(folder, train: bytes, test: bytes | None = None):
     (folder / "TEST_FILE_FULL.TXT").write_bytes(test or train)
 
 
-def test_relations_lose_their_markers_wherever_these_are_and_comments_are_not_read(tmp_path):
+def test_relations_lose_their_markers_everywhere_and_comments_are_ignored(tmp_path):
     test = semeval(
         ("The <e1>lid</e1>, a pot's <e2>knob</e2>.", "Component-Whole(e1,e2)"), ('out<e1>come</e1> of "<e2>war</e2>ring"', "Other")
     )

@@ -118,7 +118,7 @@ def test_roles_are_a_record_for_each_predicate_and_predicates_without_arguments_
     [
         (["(ARG0*", "(ARG1*)", "(V*)", "*"], r"line 3: got the role '\(ARG1\*\)'"),
         (["(ARG0*)", "*)", "(V*)", "*"], r"line 3: got the role '\*\)'"),
-        (["(ARG0*", "*", "*", "*"], "line 5: the sentence ends before the role ARG0"),
+        (["(ARG0*", "*", "*", "*"], "line 5: the sentence ends while the role ARG0 is open"),
         (["*", "*", "*", "*"], r"line 2: column 7 has 0 spans of the verb"),
         (["(V*)", "*", "(V*)", "*"], r"column 7 has 2 spans of the verb"),
     ],

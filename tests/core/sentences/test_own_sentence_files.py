@@ -98,7 +98,7 @@ def test_too_few_classes_or_examples_are_refused(tmp_path, texts, said):
 def test_a_file_that_is_missing_or_called_as_a_task_is_refused(tmp_path):
     with pytest.raises(SentenceDataError, match=r"cannot read .*gone\.tsv"):
         read_task(str(tmp_path / "gone.tsv"), tmp_path)
-    with pytest.raises(SentenceDataError, match=r"CoLA\.tsv is called as the built-in task 'cola' is; rename the file"):
+    with pytest.raises(SentenceDataError, match=r"CoLA\.tsv has the name of the built-in task 'cola'; rename the file"):
         read_task(str(tsv(tmp_path / "CoLA.tsv", sentences(100))), tmp_path)
     with pytest.raises(SentenceDataError, match="expected letters, digits"):
         read_task(str(tsv(tmp_path / "my file.tsv", sentences(100))), tmp_path)

@@ -19,12 +19,12 @@ def bare_label(label: str) -> str:
 
 
 def nonterminals(bits: Sequence[str], path: Path, line: int) -> list[Target]:
-    """A target for each nonterminal, the top node among them, outer ones before inner ones; tags of words are none.
+    """One target per nonterminal, including the top node, outer ones before inner ones; tags of words do not count.
 
     Args:
         bits: of each word.
         path: of the file, for errors.
-        line: where the first word lies.
+        line: of the first word.
 
     Raises:
         EdgeDataError: for a bit of another form, or brackets that do not balance.

@@ -28,7 +28,7 @@ def _part(folder: Path, names: Sequence[str]) -> Part:
 
 
 def entities(tags: Sequence[str]) -> tuple[Target, ...]:
-    """A target for each entity of tags in which every entity begins with ``B-``."""
+    """One target per entity of tags in which every entity begins with ``B-``."""
     starts = [place for place, tag in enumerate(tags) if tag[0] == "B"]
     return tuple(Target(_span(tags, start), None, (tags[start][2:],)) for start in starts)
 

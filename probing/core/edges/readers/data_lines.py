@@ -12,12 +12,12 @@ Parts = tuple[Part, Part, Part | None]
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a text file without their line ends, counted from 1; errors are of this capability's class."""
+    """Lines of a text file without their line ends, counted from 1; errors are ``EdgeDataError``."""
     return files.numbered_lines(path, EdgeDataError)
 
 
 def numbered(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a stream of UTF-8; errors name ``path`` and the line, and are of this capability's class."""
+    """Lines of a stream of UTF-8; errors are ``EdgeDataError`` and name ``path`` and the line."""
     return files.numbered(stream, path, EdgeDataError)
 
 
@@ -32,8 +32,8 @@ def part_of(path: Path, records: Iterable[Record], dropped: dict[str, int] | Non
     Args:
         path: where they come from.
         records: a record for each sentence, also for those without targets.
-        dropped: reason -> number of what was left out; a reason with number 0 is left out.
-        sentences: how many were read, where that is not the number of records.
+        dropped: reason -> how many were left out; a reason with number 0 is omitted.
+        sentences: how many were read, if that is not the number of records.
 
     Raises:
         EdgeDataError: if there is no target.

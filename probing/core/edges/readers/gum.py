@@ -38,7 +38,7 @@ Targets = Callable[[Sequence[Mention]], Iterator[Target]]
 
 
 def read_entities(folder: Path) -> Parts:
-    """Entities, nested ones among them, of GUM's own guidelines."""
+    """Entities by GUM's own guidelines, including nested ones."""
     return _read(folder, "gum", entity_targets)
 
 
@@ -48,17 +48,17 @@ def read_coreference(guidelines: str, folder: Path) -> Parts:
 
 
 def entity_targets(mentions: Sequence[Mention]) -> Iterator[Target]:
-    """A target for each mention: its type, which its name begins with."""
+    """One target per mention: its type, which its name begins with."""
     return (Target(mention.span, None, (mention.name.partition("-")[0],)) for mention in mentions)
 
 
 def _gum_chain(name: str) -> str:
-    """``place-10-United_Kingdom`` is chain 10; what follows is the name of an article, and may have any sign."""
+    """``place-10-United_Kingdom`` is chain 10; the rest is the name of an article and may have any character."""
     return name.split("-", 2)[1] if "-" in name else name
 
 
 def pair_targets(mentions: Sequence[Mention], chain: Callable[[str], str]) -> Iterator[Target]:
-    """A target for each pair, the earlier mention first: ``1`` if both are of one chain, else ``0``."""
+    """One target per pair, the earlier mention first: ``1`` if both are of one chain, else ``0``."""
     for first, second in combinations(mentions, 2):
         yield Target(first.span, second.span, ("1" if chain(first.name) == chain(second.name) else "0",))
 
@@ -72,7 +72,7 @@ def _read(folder: Path, guidelines: str, targets: Targets) -> Parts:
 
 
 def documents_by_part(path: Path) -> dict[str, list[str]]:
-    """Part -> names of its documents, from GUM's ``splits.md``: a heading for each part, a document a line.
+    """Part -> names of its documents, from GUM's ``splits.md``: one heading per part, one document per line.
 
     Raises:
         EdgeDataError: if a part has no documents.
@@ -138,10 +138,10 @@ def _genre(name: str) -> str:
 def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
     """Mentions of a document by their places, the longer ones first, and how many were never closed.
 
-    Brackets close in any order (``event-2)event-3)``), so that a closing one ends the mention of its own name that was opened last.
+    Brackets close in any order (``event-2)event-3)``), so a closing one ends the mention of that name that was opened last.
 
     Args:
-        document: a line for each word: number, word, brackets or ``_``.
+        document: one line per word: number, word, brackets or ``_``.
         words: how many it must have.
 
     Raises:

@@ -11,7 +11,7 @@ from probing.core.edges.readers.data_lines import Parts, numbered_lines, part_of
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
 
-#: Names of the file that says under which licence a task's texts are; its first line is the licence.
+#: Possible names of a task's licence file; its first line is the licence of the texts.
 _LICENCE_FILES = ("LICENCE", "LICENSE", "LICENCE.txt", "LICENSE.txt")
 #: Licences under which anybody may publish the words.
 _OPEN_LICENCE = re.compile(r"(CC0|CC[ -]BY([ -]SA)?|MIT|Apache|public domain|PDDL|ODC-By)\b(?![ -]?N)", re.IGNORECASE)
@@ -24,7 +24,7 @@ class OwnTask:
 
     Attributes:
         spans: of a target, 1 or 2.
-        licence: as its licence file says; without one "not stated", and the words are not published.
+        licence: from its licence file; without one "not stated", and the words are not published.
         parts: training, development and test data.
     """
 
@@ -37,7 +37,7 @@ def read_own_task(folder: Path) -> OwnTask:
     """The task of a folder.
 
     Raises:
-        EdgeDataError: if training or development data are missing, or a line is not as it has to be; naming file and line.
+        EdgeDataError: if training or development data are missing, or a line is malformed; the message names file and line.
     """
     for part in PARTS[:2]:
         if not (folder / f"{part}.jsonl").is_file():
@@ -55,7 +55,7 @@ def read_own_sentences(path: Path) -> Part:
     """The sentences of one file, whose words may be published.
 
     Raises:
-        EdgeDataError: if it is missing, or a line is not as it has to be; naming file and line.
+        EdgeDataError: if it is missing, or a line is malformed; the message names file and line.
     """
     return _Reader(True).part(path)
 

@@ -51,12 +51,12 @@ def _sentences(folder: Path, part: str) -> Iterator[_Sentence]:
 
 
 def read_constituents(folder: Path) -> Parts:
-    """Every nonterminal with the top node, a target each. The parse is LDC's, so these results may not be published with their words."""
+    """One target per nonterminal, including the top node. The parse is LDC's, so these results may not be published with their words."""
     return _constituents(folder, lambda targets: targets)
 
 
 def read_merged_constituents(folder: Path) -> Parts:
-    """Constituents with one target for each span, which has the labels of all its nonterminals."""
+    """Constituents with one target per span, which has the labels of all its nonterminals."""
     return _constituents(folder, merged)
 
 
@@ -96,7 +96,7 @@ def _frames(sentence: _Sentence) -> Iterator[tuple[Target, ...]]:
 
 
 def _role_spans(sentence: _Sentence, column: int) -> Iterator[tuple[Span, str]]:
-    """Spans of a column of roles, ``(ARG1*`` ... ``*)``: one is open at a time."""
+    """Spans of a column of roles, ``(ARG1*`` ... ``*)``: at most one is open at a time."""
     label, start = "", -1
     for place, row in enumerate(sentence.rows):
         found = _ROLE.fullmatch(row[column])
@@ -109,4 +109,4 @@ def _role_spans(sentence: _Sentence, column: int) -> Iterator[tuple[Span, str]]:
             yield (start, place + 1), label
             label = ""
     if label:
-        raise wrong(sentence.path, sentence.line + len(sentence.rows) - 1, f"the sentence ends before the role {label} that is open")
+        raise wrong(sentence.path, sentence.line + len(sentence.rows) - 1, f"the sentence ends while the role {label} is open")

@@ -13,7 +13,7 @@ from probing.core.edges.readers.universal_dependencies import ewt_sentences
 from probing.core.edges.target import PARTS, Record, Target
 from probing.core.errors import EdgeDataError
 
-#: Answers are 0..4. A property holds where their mean is 4 of 5 or more, as in the authors' conversion.
+#: Answers are 0..4. A property holds if their mean is 3 or more (4 on a scale of 1 to 5), as in the authors' conversion.
 _HOLDS = 3
 _PAIR = re.compile(
     r"(?P<sentence>ewt-(?P<part>train|dev|test)-\d+)-semantics-pred-(?P<predicate>\d+)%%(?P=sentence)-semantics-arg-(?P<argument>\d+)"
@@ -24,7 +24,7 @@ _MALFORMED = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError
 def read_proto_roles(folder: Path, ewt: Path) -> Parts:
     """Proto-roles: span 1 is the predicate, span 2 the head of the argument, both single words.
 
-    Properties that no annotator was asked about a pair, or called not applicable, do not hold.
+    Properties that no annotator judged for a pair, or that all called not applicable, do not hold.
 
     Args:
         folder: with the raw annotations and the ids of their sentences.
@@ -64,7 +64,7 @@ def held(properties: Mapping[str, Mapping[str, Mapping[str, float]]]) -> tuple[s
     """The properties that hold of a pair; None if no answer applies to it.
 
     Args:
-        properties: property -> ``value`` and ``confidence``, each annotator -> number. The confidence 0 says that it does not apply.
+        properties: property -> ``value`` and ``confidence``, each annotator -> number. Confidence 0 means that it does not apply.
     """
     means = {}
     for name, answers in properties.items():

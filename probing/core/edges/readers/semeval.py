@@ -15,7 +15,7 @@ _SEED, _TRAINING_SHARE = 42, 0.85
 
 
 def read_semeval(folder: Path) -> Parts:
-    """Relations with the authors' division of the training file; the test file as it is."""
+    """Relations with the authors' division of the training file; the test file is unchanged."""
     path, test = folder / "TRAIN_FILE.TXT", folder / "TEST_FILE_FULL.TXT"
     draw = random.Random(_SEED)
     train: list[Record] = []
@@ -26,7 +26,7 @@ def read_semeval(folder: Path) -> Parts:
 
 
 def _records(path: Path) -> Iterator[Record]:
-    """A sentence, the line below it, which is its relation, and a comment, which is not read."""
+    """A sentence, the line below it, which is its relation, and a comment, which is ignored."""
     sentence = None
     for number, line in numbered_lines(path):
         if sentence is not None:
@@ -46,7 +46,7 @@ def _records(path: Path) -> Iterator[Record]:
 def _unmarked(path: Path, line: int, text: str) -> tuple[tuple[str, ...], Span, Span]:
     """The words without markers, and the two marked spans.
 
-    A marker also ends a word: it is found inside of words and before punctuation. Else words are what blanks separate.
+    A marker also ends a word, because it occurs inside words and before punctuation. Otherwise blanks separate words.
     """
     words: list[str] = []
     places: dict[str, int] = {}

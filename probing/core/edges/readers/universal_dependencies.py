@@ -52,12 +52,12 @@ def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[P
 
 
 def part_of_speech(sentence: ParsedSentence) -> Iterator[Target]:
-    """A target for each word: its tag."""
+    """One target per word: its tag."""
     return (Target((place, place + 1), None, (tag,)) for place, tag in enumerate(sentence.tags))
 
 
 def dependencies(sentence: ParsedSentence) -> Iterator[Target]:
-    """A target for each word: its relation to its head, the second span; the root is its own head, as in the authors' data."""
+    """One target per word: its relation to its head, the second span; the root is its own head, as in the authors' data."""
     for place, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
         second = head - 1 if head else place
         yield Target((place, place + 1), (second, second + 1), (relation,))

@@ -11,8 +11,8 @@ class Labelled:
 
     Attributes:
         example: its text and label.
-        part: train, dev or test where the file says so, else empty.
-        group: what keeps it in one part with all others of the same group; empty: only its words do.
+        part: train, dev or test if the file says so, else empty.
+        group: rows of one group stay in one part; empty: only rows with the same words do.
     """
 
     example: Example

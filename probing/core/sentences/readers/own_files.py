@@ -1,7 +1,7 @@
 """A user's own labelled sentences: a TSV, CSV or JSONL file with ``sentence`` and ``label``.
 
-A pair has its second sentence in ``pair``. ``part`` (train, dev or test) and ``group`` (what has to stay in one part) may be there too.
-SentEval's three columns without a header (``tr|va|te``, label, sentence) are known as well. Further columns, such as ``id``, are ignored.
+A pair has its second sentence in ``pair``. ``part`` (train, dev or test) and ``group`` (what has to stay in one part) are optional.
+SentEval's three columns without a header (``tr|va|te``, label, sentence) are accepted, too. Further columns, such as ``id``, are ignored.
 """
 
 import csv
@@ -19,7 +19,7 @@ from probing.core.sentences.readers.probing_files import PART_NAMES, is_senteval
 
 #: Endings of files; text files have tabs between their columns.
 SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl")
-#: Columns that have to be there, and those that may be.
+#: Required columns, and optional ones.
 NEEDED, OPTIONAL = ("sentence", "label"), ("pair", "part", "group")
 #: How many classes a task may have, and how many examples each of them needs.
 FEWEST_CLASSES, MAX_CLASSES, FEWEST_EXAMPLES = 2, 50, 40
@@ -31,7 +31,7 @@ def read_own_file(path: Path) -> list[Labelled]:
     """Rows of a file.
 
     Raises:
-        SentenceDataError: naming file and line, if the file cannot be read or a row is not as it has to be.
+        SentenceDataError: naming file and line, if the file cannot be read or a row is malformed.
     """
     try:
         return parse_own_file(path.read_bytes(), str(path))
@@ -44,7 +44,7 @@ def parse_own_file(content: bytes, name: str) -> list[Labelled]:
 
     Args:
         content: in UTF-8.
-        name: the file's name; its ending tells the format, and errors call it so.
+        name: the file's name; its ending decides the format, and errors name it.
 
     Raises:
         SentenceDataError: as ``read_own_file``.
@@ -52,7 +52,7 @@ def parse_own_file(content: bytes, name: str) -> list[Labelled]:
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise SentenceDataError(f"{name} ends in {suffix!r}, expected {', '.join(SUFFIXES)}")
-    # Only \n ends a line: sentences may hold what Python takes for other line ends.
+    # Only \n ends a line: sentences may contain characters that Python takes for line ends.
     lines = list(numbered(io.BytesIO(content), Path(name), SentenceDataError))
     read = {".jsonl": _json_rows, ".csv": _csv_rows}.get(suffix, _tab_rows)
     rows = [_labelled(row, f"{name}, line {number}") for number, row in read(lines, name)]
@@ -113,14 +113,14 @@ def _json_rows(lines: Iterable[tuple[int, str]], name: str) -> Iterator[_Row]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise SentenceDataError(f"{name}, line {number}: not JSON ({error}); expected an object a line") from None
+            raise SentenceDataError(f"{name}, line {number}: not JSON ({error}); expected one object per line") from None
         if not isinstance(row, dict):
             raise SentenceDataError(f"{name}, line {number}: got {line[:80]!r}, expected an object with {' and '.join(NEEDED)}")
         yield number, row
 
 
 def _tab_rows(lines: Iterable[tuple[int, str]], name: str) -> Iterator[_Row]:
-    """Rows of columns with tabs between; a quotation mark is a letter as any other."""
+    """Rows of tab-separated columns; a quotation mark is an ordinary character."""
     header: list[str] | None = None
     for number, line in lines:
         if not line.strip():
@@ -135,7 +135,7 @@ def _tab_rows(lines: Iterable[tuple[int, str]], name: str) -> Iterator[_Row]:
 
 
 def _csv_rows(lines: Iterable[tuple[int, str]], name: str) -> Iterator[_Row]:
-    """Rows of columns with commas between, which may be quoted and then hold line ends."""
+    """Rows of comma-separated columns, which may be quoted and then hold line ends."""
     reader = csv.reader((f"{line}\n" for _, line in lines), strict=True)
     header: list[str] | None = None
     number = 1

@@ -8,12 +8,12 @@ from probing.core.files.data_lines import numbered_lines
 from probing.core.sentences.example import Example
 from probing.core.sentences.readers.labelled import Labelled
 
-#: How both data sets call the parts.
+#: What both data sets call the parts.
 PART_NAMES: Mapping[str, str] = {"tr": "train", "va": "dev", "te": "test"}
 
 
 def read_probing_file(path: Path, labels: Mapping[str, str]) -> Iterator[Labelled]:
-    """Rows of a file in either layout; the first column of its first line tells which.
+    """Rows of a file in either layout; the first column of its first line decides which.
 
     SentEval's lines have a part, a label and, in the last column, the sentence. X-Probe's have a sentence and, after the last tab, a
     label; the part is in the file's name (``bigram_shift.va.txt``).
