@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["__version__", "load", "results"]
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 
 def load(

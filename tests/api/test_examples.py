@@ -8,7 +8,8 @@ import pytest
 
 from tests.test_architecture import PACKAGE
 
-MODULES = ["probing", *(f"probing.api.{path.stem}" for path in sorted((PACKAGE / "api").glob("*.py")) if path.stem != "__init__")]
+FILES = sorted(path.relative_to(PACKAGE.parent).with_suffix("") for path in (PACKAGE / "api").rglob("*.py") if path.stem != "__init__")
+MODULES = ["probing", *(".".join(path.parts) for path in FILES)]
 
 
 @pytest.fixture()

@@ -7,7 +7,7 @@ from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import lenders
+from probing.core.knowledge.swapped import swapped_subjects
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.heads.files import load_heads
 from probing.models.knowledge import probe as probing_module
@@ -134,7 +134,7 @@ def test_rank_among_answers_is_the_place_among_the_relations_objects(bert, asked
 def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, encoder_of, asked):
     encoder = encoder_of("bert", torch.float64)
     result = asked(encoder, shard=3, dtype="float64")
-    answers, lender = answer_ids(FACTS, encoder), lenders(FACTS)
+    answers, lender = answer_ids(FACTS, encoder), swapped_subjects(FACTS)
     for n, one in enumerate(FACTS):
         if lender[n] is None:
             assert one.relation in ("P101", "P999"), "only there is no other subject"
@@ -147,7 +147,7 @@ def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, e
 def test_a_prompt_may_be_lent_to_several_facts_and_to_none(folder_of, encoder_of, asked):
     encoder = encoder_of("bert", torch.float64)
     facts = [fact("P19", name, "Rome", BORN) for name in ("France", "Spain", "Rocky")] + [fact("P19", "Balboa", "London", BORN)]
-    assert lenders(facts)[:3] == [3, 3, 3]
+    assert swapped_subjects(facts)[:3] == [3, 3, 3]
     result = asked(encoder, facts=facts, shard=2, dtype="float64")
     scores = single_logits(folder_of("bert"), encoder, facts[3].prompt, torch.float64)
     wanted = slow_rank(scores, answer_ids(facts, encoder)[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import configured_head
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, lenders
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.build import build_database
 from probing.store.migration import stored_token_texts
 from probing.store.parquet import write_table
@@ -164,7 +164,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
 def lender_rows(run: PlantedRun) -> list[dict[str, str]]:
     """The rows of ``lenders`` of a run."""
     ids = [fact.fact_id for fact in run.asked]
-    pairs = zip(ids, lenders(run.asked), strict=True)
+    pairs = zip(ids, swapped_subjects(run.asked), strict=True)
     return [{"run_id": run.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 

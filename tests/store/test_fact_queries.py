@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import lenders, swapped_subjects_up_to_version_0_2
+from probing.core.knowledge.swapped import swapped_subjects, swapped_subjects_up_to_version_0_2
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
@@ -226,7 +226,7 @@ def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_pr
     plant_runs(tmp_path / "runs", [run])
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
     build_database([tmp_path / "runs"], tmp_path / "database")
-    numbers = (swapped_subjects_up_to_version_0_2 if older else lenders)(facts)
+    numbers = (swapped_subjects_up_to_version_0_2 if older else swapped_subjects)(facts)
     borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, numbers, strict=True) if lender is not None}
     kinds: dict[str | None, list[str]] = {}
     for one in facts:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import lenders, swapped_subjects_up_to_version_0_2
+from probing.core.knowledge.swapped import swapped_subjects, swapped_subjects_up_to_version_0_2
 from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.store.build import build_database
 from probing.store.check import check_store
@@ -59,7 +59,7 @@ def test_an_older_runs_rank_is_empty_where_its_lender_has_the_answer_and_kept_el
 
 
 def test_ranks_of_a_run_that_names_its_lenders_are_all_kept(db):
-    assert None not in lenders(FACTS)
+    assert None not in swapped_subjects(FACTS)
     assert stored(db, NEWER) == {(row["fact_id"], row["layer"]): row["other_rank"] for row in prediction_rows(NEWER)}
 
 
