@@ -1,4 +1,4 @@
-"""What reports refuse before they are made, the same for the command line and for a notebook."""
+"""Options that reports reject, the same on the command line and in a notebook."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -13,14 +13,14 @@ def one_of(reports: type[What], given: str) -> What:
     """A report by its name.
 
     Raises:
-        OptionError: for another word.
+        OptionError: for an unknown name.
     """
     refuse_unknown_words("what", (given,), [one.value for one in reports])
     return reports(given)
 
 
 def refuse_unknown_words(option: str, wanted: Iterable[object] | None, known: Iterable[object]) -> None:
-    """Raises an ``OptionError`` for a value that an option does not know."""
+    """Raises an ``OptionError`` for an unknown value of an option."""
     known = tuple(known)
     if unknown := [one for one in wanted or () if one not in known]:
         raise OptionError(f"got {option} {unknown[0]}; expected one of {', '.join(map(str, known))}")

@@ -1,4 +1,4 @@
-"""How to cite this software and the papers behind it: the source of the BibTeX on *Methods and data*. ``CITATION.cff`` says the same."""
+"""How to cite this software and the papers behind it: the source of the BibTeX on *Methods and data*. See also ``CITATION.cff``."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from probing import __version__
 
 #: Day of the release that ``probing.__version__`` names.
 RELEASED = "2026-11-22"
-#: Name of an author as (given names, family name); a name that is no person's, or a pseudonym, has no given names.
+#: Name of an author as (given names, family name); an organisation or a pseudonym has no given names.
 Author = tuple[str, str]
 
 
@@ -17,7 +17,7 @@ class Reference:
     Attributes:
         key: of the BibTeX entry.
         kind: type of the BibTeX entry.
-        role: what the work is to this project.
+        role: what this project uses the work for.
         title: as published.
         authors: in the published order.
         year: of publication.
@@ -33,12 +33,12 @@ class Reference:
     fields: tuple[tuple[str, str], ...]
 
     def field(self, name: str) -> str:
-        """A further field; empty where the work has none of that name."""
+        """A further field; empty if the work has none of that name."""
         return dict(self.fields).get(name, "")
 
     @property
     def bibtex(self) -> str:
-        """The BibTeX entry. Double braces keep the capitals of a title, and a name of one part whole."""
+        """The BibTeX entry. Double braces keep the capitals of a title and keep a one-part name together."""
         authors = " and ".join(f"{family}, {given}" if given else f"{{{family}}}" for given, family in self.authors)
         lines = (("title", f"{{{self.title}}}"), ("author", authors), ("year", str(self.year)), *self.fields)
         return f"@{self.kind}{{{self.key},\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in lines) + "}"

@@ -1,4 +1,4 @@
-"""Can two runs be compared? What must be alike, in words that travel with every figure and file."""
+"""Can two runs be compared? The conditions, in words that every figure and file carries."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ class Check:
 
     Attributes:
         name: what is compared.
-        same: whether it is alike, or (of the control) there.
-        words: what it is on either side.
+        same: whether both runs are alike; for the control, whether there is one.
+        words: the values of both runs.
     """
 
     name: str
@@ -34,7 +34,7 @@ def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Datab
 
     Args:
         first, second: rows of the table ``runs``.
-        db: where a control is looked up; without it only the two runs themselves can be one.
+        db: the database to look up a control; without it only one of the two runs can be the control.
     """
     own, other = _config(first), _config(second)
     return (
@@ -49,17 +49,17 @@ def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Datab
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataFrame:
-    """Fields of the two configurations that differ, those of the head's recipe among them: name, first, second (as text)."""
+    """Fields that differ between the two configurations, including those of the head's recipe: name, first, second (as text)."""
     own, other = _flat(_config(first)), _flat(_config(second))
     rows = [(name, own.get(name, ""), other.get(name, "")) for name in sorted({*own, *other}) if own.get(name) != other.get(name)]
     return pd.DataFrame(rows, columns=["name", "first", "second"])
 
 
 def as_long(control: str, models: Sequence[str]) -> tuple[bool, str]:
-    """Whether a control took as many steps of the same size as these models, so that what it loses is what training alone costs.
+    """Whether a control took as many steps of the same size as these models, so that its losses show the cost of further training alone.
 
     Returns:
-        True only where that is recorded, and what is recorded in words.
+        True only if that is recorded; and the recorded training in words.
     """
     own, theirs = training_of(control), {model: training_of(model) for model in models}
     unknown = [name for name, training in {control: own, **theirs}.items() if training is None]
@@ -87,7 +87,7 @@ def _alike(name: str, first: object, second: object) -> Check:
 
 
 def _vocabulary(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None) -> Check:
-    """By name, and where names differ by the tokens: earlier versions named a vocabulary without its checksum."""
+    """Compares names, and tokens if the names differ: earlier versions named a vocabulary without its checksum."""
     names = first["tokenizer"], second["tokenizer"]
     if names[0] != names[1] and db is not None and same_tokens(db, *names):
         return Check("vocabulary", True, f"{names[1]}")
@@ -95,7 +95,7 @@ def _vocabulary(first: Mapping[str, Any], second: Mapping[str, Any], db: Databas
 
 
 def _casing(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
-    """As the tokenizers say; runs up to version 0.2 did not record it, so that their names must say it."""
+    """From the tokenizers. Runs up to version 0.2 did not record the casing, so it is taken from their names."""
     recorded = own.get("casing") and other.get("casing")
     if first["tokenizer"] == second["tokenizer"] and not recorded:
         return Check("casing", True, "one vocabulary")
@@ -115,7 +115,7 @@ def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other
     sizes = [f"{int(run['n_probed']):,} probed, {int(run['n_read']) - int(run['n_probed']):,} left out" for run in (first, second)]
     if same:
         return Check("facts", True, sizes[0])
-    said = f"{sizes[0]} on one side, {sizes[1]} on the other" if sizes[0] != sizes[1] else f"{sizes[0]} on either side, but not the same"
+    said = f"{sizes[0]} in one run, {sizes[1]} in the other" if sizes[0] != sizes[1] else f"{sizes[0]} in both runs, but different facts"
     return Check("facts", False, said)
 
 
@@ -131,19 +131,19 @@ def _recipe(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, othe
 
 
 def _control(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None) -> Check:
-    """The control that was trained as long as the fine-tuned ones of the two, or why there is none."""
+    """The control that was trained as long as the fine-tuned models of the two, or why there is none."""
     tuned = [run["model"] for run in (first, second) if run["base"] and run["objective"] != CONTROL]
     if own := [run["model"] for run in (first, second) if run["objective"] == CONTROL]:
         return Check("control", *as_long(own[0], tuned)) if tuned else Check("control", True, f"{own[0]} is one")
     if db is None:
-        return Check("control", False, "not looked for")
+        return Check("control", False, "not checked")
     known = all_runs(db)
     bases = {run["base"] or run["model"] for run in (first, second)}
     fit = known[(known["objective"] == CONTROL) & known["base"].isin(bases)]
     fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]
     found = [as_long(name, tuned) if tuned else (True, name) for name in dict.fromkeys(fit["model"])]
-    # One that was trained as long, if any was.
-    return Check("control", *max(found, key=lambda one: one[0])) if found else Check("control", False, "none probed alike")
+    # A control that was trained as long comes first.
+    return Check("control", *max(found, key=lambda one: one[0])) if found else Check("control", False, "none was probed in the same way")
 
 
 def _config(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _config(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(config: Mapping[str, Any]) -> dict[str, str]:
-    """Field -> value as text; the recipe, itself JSON, field by field; sums of bytes by their beginning."""
+    """Field -> value as text; the recipe, itself JSON, field by field; checksums by their first digits."""
     found: dict[str, str] = {}
     for name, value in config.items():
         if name == "head_recipe":

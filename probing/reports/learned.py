@@ -21,15 +21,15 @@ SHORT = ("short_metric", "short_value", "short_baseline", "short_baseline_name")
 
 
 def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """Every task score of the fine-tuned models, those that decide first.
+    """Every task score of the fine-tuned models, the deciding ones first.
 
     Args:
         db: the database.
         models: names to keep; None keeps all.
 
     Returns:
-        model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (what has to be beaten), other and
-        other_name (a weaker baseline or a comparison), n, decides (whether the verdict on the model rests on this row), verdict (on this
+        model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (the score to beat), other and
+        other_name (a weaker baseline or a comparison), n, decides (whether this row decides the verdict on the model), verdict (on this
         score). A model without a stored score has one row without numbers.
     """
     rows = [
@@ -44,10 +44,10 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
 
 
 def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The verdict on each fine-tuned model, with the score that it rests on: a row a model, columns as ``scores``, and ``SHORT``.
+    """The verdict on each fine-tuned model, with the deciding score: one row per model, columns as ``scores``, and ``SHORT``.
 
-    ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority label's beside a
-    correlation above 0; empty where there is none.
+    ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority label's although
+    the correlation is above 0; empty if there is none.
 
     A verdict is ``learned``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was trained on with
     its base's own text; see ``core.tasks.learned``.
@@ -59,7 +59,7 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
 
 
 def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
-    """Fine-tuned model -> whether it learned its task; bases are not in it. Of models that were never probed the registry knows.
+    """Fine-tuned model -> whether it learned its task; without bases. Models that were never probed are looked up in the registry.
 
     Args:
         table: from ``learned``.
@@ -67,21 +67,21 @@ def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
     try:
         listed = read_registry().models
     except RegistryError:
-        # Pages that need the registry name what is wrong with it.
+        # Pages that need the registry report its errors.
         listed = ()
     known: dict[str, Verdict] = {one.name: verdict_of(one.objective, ()) for one in listed if one.base}
     return known | dict(zip(table["model"], table["verdict"], strict=True))
 
 
 def _short(table: pd.DataFrame) -> pd.DataFrame:
-    """Of each model the first score that does not decide and lies below its baseline."""
+    """The first score of each model that does not decide and lies below its baseline."""
     below = table[~table["decides"].astype(bool) & (table["value"] < table["baseline"])].drop_duplicates("model")
     named = dict(zip(("metric", "value", "baseline", "baseline_name"), SHORT, strict=True))
     return below[["model", *named]].rename(columns=named)
 
 
 def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[str, str], list[TaskScore]]]:
-    """Names and scores of every fine-tuned model: of those with a run, and of those with a score only."""
+    """Names and scores of every fine-tuned model: with a run, or with a score only."""
     runs = stored_models(db).fillna("")
     tuned = runs[(runs["base"].ne("") & runs["base"].ne(runs["model"])) | runs["objective"].eq(CONTROL)]
     stored = stored_scores(db, models)

@@ -1,4 +1,4 @@
-"""What every layer of a model answers to one sentence, as tables."""
+"""The predictions of every layer for one sentence, as tables."""
 
 import pandas as pd
 
@@ -6,7 +6,7 @@ from probing.core.questions import Answer
 
 
 def tokens_of(got: Answer) -> pd.DataFrame:
-    """Long form: ``model, layer, place, token, probability, framed``; framed are the tokens that are tracked."""
+    """Long form: ``model, layer, place, token, probability, framed``; ``framed`` marks tokens that are tracked."""
     rows = [
         (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
         for one in got.layers

@@ -1,7 +1,7 @@
-"""Which fine-tuned models differ by their seed alone, and which is the control: the yardsticks of every change.
+"""Which fine-tuned models differ only in their seed, and which is the control: the yardsticks of every change.
 
-Models with equal base and variant, and other seeds of their fine-tuning, are siblings. The one with the least seed stands for them in
-lists; all of them give the spread. A control is a model that was trained on with its base's own objective and text.
+Models with the same base and variant and different seeds of fine-tuning are siblings. The one with the smallest seed represents them in
+lists; all of them give the spread. A control is a model that was trained further with its base's own objective and text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,32 +11,32 @@ import pandas as pd
 
 from probing.core.tasks.objectives import CONTROL
 
-#: What a report says of the model of a row.
+#: Columns that describe the model of a row.
 NAMES = ("model", "base", "objective")
 
 
 @dataclass(frozen=True)
 class Relatives:
     """Attributes:
-    stands: model -> the sibling that stands for it in lists, perhaps itself.
-    control: base -> the control that stands for it.
+    stands: model -> the sibling that represents it in lists, possibly itself.
+    control: base -> its control.
     """
 
     stands: dict[str, str]
     control: dict[str, str]
 
     def listed(self, table: pd.DataFrame, models: Iterable[str] | None) -> pd.DataFrame:
-        """The rows of these models; of None those of the models that stand for themselves."""
+        """The rows of these models; None keeps one model of each group of siblings."""
         if models is None:
             return table[table["model"].map(self.stands) == table["model"]]
         return table[table["model"].isin(list(models))]
 
     def with_spread(self, table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-        """The table with seed_low, seed_high and seeds: least and greatest value of a model's siblings, and how many there are.
+        """The table with seed_low, seed_high and seeds: smallest and largest value of a model's siblings, and their number.
 
         Args:
             table: rows of all models, with the columns ``model``, ``keys`` and ``value``.
-            keys: what says beside the model which number a row is.
+            keys: the columns that, with the model, identify the number of a row.
             value: the number.
         """
         marked = table.assign(_stands=table["model"].map(self.stands))
@@ -45,12 +45,12 @@ class Relatives:
         return table.assign(**spread, seeds=grouped["model"].transform("nunique").astype("int64"))
 
     def with_control(self, table: pd.DataFrame, keys: Sequence[str], columns: dict[str, str]) -> pd.DataFrame:
-        """The table with numbers of the control of a row's base in the same place; empty where there is none, and of the control itself.
+        """The table with the numbers of the control of each row's base for the same keys; empty without a control, and for itself.
 
         Args:
             table: rows of all models.
-            keys: what says beside the model which number a row is.
-            columns: of the control -> what they are called in the result.
+            keys: the columns that, with the model, identify the number of a row.
+            columns: column of the control -> its name in the result.
         """
         controls = table[table["model"].isin(self.control.values())]
         beside = controls[["base", *keys, *columns]].rename(columns=columns)
@@ -61,13 +61,13 @@ class Relatives:
 
 
 def named(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs with names that can be compared: the base is empty where a model has none or is its own."""
+    """The runs with comparable names: the base is empty if a model has none or is its own."""
     base = runs["base"].fillna("")
     return runs.assign(base=base.where(base != runs["model"], ""), objective=runs["objective"].fillna(""))
 
 
 def relatives(runs: pd.DataFrame) -> Relatives:
-    """Of runs with the columns model, base, objective, variant and tuned_seed, as ``named`` gives them."""
+    """The relatives among runs with the columns model, base, objective, variant and tuned_seed, as ``named`` gives them."""
     known = runs[[*NAMES, "variant", "tuned_seed"]].drop_duplicates("model")
     known = known.sort_values(["tuned_seed", "model"], na_position="last")
     stands: dict[str, str] = {}
@@ -77,5 +77,5 @@ def relatives(runs: pd.DataFrame) -> Relatives:
         stands[row.model] = row.model if alone else first.setdefault((row.base, row.variant), row.model)
     controls = known[(known["objective"] == CONTROL) & (known["base"] != "")]
     standing = sorted((str(row.base), str(row.model)) for row in controls.itertuples() if stands[row.model] == row.model)
-    # Of several controls of one base the first by name.
+    # The first by name of several controls of one base.
     return Relatives(stands, dict(reversed(standing)))

@@ -1,4 +1,4 @@
-"""Which stored runs a report is about, and which base a fine-tuned model's run is compared with."""
+"""Which stored runs a report is about, and which run of its base a fine-tuned model is compared with."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from probing.core.head_kinds import canonical_heads
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 
-#: What names a run in every report.
+#: Columns that identify a run in every report.
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
 PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
 
@@ -26,7 +26,7 @@ def choose(
     Args:
         db: the database.
         models, heads, probe_sets: names to keep; None keeps all.
-        seeds: seeds to keep, replicates among them; None keeps primary runs only.
+        seeds: seeds to keep, including replicates; None keeps primary runs only.
         templates: name of the template set.
     """
     found, heads = all_runs(db), canonical_heads(heads)
@@ -40,9 +40,9 @@ def choose(
 
 
 def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
-    """The one run that a page shows of each model, head and probe set.
+    """The one run that a page shows for each model, head and probe set.
 
-    As ``choose``, but of another template set where there is none of the default one.
+    Like ``choose``, but with another template set if there is no run with the default one.
 
     Args:
         runs: rows of the table ``runs``, such as ``store.run_queries.runs`` gives.
@@ -57,9 +57,9 @@ def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Of the runs with the same names the one made last, newest first; of several made at one time, that with the first id.
+    """The newest of the runs with the same names, newest first; of several made at the same time, the one with the first id.
 
-    A run with predictions comes before one of which counts alone are stored, whenever it was made.
+    A run with predictions comes before one with counts only, whatever their dates.
     """
     order = ["counted", "_when", "run_id"]
     ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(order, ascending=[True, False, True])
@@ -78,7 +78,7 @@ def stored_templates(
 
 
 def pairs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Every fine-tuned model's run beside its base's with the same head, seed, probe set and template set.
+    """Every fine-tuned model's run paired with its base's run with the same head, seed, probe set and template set.
 
     Args:
         runs: from ``choose``; a run whose base is not among them has no pair.
@@ -95,7 +95,7 @@ def pairs(runs: pd.DataFrame) -> pd.DataFrame:
 def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> pd.DataFrame:
     """run_id, model, head, seed, probe_set of the runs, in the order given; unknown ones are left out.
 
-    With ``by_fact`` also those of which counts alone are stored.
+    With ``by_fact``, runs with counts only are left out, too.
     """
     known = (_by_fact(db) if by_fact else all_runs(db)).set_index("run_id", drop=False)
     return known.loc[[run_id for run_id in run_ids if run_id in known.index], list(IDENTITY)].reset_index(drop=True)
@@ -104,7 +104,7 @@ def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> p
 def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str]]) -> pd.DataFrame:
     """The columns of ``pairs`` for a frame of it, or for (base's run id, run id) of each pair.
 
-    A pair is left out where counts alone are stored of one of its runs: it has no facts to compare one by one.
+    A pair is left out if one of its runs has counts only, because its facts cannot be compared one by one.
     """
     known = _by_fact(db).set_index("run_id")
     if isinstance(wanted, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""A frame as text, LaTeX or JSON: what every report is written with."""
+"""A frame as text, LaTeX or JSON, for every report."""
 
 import json
 from typing import Any, Literal
@@ -6,11 +6,11 @@ from typing import Any, Literal
 import pandas as pd
 
 Form = Literal["text", "csv", "latex", "json"]
-NO_ROWS = "no rows: nothing that is stored answers this"
+NO_ROWS = "no rows: no stored results match"
 
 
 def objects(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row as an object; what is not defined is null."""
+    """Each row as an object; undefined values are null."""
     return [{str(key): _plain(value) for key, value in row.items()} for row in _with_null(table).to_dict("records")]
 
 
@@ -36,12 +36,12 @@ def _cells(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_null(table: pd.DataFrame) -> pd.DataFrame:
-    """The frame with None where nothing was measured."""
+    """The frame with None for missing values."""
     return table.astype(object).where(table.notna(), None)
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; what is not defined is null."""
+    """A value for JSON; undefined values are null."""
     if isinstance(value, tuple):
         return list(value)
     if hasattr(value, "item"):

@@ -1,4 +1,4 @@
-"""Of several runs of one model the one that reports are made from."""
+"""Selects the run of a model that reports use."""
 
 from collections.abc import Hashable, Sequence
 
@@ -6,14 +6,14 @@ import pandas as pd
 
 
 def whole_runs(runs: pd.DataFrame, by: Sequence[str], has: Sequence[frozenset[Hashable]]) -> pd.DataFrame:
-    """One run each: the newest, or an older one that has all that the newest has, and more.
+    """One run per group: the newest, or an older one that has everything the newest has, and more.
 
-    So a later try with fewer probes or without perplexity does not hide what was computed before.
+    So a later, smaller run, such as one with fewer probes or without perplexity, does not hide earlier results.
 
     Args:
         runs: the newest first.
-        by: columns; runs that are equal in them are of one kind.
-        has: of each run what it has, and what that was computed from.
+        by: columns; runs that are equal in them form a group.
+        has: per run, its contents and the data that they were computed from.
     """
     chosen: dict[Hashable, int] = {}
     for place, key in enumerate(runs[list(by)].itertuples(index=False, name=None)):

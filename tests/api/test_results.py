@@ -166,7 +166,7 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
         (lambda r: r.sentences(model="bert"), OptionError, "no probes of the model 'bert' are stored"),
         (lambda r: r.sentences("groups", layer=1), OptionError, "this table has no layer"),
         (lambda r: r.sentences("changes", reading="mlp"), OptionError, "only accuracy has it"),
-        (lambda r: r.changes(measure="mood"), OptionError, "nothing is stored of the measure 'mood'; there is something of"),
+        (lambda r: r.changes(measure="mood"), OptionError, "no values of the measure 'mood' are stored; there are those of"),
         (lambda r: r.changes("epochs", heads=True), OptionError, "only values have it"),
         (lambda r: r.facts(relation="P1"), OptionError, "got relation P1; expected one of P103, P19, P36"),
         (lambda r: r.facts(part="gone"), OptionError, "got part gone; expected one of kept, gained, lost, never, relocated"),

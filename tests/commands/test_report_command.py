@@ -141,7 +141,7 @@ def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run):
 
 def test_runs_of_another_template_set_are_named_instead_of_no_rows(folders, run):
     plant_runs(folders / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
-    with pytest.raises(StoreError, match="own-model asked with --templates default; it was asked with --templates lama"):
+    with pytest.raises(StoreError, match="own-model probed with --templates default; it was probed with --templates lama"):
         run("report", "total", "--model", "own-model")
     assert len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
     plant_runs(folders / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE)

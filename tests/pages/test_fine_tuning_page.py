@@ -90,7 +90,7 @@ def test_a_store_of_facts_shows_them_and_names_every_command(tmp_path, monkeypat
     app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("fine_tuning", changed_model=SST_2.name)
     assert not app.exception and [one.value for one in app.main.header] == ["Layer by layer", "In words", "All models"]
     assert f"{MEASURE} {SST_2.name}" in commands(app) and f"sentences train --tasks all --model {SST_2.name}" in commands(app)
-    assert "still gives" in said(app)
+    assert "still knows" in said(app)
 
 
 def test_one_model_alone_and_an_empty_store_name_the_command(tmp_path, monkeypatch):

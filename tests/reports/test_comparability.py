@@ -38,7 +38,7 @@ def test_a_base_and_its_fine_tuned_model_are_alike_in_everything():
     assert all(check.same for name, check in checks.items() if name != "control")
     assert checks["facts"].words == "100 probed, 10 left out"
     assert badge(list(checks.values())) == (
-        "alike in vocabulary, casing, facts, head recipe, template set, precision; control: not looked for"
+        "alike in vocabulary, casing, facts, head recipe, template set, precision; control: not checked"
     )
 
 
@@ -51,7 +51,7 @@ def test_every_difference_is_named_in_the_check_and_in_the_badge():
     checks = {check.name: check for check in comparability(row("bert-base-uncased", tokenizer="bert-base-uncased-30522"), other)}
     assert not any(check.same for check in checks.values())
     assert checks["casing"].words == "uncased and cased"
-    assert checks["facts"].words == "100 probed, 10 left out on one side, 90 probed, 20 left out on the other"
+    assert checks["facts"].words == "100 probed, 10 left out in one run, 90 probed, 20 left out in the other"
     assert checks["head recipe"].words == "tied, but other epochs, seed"
     assert checks["precision"].words == "float32 and float64"
     line = badge(list(checks.values()))
@@ -61,7 +61,7 @@ def test_every_difference_is_named_in_the_check_and_in_the_badge():
 
 def test_equal_numbers_of_other_facts_are_not_the_same_facts():
     (facts,) = (check for check in comparability(BASE, row("other", config_facts_sha256="b" * 64)) if check.name == "facts")
-    assert (facts.same, facts.words) == (False, "100 probed, 10 left out on either side, but not the same")
+    assert (facts.same, facts.words) == (False, "100 probed, 10 left out in both runs, but different facts")
 
 
 def test_casing_is_not_guessed_where_no_name_says_it():

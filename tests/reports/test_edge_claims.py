@@ -100,7 +100,7 @@ def test_centres_of_gravity_are_in_order_or_not_and_one_seed_tells_nothing():
     assert verdict_of(name, evidence(places=places("centre_of_gravity", **rising | {"srl": 3.7}))) == FAILS
     assert verdict_of(name, evidence(places=places("centre_of_gravity", 0.8, **rising))) == UNSURE
     found = RULES[name].judge(evidence(places=places("centre_of_gravity", np.nan, **rising)))
-    assert found.verdict == UNSURE and "One seed was trained" in found.numbers
+    assert found.verdict == UNSURE and "Only one seed was trained" in found.numbers
     assert verdict_of(name, evidence(PIPELINE)) == UNTESTED
 
 

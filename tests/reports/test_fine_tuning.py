@@ -180,29 +180,29 @@ def said(db: Database, model, names: Names = NAMES) -> str:
 
 def test_the_paragraph_follows_from_the_numbers(db: Database):
     text = said(db, COLA)
-    assert "still gives 16.7 % (" in text and "of the 6 facts that the base knows there, the control 100.0 %." in text
+    assert "still knows 16.7 % (" in text and "; control: 100.0 %) of the 6 facts that the base knows there." in text
     assert (
-        "layers that had coordination inversion with the first token lost it (layers 1 and 2); 1 of them holds it with the mean of all "
+        "layers that had coordination inversion with the first token lost it (layers 1 and 2); 1 of them keeps it with the mean of all "
         "tokens."
     ) in text
     assert "layers that had bigram-shift with the mean of all tokens lost it (layers 2 and 3)." in text
     assert "No probe of the base beats the majority label on odd-man-out, so there was nothing to lose." in text
-    assert "Of 16 cells" in text and "a linear probe still reads 11: 6 unmoved, 1 rescaled, 1 turned, 2 re-encoded and 1 dearer" in text
-    assert "1 other tokens, 2 other layer, 1 not linear and 1 not found. What is not found may still be there" in text
-    assert "changed most at layer 4, by −0.40 nats, the control by −0.07; at 0 of 4 layers the control changed as much." in text
+    assert "Of 16 cells" in text and "a linear probe still works in 11: 6 unmoved, 1 rescaled, 1 turned, 2 re-encoded and 1 dearer" in text
+    assert "1 other tokens, 2 other layer, 1 not linear and 1 not found. Not found does not mean removed" in text
+    assert "changed most at layer 4, by −0.40 nats (control: −0.07). The control changed as much at 0 of 4 layers." in text
     rise = log_perplexity(COLA, 0) - log_perplexity(BASE, 0)
-    assert f"rose from {math.exp(log_perplexity(BASE, 0)):.0f} to {math.exp(log_perplexity(COLA, 0)):.0f}, +{rise:.2f} nats (" in text
-    assert "in its logarithm; the control's is" in text
+    assert f"rose from {math.exp(log_perplexity(BASE, 0)):.0f} to {math.exp(log_perplexity(COLA, 0)):.0f} (control: " in text
+    assert f"), +{rise:.2f} nats (" in text and "in its logarithm." in text
     assert "Putting back the base's first 2 layers undoes" in text and f"nats of the {rise:.2f}, its last 2 layers" in text
-    assert "at layer 4: the Frobenius norm of the difference is 8.0 % of the norm of the base's weights; in the control" in text
-    assert "CKA 0.60, the control's 0.93." in text
-    assert "such changes need no task" in text
+    assert "at layer 4: the Frobenius norm of the difference is 8.0 % of the norm of the base's weights (control: " in text
+    assert "CKA 0.60 (control: 0.93)." in text
+    assert "such changes need not come from the task" in text
 
 
 def test_the_paragraph_of_a_control_says_that_no_control_is_stored(db: Database):
     text = said(db, CONTROL, Names("control", "the base"))
     assert "No layer lost bigram-shift." in text and "no control is stored" in text and "such changes" not in text
-    assert "a linear probe still reads 16: 16 unmoved." in text
+    assert "a linear probe still works in 16: 16 unmoved." in text
 
 
 def test_a_rise_of_a_probe_and_the_words_for_none_both_and_all_are_said():
@@ -224,16 +224,16 @@ def test_a_rise_of_a_probe_and_the_words_for_none_both_and_all_are_said():
             ]
         )  # fmt: skip
 
-    def told(first, mean, risen=(), had=frozenset(range(1, 9)), own=0.6) -> str:
+    def paragraph_of(first, mean, risen=(), had=frozenset(range(1, 9)), own=0.6) -> str:
         return paragraph(rows({FIRST: first, MEAN: mean}, risen), cells(had, own), Names("m", "b"))[0]
 
-    assert "2 of the 8 layers that had t with the first token lost it (layers 5 and 6); both hold it" in told({5, 6}, set())
-    assert "(layer 5); it does not hold it" in told({5}, {5}) and "none of them holds it" in told({5, 6}, {5, 6})
-    assert "all 3 hold it" in told({4, 5, 6}, set())
-    assert "The only layer that had t with the first token lost it (layer 5)" in told({4, 5}, set(), had={5})
-    assert "(layers 1 to 4, 6 and 7)" in told({1, 2, 3, 4, 6, 7}, set()) and "All 8 layers" in told(set(range(9)), set())
-    assert told(set(), set(), {7}).count("read better than before at layer 7") == 2
-    assert told(set(), set(), {7}, own=0.51) == "No layer lost t.", "what does not beat the majority label is not read"
+    assert "2 of the 8 layers that had t with the first token lost it (layers 5 and 6); both keep it" in paragraph_of({5, 6}, set())
+    assert "(layer 5); that layer does not keep it" in paragraph_of({5}, {5}) and "none of them keeps it" in paragraph_of({5, 6}, {5, 6})
+    assert "all 3 keep it" in paragraph_of({4, 5, 6}, set())
+    assert "The only layer that had t with the first token lost it (layer 5)" in paragraph_of({4, 5}, set(), had={5})
+    assert "(layers 1 to 4, 6 and 7)" in paragraph_of({1, 2, 3, 4, 6, 7}, set()) and "All 8 layers" in paragraph_of(set(range(9)), set())
+    assert paragraph_of(set(), set(), {7}).count("better than before at layer 7") == 2
+    assert paragraph_of(set(), set(), {7}, own=0.51) == "No layer lost t.", "what does not beat the majority label is not read"
 
 
 def test_a_store_of_facts_has_facts_only(tmp_path):

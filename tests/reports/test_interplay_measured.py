@@ -78,7 +78,7 @@ def test_published_cells_stand_beside_ours_and_six_are_empty(laid):
 def test_a_cell_without_a_model_names_the_command_that_would_fill_it(laid):
     rows = laid.changes[laid.changes["tuned"] == "RTE"]
     assert rows["ours"].isna().all()
-    assert set(rows["why"]) == {"no model; made by: python -m probing finetune --model planted --objective rte"}
+    assert set(rows["why"]) == {"no model; to make it: python -m probing finetune --model planted --objective rte"}
     empty = lay_beside(None, "", PAPER)
     assert empty.changes["ours"].isna().all() and empty.scores["why"].str.contains("finetune").all()
 

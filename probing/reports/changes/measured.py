@@ -1,4 +1,4 @@
-"""What was measured of attention and states, layer by layer, beside the base, the control and other seeds."""
+"""Measures of attention and hidden states, layer by layer, with those of the base, the control and other seeds."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ COLUMNS = (
 )  # fmt: skip
 #: Values of different sentences cannot be compared.
 _KEYS = ["measure", "layer", "head", "sentences_sha256"]
-#: Measures of a fine-tuned model beside its base; of the others no value says by itself that nothing changed.
+#: Measures that compare a fine-tuned model with its base; the others have no fixed value for no change.
 _OF_CHANGE = tuple(name for name, measure in MEASURES.items() if measure.change_of)
-#: Metrics of likeness with the base, which are 1 where nothing changed; differences are 0 there.
+#: Similarities with the base: no change is 1. For differences it is 0.
 _LIKENESS = ("attention_map_cosine", "cka", "rsa", "same_token_cosine")
 SAME_IS_ONE = tuple(name for name, measure in MEASURES.items() if measure.metric in _LIKENESS)
 
@@ -27,16 +27,16 @@ def values(db: Database, models: Sequence[str] | None = None, measures: Sequence
 
     Args:
         db: the database.
-        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
         measures: names to keep; None keeps all.
         heads: whether values of single heads are given, too.
 
     Returns:
-        model, base, objective, measure, layer, head (``ALL_HEADS`` of a whole layer), value with low and high (95 % interval, empty where
-        there is none), n; base_value and control_value (the base's and the control's of the same measure, layer and head; empty where
-        there is none), seed_low, seed_high, seeds (of models that differ by their seed alone), inside_control (a fine-tuned model's value
-        is no farther from no change than the control's is, or within the spread of the control's seeds). Values of other sentences
-        than the model's are not set beside it.
+        model, base, objective, measure, layer, head (``ALL_HEADS`` for a whole layer), value with low and high (95 % interval, empty if
+        there is none), n; base_value and control_value (the base's and the control's for the same measure, layer and head; empty if
+        there is none), seed_low, seed_high, seeds (over models that differ only in their seed), inside_control (a fine-tuned model's value
+        is no further from no change than the control's, or within the spread of the control's seeds). Values on other sentences
+        than the model's are not compared with it.
     """
     found = stored(db)
     table = found.named(queries.values(db, found.run_ids, heads)).astype({"layer": "int64", "head": "int64", "n": "int64"})
@@ -53,10 +53,10 @@ def values(db: Database, models: Sequence[str] | None = None, measures: Sequence
 
 
 def no_change(table: pd.DataFrame) -> pd.Series:
-    """The value that each row would have had nothing changed: the base's; of measures beside the base 0, or 1 where they are of likeness.
+    """The value of each row if nothing had changed: the base's; for comparisons with the base 0, or 1 for similarities.
 
     Args:
-        table: with the columns ``measure`` and ``base_value``; empty where it is not known.
+        table: with the columns ``measure`` and ``base_value``; empty if it is not known.
     """
     beside = table["measure"].isin(SAME_IS_ONE).astype("float64").where(table["measure"].isin(_OF_CHANGE))
     return table["base_value"].fillna(beside)

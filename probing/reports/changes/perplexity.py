@@ -29,19 +29,19 @@ _Blocks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
-    """Perplexity at masked pieces, with none, the last n, the first n, or one layer of the base put back.
+    """Perplexity at masked tokens, with no layer, the last n, the first n, or one layer of the base put back.
 
-    Intervals draw blocks again, the same blocks for two models that are compared.
+    Intervals are bootstraps over blocks, with the same draws for two models that are compared.
 
     Args:
         db: the database.
-        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
 
     Returns:
-        model, base, objective, replaced (none, last, first, single), n, embeddings, masked (pieces), perplexity with low and high (95 %),
-        log_change with change_low and change_high (mean cross-entropy minus that of the base as it is, nats a piece: 0 is the base; empty
-        of a base), base_perplexity, control_log_change, seed_low, seed_high, seeds (perplexity of models that differ by their seed alone),
-        inside_control (the change is no greater than the control's, or the perplexity within the spread of the control's seeds).
+        model, base, objective, replaced (none, last, first, single), n, embeddings, masked (tokens), perplexity with low and high (95 %),
+        log_change with change_low and change_high (mean cross-entropy minus that of the unchanged base, nats per token: 0 is the base;
+        empty for a base), base_perplexity, control_log_change, seed_low, seed_high, seeds (perplexity of models that differ only in their
+        seed), inside_control (the change is no larger than the control's, or the perplexity within the spread of the control's seeds).
     """
     found = stored(db)
     rows = found.named(queries.perplexity(db, found.run_ids))
@@ -63,14 +63,14 @@ _FLOATS = ("perplexity", "low", "high", "log_change", "change_low", "change_high
 
 
 def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
-    """Perplexity while models were fine-tuned, read with the base's own head.
+    """Perplexity during fine-tuning, measured with the base's own head.
 
     Args:
         db: the database.
         models: as ``perplexities``.
 
     Returns:
-        model, base, objective (empty where no run says it), epoch (0: before), step, blocks, masked, perplexity, control_perplexity (at
+        model, base, objective (empty if no run records it), epoch (0: before), step, blocks, masked, perplexity, control_perplexity (at
         the same epoch), seed_low, seed_high, seeds.
     """
     runs = named(queries.change_runs(db))
@@ -85,7 +85,7 @@ def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.
 
 
 def _bases(rows: pd.DataFrame) -> dict[str, _Blocks]:
-    """Base -> sums and numbers of masked pieces of its blocks: of the base as it is, or of what is the base with all put back."""
+    """Base -> sums and numbers of masked tokens of its blocks: of the unchanged base, or of a model with all base layers put back."""
     own = rows[(rows["replaced"] == "none") & (rows["base"] == "")]
     blocks = {str(row["model"]): _blocks(row) for row in own.to_dict("records")}
     back = rows[rows["embeddings"].astype(bool)].sort_values("n")
@@ -95,7 +95,7 @@ def _bases(rows: pd.DataFrame) -> dict[str, _Blocks]:
 
 
 def _blocks(row: dict[str, Any]) -> _Blocks:
-    """(blocks,) sums of cross-entropy and numbers of masked pieces; one block where they are not stored by block."""
+    """(blocks,) sums of cross-entropy and numbers of masked tokens; one block if they are not stored by block."""
     sums, masked = (row[name] for name in ("by_block", "masked_by_block"))
     if sums is None or masked is None or not len(sums) or len(sums) != len(masked):
         return np.array([float(row["cross_entropy"])]), np.array([float(row["masked"])])
@@ -110,7 +110,7 @@ def _row(row: dict[str, Any], base: _Blocks | None) -> dict[str, Any]:
     names = {name: row[name] for name in ("model", "base", "objective", *_SAME)}
     found = names | {"masked": int(masked.sum()), "perplexity": np.exp(mean), "low": np.exp(low), "high": np.exp(high)}
     if base is None or not row["base"] or not np.array_equal(base[1], masked):
-        # Other masked pieces would be another question.
+        # Perplexities on different masked tokens are not comparable.
         return found | dict.fromkeys(("log_change", "change_low", "change_high", "base_perplexity"), np.nan)
     low, high = _middle(drawn - _drawn(*base))
     of_base = _mean(*base)
@@ -122,7 +122,7 @@ def _mean(sums: NDArray[np.float64], masked: NDArray[np.float64]) -> float:
 
 
 def _drawn(sums: NDArray[np.float64], masked: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(draws,) mean cross-entropy of drawn blocks; none of one block, which says nothing of how much blocks vary."""
+    """(draws,) mean cross-entropy of drawn blocks; NaN for one block, which does not show how much blocks vary."""
     if len(sums) < 2:
         return np.full(DRAWS, np.nan)
     weights = _weights(len(sums))

@@ -1,4 +1,4 @@
-"""What the reports of changes are made from: one run of every model."""
+"""The runs behind the reports of changes: one per model."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from probing.reports.whole_runs import whole_runs
 from probing.store.changes import queries
 from probing.store.database import Database
 
-#: What of a run's configuration says what sentences and what masked blocks it read.
+#: Fields of a run's configuration that identify its sentences and its masked blocks.
 TEXTS = ("sentences_sha256", "blocks_sha256")
 
 
 @dataclass(frozen=True)
 class Stored:
     """Attributes:
-    runs: one of each model, see ``whole_runs``; ``sentences_sha256`` and ``blocks_sha256`` say what text it was measured on.
+    runs: one per model, see ``whole_runs``; ``sentences_sha256`` and ``blocks_sha256`` identify the text that it was measured on.
     relatives: of the models of all runs.
     """
 
@@ -32,7 +32,7 @@ class Stored:
         return list(self.runs["run_id"])
 
     def named(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of runs with the names of their model, and with what text it was measured on: on others no two values can be compared."""
+        """Rows of runs with the names of their model and the checksums of its text: values on different texts are not comparable."""
         return rows.merge(self.runs[["run_id", *NAMES, *TEXTS]], on="run_id")
 
 
@@ -45,7 +45,7 @@ def stored(db: Database) -> Stored:
 
 
 def _has(config: Mapping[str, Any]) -> frozenset[Hashable]:
-    """What a run with this configuration measures, and on what."""
+    """The measures of a run with this configuration, and their texts."""
     extra = {name: config.get(name) for name in ("base_weights", "blocks_sha256") if config.get(name)}
     replaced = ["replaced"] if len(extra) == 2 and config.get("replaced", True) else []
     of = [(name, config.get(name)) for name in ("weights", "sentences_sha256", "head_recipe")]
@@ -53,12 +53,12 @@ def _has(config: Mapping[str, Any]) -> frozenset[Hashable]:
 
 
 def beside_base(table: pd.DataFrame, keys: list[str], columns: dict[str, str]) -> pd.DataFrame:
-    """The table with numbers of the row's base in the same place; empty of a base.
+    """The table with the numbers of each row's base for the same keys; empty for a base.
 
     Args:
         table: rows of all models.
-        keys: what says beside the model which number a row is.
-        columns: of the base -> what they are called in the result.
+        keys: the columns that, with the model, identify the number of a row.
+        columns: column of the base -> its name in the result.
     """
     of_bases = table[["model", *keys, *columns]].rename(columns={"model": "base", **columns})
     return table.merge(of_bases, on=["base", *keys], how="left")

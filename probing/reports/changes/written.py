@@ -32,15 +32,15 @@ class What(StrEnum):
 
 @dataclass(frozen=True)
 class ChangeChoice:
-    """What is reported of which models; None keeps all.
+    """The report and its models; None keeps all.
 
     Attributes:
         what: the report.
-        models, measures: names to keep; of models None keeps those that stand for themselves.
-        heads: whether values of single heads are given, too.
+        models, measures: names to keep; of models that differ only in their seed None keeps one.
+        heads: whether values of single heads are included.
 
     Raises:
-        OptionError: for measures or heads of another report than values.
+        OptionError: for measures or heads with a report other than values.
     """
 
     what: What = What.values
@@ -54,14 +54,14 @@ class ChangeChoice:
 
 
 def refuse_unknown(db: Database, choice: ChangeChoice) -> None:
-    """Raises an ``OptionError`` that names what is stored where a model or measure is not."""
+    """Raises an ``OptionError`` that lists the stored ones if a model or measure is not stored."""
     runs = queries.change_runs(db)
     models = set(queries.epochs(db)["model"]) if choice.what is What.epochs else set(runs["model"])
     measures = set(queries.values(db, list(runs["run_id"]))["measure"]) if choice.measures else set()
     for what, wanted, known in (("model", choice.models, models), ("measure", choice.measures, measures)):
         if unknown := sorted(set(wanted or ()) - known):
             stored = ", ".join(sorted(known)) or "none"
-            raise OptionError(f"nothing is stored of the {what} {unknown[0]!r}; there is something of {stored}")
+            raise OptionError(f"no values of the {what} {unknown[0]!r} are stored; there are those of {stored}")
 
 
 def report(db: Database, choice: ChangeChoice) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def report(db: Database, choice: ChangeChoice) -> pd.DataFrame:
 
 
 def json_table(db: Database, choice: ChangeChoice) -> pd.DataFrame:
-    """The report with the columns in the order that JSON has."""
+    """The report with its columns in the order of JSON."""
     table = report(db, choice)
     first = list(VALUES) if choice.what is What.values else []
     return table[[*first, *(name for name in table if name not in first)]]

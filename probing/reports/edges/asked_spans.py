@@ -1,4 +1,4 @@
-"""What the layers say of chosen spans of one sentence, as tables: for the page, the command line and notebooks."""
+"""The layers' predictions for chosen spans of one sentence, as tables: for the page, the command line and notebooks."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,14 @@ import pandas as pd
 from probing.core.edges.target import Span
 from probing.core.edges.traces import SpanTrace
 
-#: Labels of a panel of the figure.
+#: Number of labels per panel of the figure.
 PANEL_LABELS = 3
-#: Task -> labels in words, where they are numbers.
+#: Task -> words for labels that are numbers.
 _IN_WORDS = {task: {"1": "the same", "0": "not the same"} for task in ("coreference", "coreference-gum")}
 
 
 def label_in_words(task: str, name: str) -> str:
-    """A label as readers see it."""
+    """The display name of a label."""
     return _IN_WORDS.get(task, {}).get(name, name.replace("_", " "))
 
 
@@ -28,7 +28,7 @@ def label_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
 
     Returns:
         One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written ``3:5``; ``span2`` is
-        empty where the task asks of one span. ``p`` is the sigmoid of the label, ``share`` is p over the sum of the p of all labels.
+        empty if the task has one span. ``p`` is the sigmoid of the label, ``share`` is p over the sum of the p of all labels.
     """
     rows = [
         (model, trace.task, *_written(trace), layer, label, float(p), float(share))
@@ -40,11 +40,11 @@ def label_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
 
 
 def answer_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
-    """The last layer's answer of every task.
+    """The last layer's prediction for every task.
 
     Returns:
         One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``. ``settled`` is the first
-        layer from which the answer stays the last layer's; ``f1`` is that of the last layer's probe on the development part, in [0, 1].
+        layer from which the prediction stays the last layer's; ``f1`` is that of the last layer's probe on the development part, in [0, 1].
     """
     rows = [
         (model, trace.task, trace.title, *_written(trace), ", ".join(trace.answer), trace.settled, float(trace.f1[-1])) for trace in traces
@@ -53,14 +53,14 @@ def answer_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
 
 
 def panel_rows(words: Sequence[str], traces: Sequence[SpanTrace]) -> pd.DataFrame:
-    """The rows of the figure: of each task the labels that show how the answer came about.
+    """The rows of the figure: for each task the labels that best show how the prediction develops.
 
     Args:
         words: of the sentence.
-        traces: what each task says.
+        traces: the predictions for each task.
 
     Returns:
-        What ``span_bars`` draws: ``panel, title, place, label, layer, share, p, best, settled``.
+        The columns that ``span_bars`` draws: ``panel, title, place, label, layer, share, p, best, settled``.
     """
     rows = []
     for panel, trace in enumerate(traces):

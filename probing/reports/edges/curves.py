@@ -1,4 +1,4 @@
-"""F1 by layer with draws of it: seeds and sentences drawn again, so that every number made of a curve has an interval."""
+"""F1 by layer with bootstrap draws over seeds and sentences, so that every number computed from a curve has an interval."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from probing.store.database import Database
 from probing.store.edges import queries
 
 DRAWS = 1000
-#: What runs that differ only in their seed have in common.
+#: Columns that are equal in runs that differ only in their seed.
 GROUP = ("model", "encoder", "task", "kind", "labels")
-#: P(at most k) of a Poisson number with mean 1: how often a sentence is in a draw.
+#: P(at most k) of a Poisson number with mean 1: the number of times that a sentence is in a draw.
 _POISSON = stats.poisson(1).cdf(np.arange(16))
 
 
@@ -37,13 +37,13 @@ class EdgeCurve:
     """F1 by layer of the runs of one model, encoder, task and kind, mean over seeds.
 
     Attributes:
-        model, encoder, task, kind, labels: what the runs have in common.
+        model, encoder, task, kind, labels: shared by the runs.
         part: of the data.
         seeds: number of runs.
-        targets: how many were asked.
+        targets: number of targets.
         layers: (probes,) the layers l of the probes.
         values: (probes,) mean over seeds of F1.
-        drawn: (draws, probes) the same of other seeds and sentences.
+        drawn: (draws, probes) the same for drawn seeds and sentences.
     """
 
     model: str
@@ -64,7 +64,7 @@ class EdgeCurve:
 
 
 def number(value: float, drawn: NDArray[np.float64]) -> Number:
-    """A value with the middle 95 % of its draws; draws that are no number are left aside."""
+    """A value with the middle 95 % of its draws; NaN draws are ignored."""
     known = drawn[~np.isnan(drawn)]
     if np.isnan(value) or not len(known):
         return Number(value, np.nan, np.nan)
@@ -73,7 +73,7 @@ def number(value: float, drawn: NDArray[np.float64]) -> Number:
 
 
 def newest(runs: pd.DataFrame) -> pd.DataFrame:
-    """Of the runs with one model, encoder, task, kind, labels and seed the one made last, in the order that they have."""
+    """The newest run of each model, encoder, task, kind, labels and seed, in the given order."""
     when = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
     return runs.loc[when.drop_duplicates([*GROUP, "seed"]).index.sort_values()]
 
@@ -84,10 +84,10 @@ def curves(
 ) -> list[EdgeCurve]:  # fmt: skip
     """The curves of one kind on a part of the data, by model, task and encoder.
 
-    Each draw takes as many seeds as there are, with replacement, and every sentence as often as a Poisson number with mean 1 says, which
-    is made from the sentence's text: so runs on the same sentences are drawn together, whatever the task and the model. Where answers
-    are stored of some seeds only, the others vary with the sentences as these do on average; where they are stored of none, the counts
-    vary as Poisson numbers, each layer on its own, which gives wider intervals of gains. One seed does not show how much seeds vary.
+    Each draw takes as many seeds as there are, with replacement, and each sentence a Poisson number of times with mean 1. This number
+    follows from the sentence's text, so runs on the same sentences are drawn together, for every task and model. If predictions are
+    stored for some seeds only, the others vary with the sentences like the mean of these. If they are stored for none, the counts vary
+    as Poisson numbers, independently per layer, which gives wider intervals of gains. One seed does not show how much seeds vary.
 
     Args:
         db: the database.
@@ -146,9 +146,9 @@ def drawn_again(
 
     Args:
         scores: (seeds, probes).
-        deviations: of each seed (draws, probes), what other sentences change; None where its answers are not stored.
+        deviations: per seed (draws, probes), the change due to drawn sentences; None if its predictions are not stored.
         counts: (seeds, 3, probes) tp, fp and fn.
-        key: what the seeds have in common; the draws of seeds depend on it.
+        key: the name that the seeds share; it seeds the draws.
     """
     random = np.random.default_rng(zlib.crc32(repr(key).encode()))
     known = [one for one in deviations if one is not None]
@@ -163,7 +163,7 @@ def drawn_again(
 
 
 def sentence_draws(texts: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """(draws, sentences) how often each sentence is drawn: the same for a text wherever it is asked."""
+    """(draws, sentences) number of times that each sentence is drawn: the same for a text in every task."""
     return _sentence_draws(np.ascontiguousarray(texts, dtype=np.uint64).tobytes()).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""One task label by label: F1, and where in the layers each label is solved."""
+"""One task label by label: F1, and the layers that solve each label."""
 
 from collections.abc import Sequence
 
@@ -23,9 +23,9 @@ COLUMNS = ("model", "encoder", "task", "part", "label", "counts", "n", "seeds", 
 def by_label(
     db: Database, task: str, *, part: str = "dev", unseen: bool = False, models: Sequence[str] | None = None, kind: str = CUMULATIVE
 ) -> pd.DataFrame:
-    """F1 and expected layer of every training label, as ``summary`` has them of the whole task.
+    """F1 and expected layer of every training label, as ``summary`` gives them for the task.
 
-    A mix serves all labels of a task, so no label has a centre of gravity of its own: that column is empty.
+    All labels of a task share a mix, so a label has no centre of gravity: that column is empty.
 
     Returns:
         model, encoder, task, part, label, counts (whether the task's F1 counts it), n (targets of the part that have it), seeds, last,

@@ -1,4 +1,4 @@
-"""What the probes reach layer by layer, what the layers weigh, and what of it the labels alone could give."""
+"""F1 of the probes by layer, the mixing weights, and what the probes can memorise: control labels and code lengths."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,7 +63,7 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
 
 
 def selectivity(db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False) -> pd.DataFrame:
-    """F1 minus that of equal probes on control labels, mean over seeds, where control labels were trained.
+    """F1 minus that of equal probes on control labels, mean over seeds; only if control labels were trained.
 
     Returns:
         model, encoder, task, kind, part, layer, last, value, f1, control.
@@ -89,7 +89,7 @@ def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
 
     Args:
         db: the database.
-        kind: of the probes; None takes the cumulative ones of a model and task, and those of each layer alone where there are none.
+        kind: of the probes; None takes the cumulative ones of a model and task, else those of single layers.
 
     Returns:
         model, encoder, task, kind, layer, last, seeds, value, bits and uniform (mean code lengths), targets (that were coded).

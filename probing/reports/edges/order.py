@@ -21,7 +21,7 @@ def tasks_in_order(
 ) -> pd.DataFrame:
     """The tasks of a model, pair by pair.
 
-    Sentences that two tasks share are drawn together, so that what is hard about them does not count as a difference.
+    Sentences that two tasks share are drawn together, so that hard sentences do not count as a difference.
 
     Returns:
         first, second (tasks), verdict (earlier, later, order not resolved: of the first against the second), difference (expected layer of
@@ -52,7 +52,7 @@ def models_in_order(
 
 
 def _place(curve: EdgeCurve, name: str, unit: float = 1.0) -> Place:
-    """The expected layer of a curve, in units of so many layers."""
+    """The expected layer of a curve, in units of the given number of layers."""
     return Place(name, unit * expected_layer_of(curve).value, unit * expected_layer(curve.drawn))
 
 

@@ -1,4 +1,4 @@
-"""The tables of edge probing as the pipeline's figures want them: rows of the chosen models and tasks, beside the published numbers."""
+"""The tables of edge probing for the pipeline's figures: rows of the chosen models and tasks, with the published numbers."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from probing.core.edges.encoders import TRAINED
 from probing.reports.edges import published
 from probing.reports.edges.summary import PARTS
 
-#: More models than this cannot be told apart in a row.
+#: More models than this cannot be distinguished in a row.
 MAX_MODELS = 4
 #: More labels than this do not fit in a figure.
 MAX_LABELS = 20
@@ -17,7 +17,7 @@ _LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling
 
 
 def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
-    """The models that are shown unless others are chosen: those that are no fine-tuned ones, else all; ``MAX_MODELS`` at most.
+    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``.
 
     Args:
         runs: from ``store.edges.queries.edge_runs``.
@@ -35,7 +35,7 @@ def in_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -
 
 
 def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
-    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other part beside it (``f1_last_PART``)."""
+    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other part (``f1_last_PART``)."""
     trained = table[table["encoder"] == TRAINED]
     other = next(one for one in PARTS if one != part)
     beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(columns={"f1_last": f"f1_last_{other}"})
@@ -66,14 +66,14 @@ def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.Data
 
 
 def task_levels(summary: pd.DataFrame) -> pd.DataFrame:
-    """The yardsticks of each task, one number each: task, name, value."""
+    """The yardsticks of each task, one row each: task, name, value."""
     first = summary.drop_duplicates("task")
     rows = [(row["task"], name, row[column]) for row in first.to_dict("records") for column, name in _LEVELS.items()]
     return pd.DataFrame(rows, columns=["task", "name", "value"])
 
 
 def frequent_labels(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the most frequent labels, those first, with the label as ``row``.
+    """The rows of the most frequent labels, the most frequent first, with the label as ``row``.
 
     Args:
         table: of ``by_label``, trained encoders of one task.

@@ -1,4 +1,4 @@
-"""F1 of every probe of every run, beside what it has to beat."""
+"""F1 of every probe of every run, with the baselines that it has to beat."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from probing.store.database import Database
 from probing.store.edges import queries
 
 NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
-#: F1, its yardsticks on the same targets (the ceiling: on all targets), and what lies above the control labels.
+#: F1, its yardsticks on the same targets (the ceiling: on all targets), and the difference from control labels.
 NUMBERS = ("f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
 
 
@@ -25,9 +25,9 @@ def scores(
     """Every probe with its own seed.
 
     Returns:
-        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; beside it memory, majority, ceiling,
+        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; memory, majority, ceiling,
         random and random_body (F1 of the same probe on encoders with random weights, mean over seeds), control (F1 on control labels, mean
-        over seeds), selectivity (f1 minus control), compression (of the run's own online code). What is not stored is empty.
+        over seeds), selectivity (f1 minus control), compression (of the run's own online code). Numbers that are not stored are empty.
     """
     runs = newest(queries.edge_runs(db))
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
@@ -58,5 +58,5 @@ def scores(
 
 
 def of_trained(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``scores`` that are of the models as they are, on the tasks' own labels."""
+    """The rows of ``scores`` for the trained models on the tasks' own labels."""
     return table[(table["encoder"] == TRAINED) & (table["labels"] == TASK)]

@@ -1,4 +1,4 @@
-"""One row a model, encoder, task and part of the data: where in the layers the task is solved, beside what has to be beaten."""
+"""One row per model, encoder, task and part of the data: the layers that solve the task, and the baselines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,10 @@ from probing.store.edges import queries
 #: Parts of the data that have scores; dev, which also stopped the training, comes first, as in the paper.
 PARTS = ("dev", "test")
 BASELINES = ("memory", "majority")
-#: What ``memory`` is where it is stored: of tasks whose targets have several labels, for which one label is too low a floor.
+#: Replaces ``memory`` if it is stored: for tasks whose targets have several labels, one label is too weak a baseline.
 MEMORY_EACH = "memory-each"
 NAMES = ("model", "encoder", "task", "part", "seeds")
-#: What is made of gains, empty where they are not resolved.
+#: Numbers computed from gains; empty if these are not resolved.
 PLACES = ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")
 NUMBERS = (
     "f1_first", "f1_last", "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high", "memory", "majority", "ceiling",
@@ -33,13 +33,13 @@ def summary(
 ) -> pd.DataFrame:  # fmt: skip
     """The cumulative probes on task labels, mean over seeds.
 
-    Places are made of the mean F1s and the mean weights. Expected layer and K(Δ) are empty where F1(L) - F1(0) is below one point, or has
-    an interval that holds 0. ``random`` is F1(L) on the random encoder of the model, ``selectivity`` and ``compression`` are those of P(L).
+    Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is below one point or
+    its interval contains 0. ``random`` is F1(L) on the random encoder of the model, ``selectivity`` and ``compression`` are those of P(L).
     Memory and majority are of the same targets; the ceiling is of all targets.
 
     Returns:
         model, encoder, task, part, seeds, last (L), targets, f1_first, f1_last, f1_last_low, f1_last_high, gain, gain_low, gain_high,
-        memory (label by label where targets have several), majority, ceiling, random, selectivity, compression,
+        memory (label by label if targets have several), majority, ceiling, random, selectivity, compression,
         centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains: F1 in [0, 1], places in layers,
         K in bits.
     """
@@ -84,7 +84,7 @@ def gain_of(curve: EdgeCurve) -> Number:
 
 
 def expected_layer_of(curve: EdgeCurve) -> Number:
-    """The expected layer with its interval; not a number where it is not resolved."""
+    """The expected layer with its interval; NaN if it is not resolved."""
     gain = gain_of(curve)
     if not numbers.resolved(gain.value, gain.low):
         return Number(np.nan, np.nan, np.nan)

@@ -38,7 +38,7 @@ class What(StrEnum):
 
 @dataclass(frozen=True)
 class EdgeChoice:
-    """What is reported of which runs; None keeps all.
+    """The report and its runs; None keeps all.
 
     Attributes:
         what: the report.
@@ -46,7 +46,7 @@ class EdgeChoice:
         unseen: whether only targets count whose span text does not occur in training.
 
     Raises:
-        OptionError: for a part or kind that is not known.
+        OptionError: for an unknown part or kind.
     """
 
     what: What = What.summary
@@ -62,7 +62,7 @@ class EdgeChoice:
 
 
 def refuse_unknown(db: Database, choice: EdgeChoice) -> None:
-    """Raises an ``OptionError`` that names what is stored where a model or task is not."""
+    """Raises an ``OptionError`` that lists the stored ones if a model or task is not stored."""
     runs = queries.edge_runs(db)
     for column, wanted in (("model", choice.models), ("task", choice.tasks)):
         if unknown := sorted(set(wanted or ()) - set(runs[column])):
@@ -79,7 +79,7 @@ def report(db: Database, choice: EdgeChoice) -> pd.DataFrame:
 
 
 def json_table(db: Database, choice: EdgeChoice) -> pd.DataFrame:
-    """The rows and columns of the report that JSON has: scores are of the trained encoders alone."""
+    """The rows and columns of the report in JSON, which has scores of trained encoders only."""
     if choice.what is What.scores:
         return of_trained(_scores(db, choice))[list(SCORES)].reset_index(drop=True)
     table = report(db, choice)
@@ -87,7 +87,7 @@ def json_table(db: Database, choice: EdgeChoice) -> pd.DataFrame:
 
 
 def written(db: Database, choice: EdgeChoice, form: Form) -> str:
-    """The report in that form; as JSON, scores and summary stand in one object."""
+    """The report in that form; as JSON, scores and summary are in one object."""
     if form == "json" and choice.what in (What.summary, What.scores):
         return as_json({what.value: objects(json_table(db, replace(choice, what=what))) for what in (What.scores, What.summary)})
     if form == "json":
@@ -143,7 +143,7 @@ def _models(db: Database, choice: EdgeChoice) -> pd.DataFrame:
 
 
 def _named(table: pd.DataFrame, part: str, **names: str) -> pd.DataFrame:
-    """The table with columns that say what it is of."""
+    """The table with columns for these names and the part."""
     for column, value in reversed(({**names, "part": part}).items()):
         table.insert(0, column, value)
     return table

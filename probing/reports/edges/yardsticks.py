@@ -1,4 +1,4 @@
-"""What a task's answers are held against: the memory baseline, and how common the commonest label is."""
+"""Yardsticks for a task's predictions: the memory baseline, and the share of the most frequent label."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,15 @@ from probing.reports.edges.summary import baselines
 from probing.store.database import Database
 from probing.store.edges import queries
 
-#: The part whose numbers stand beside an answer.
+#: The part whose numbers are shown with a prediction.
 PART = "dev"
 
 
 @dataclass(frozen=True)
 class TaskYardsticks:
     """Attributes:
-    memory: F1 on dev of who answers the commonest training label of the same span text.
-    label: the commonest training label.
+    memory: F1 on dev of always predicting the most frequent training label of the same span text.
+    label: the most frequent training label.
     share: of the training targets that have it.
     """
 

@@ -1,1 +1,1 @@
-"""What fine-tuning changed in a model, of all capabilities together."""
+"""What fine-tuning changed in a model, over all capabilities."""

@@ -1,4 +1,4 @@
-"""What every fine-tuned model lost at every layer, in several senses, beside how far the layer's weights moved."""
+"""What every fine-tuned model lost at every layer, by several measures, and how far the layer's weights moved."""
 
 from collections.abc import Iterator
 
@@ -14,25 +14,25 @@ from probing.reports.sentences.changed import changes
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
 
-#: Of all losses more is farther from the base.
+#: Losses: a larger value is further from the base.
 LOSSES = ("facts_lost", "probes_lost_first", "probes_lost_mean", "perplexity_cost", "emd", "cka_lost")
 COLUMNS = ("model", "base", "objective", "stands", "control", "layer", "drift", *LOSSES, "entropy_change", "tasks")
 _KEYS = ["model", "layer"]
 
 
 def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
-    """One row a fine-tuned model and layer, controls and other seeds among them.
+    """One row per fine-tuned model and layer, including controls and other seeds.
 
     Args:
         db: the database.
-        facts: which runs say what facts were lost; None leaves them out.
+        facts: the runs that show which facts were lost; None leaves them out.
         protocol: of the sentence probes.
 
     Returns:
         model, base, objective, stands, control (as ``kin.tuned_models``), layer, drift (relative change of the weights), facts_lost (share
         of the facts that the base knows at the layer), probes_lost_first and probes_lost_mean (the base's accuracy minus the model's, mean
         over ``tasks``, a number), perplexity_cost (by how much the logarithm of perplexity falls when the layer alone is put back), emd
-        (first token), cka_lost (1 minus CKA of mean-pooled sentence vectors), entropy_change (first token). What is not known is empty.
+        (first token), cka_lost (1 minus CKA of mean-pooled sentence vectors), entropy_change (first token). Unknown values are empty.
     """
     tuned = tuned_models(db)
     found = tuned[["model"]].assign(layer=0).head(0)

@@ -1,4 +1,4 @@
-"""F1 of edge probes of fine-tuned models beside their base's, mean over the tasks that both have."""
+"""F1 of edge probes of fine-tuned models and of their base, mean over the tasks that both have."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from probing.reports.edges.curves import EdgeCurve, curves, number
 from probing.store.database import Database
 from probing.store.edges.queries import edge_runs
 
-#: In which the base's probes are looked for: of one layer first, since the axis is single layers.
+#: Kinds of probes in order of preference: probes of one layer first, because the axis is single layers.
 KINDS = (AT, CUMULATIVE)
 COLUMNS = ("model", "base", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "n", "tasks", "kind")
 _FLOATS = ("value", "low", "high", "base_value", "change", "change_low", "change_high")
 
 
 def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part: str = "test") -> pd.DataFrame:
-    """F1 by layer, mean over tasks: probes of single layers where they are stored, else those that read all layers up to one.
+    """F1 by layer, mean over tasks: probes of single layers if they are stored, else cumulative probes.
 
     Args:
         db: the database.
@@ -27,7 +27,7 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
 
     Returns:
         model, base, layer, value (F1, mean over tasks) with low and high, base_value (of the base on the same tasks), change with
-        change_low and change_high (draws of sentences that both share), n (targets of all tasks), tasks (their names, sorted), kind.
+        change_low and change_high (draws over shared sentences), n (targets of all tasks), tasks (their names, sorted), kind.
     """
     runs = edge_runs(db)
     runs = runs[runs["encoder"] == TRAINED]

@@ -1,4 +1,4 @@
-"""All that was measured of one fine-tuned model, as rows on one layer axis: what its figure draws and its paragraph says."""
+"""All measurements of one fine-tuned model as rows on one layer axis, for its figure and its paragraph."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from probing.reports.sentences.changed import changes
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
 
-#: What a panel shows; those of sentence probes are called ``PROBE`` and the task.
+#: Panels; those of sentence probes are named ``PROBE`` followed by the task.
 FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
     "facts", "edges", "entropy", "distance", "perplexity", "drift", "likeness",
 )  # fmt: skip
 PROBE = "probe:"
-#: The line of a panel that has one.
+#: The line of a panel that has only one.
 ONLY = ""
 #: Measure -> panel and line.
 MEASURED = {
@@ -36,7 +36,7 @@ _FLOATS = COLUMNS[3:15]
 
 @dataclass(frozen=True)
 class FactRuns:
-    """Which runs say what facts were kept.
+    """The runs that show which facts were kept.
 
     Attributes:
         head, probe_set: of the runs.
@@ -49,22 +49,22 @@ class FactRuns:
 
 
 def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
-    """Every value of a fine-tuned model by panel, line and layer, beside its base's, its control's and those of other seeds.
+    """Every value of a fine-tuned model by panel, line and layer, with those of its base, its control and other seeds.
 
     Args:
         db: the database.
         model: a fine-tuned model.
-        facts: which runs say what facts were kept; None leaves them out.
+        facts: the runs that show which facts were kept; None leaves them out.
         protocol: of the sentence probes.
 
     Returns:
-        panel (``FACTS``, ``EDGES``, ``PROBE`` and a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``),
-        line (of probes the pooling; of perplexity which layers are the base's: ``last`` the layers from this one to the last,
-        ``first`` those from 1 to this one, ``single`` this one alone, ``none``; of likeness the measure), layer, value with low
-        and high (95 %; of perplexity that of the difference from the base, paired by block), base_value, change with change_low
-        and change_high (from the base, or from no change; of perplexity that of its logarithm), q (of probes), control_value,
-        control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no greater than the control's, or
-        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). Unknown is empty.
+        panel (``FACTS``, ``EDGES``, ``PROBE`` followed by a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``),
+        line (for probes the pooling; for perplexity the layers that are the base's: ``last`` the layers from this one to the last,
+        ``first`` those from 1 to this one, ``single`` this one alone, ``none``; for likeness the measure), layer, value with low
+        and high (95 %; for perplexity the interval of the difference from the base, paired by block), base_value, change with change_low
+        and change_high (from the base, or from no change; for perplexity the change of its logarithm), q (of probes), control_value,
+        control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no larger than the control's, or
+        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). Unknown values are empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
@@ -84,7 +84,7 @@ def _facts(db: Database, models: list[str], facts: FactRuns) -> pd.DataFrame:
 
 
 def _keys(part: pd.DataFrame) -> list[str]:
-    # Means over other tasks are no control.
+    # A mean over other tasks is not a valid control.
     return ["layer", *(["tasks", "kind"] if "tasks" in part else [])]
 
 
@@ -117,13 +117,13 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
     if table.empty:
         return table
     last = max(int(table["n"].max()), 1)
-    # Where nothing is put back the value holds at every layer.
+    # Without layers put back, the value is the same at every layer.
     table["layer"] = [list(range(1, last + 1)) if one == "none" else None for one in table["replaced"]]
     table = table.explode("layer")
     from_top = (last + 1 - table["n"]).where(table["replaced"] == "last", table["n"])
     table["layer"] = table["layer"].fillna(from_top).astype("int64")
     control = table["base_perplexity"] * np.exp(table["control_log_change"].astype("float64"))
-    # How much blocks differ is no doubt about what changed: the intervals are those of the difference from the base.
+    # Differences between blocks do not make the change uncertain, so the intervals are those of the difference from the base.
     ends = {end: table["base_perplexity"] * np.exp(table[f"change_{end}"]) for end in ("low", "high")}
     return table.assign(
         panel=PERPLEXITY, line=table["replaced"], value=table["perplexity"], base_value=table["base_perplexity"], n=table["masked"],

@@ -1,4 +1,4 @@
-"""Which share of the facts that a layer of the base knows the same layer of a fine-tuned model still knows."""
+"""The share of the facts known at a layer of the base that the same layer of a fine-tuned model still knows."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
 
 
 def fact_pairs(db: Database) -> pd.DataFrame:
-    """Runs of fine-tuned models beside their base's, whose answers are stored fact by fact: the columns of ``reports.runs.pairs``."""
+    """Runs of fine-tuned models paired with their base's, with answers stored fact by fact: the columns of ``reports.runs.pairs``."""
     runs = all_runs(db)
     return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
 
@@ -31,7 +31,7 @@ def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k
 
     Returns:
         model, base, layer, value (share of the base's known facts) with low and high (Wilson), change (value minus 1), n (facts that the
-        base knows there). A layer at which the base knows nothing has no row.
+        base knows there). A layer at which the base knows no fact has no row.
     """
     wanted = fact_pairs(db)
     wanted = wanted[wanted["model"].isin(list(models)) & (wanted["head"] == head) & (wanted["probe_set"] == probe_set)]

@@ -1,4 +1,4 @@
-"""The fine-tuned models of a store, whatever was measured of them, with their bases, controls and seeds."""
+"""All fine-tuned models of a store with their bases, controls and seeds."""
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ COLUMNS = (*NAMES, "stands", "control")
 
 
 def kin(db: Database) -> Relatives:
-    """Siblings and controls among all stored models; which differ by their seed is known of probes of sentences and of changes."""
+    """Siblings and controls among all stored models. Seeds are known only from sentence probes and measured changes."""
     return relatives(_described(db))
 
 
@@ -21,8 +21,8 @@ def tuned_models(db: Database) -> pd.DataFrame:
     """Every fine-tuned model.
 
     Returns:
-        model, base, objective, stands (the sibling that stands for it in lists, perhaps itself), control (whether it was trained further
-        on what its base had read already).
+        model, base, objective, stands (the sibling that stands for it in lists, possibly itself), control (whether it was trained further
+        on its base's own text).
     """
     runs = _described(db)
     stands = relatives(runs).stands
@@ -32,7 +32,7 @@ def tuned_models(db: Database) -> pd.DataFrame:
 
 
 def control_beside(family: Relatives, model: str, base: str) -> str:
-    """The control of a model's base; empty where there is none, or it is the model itself."""
+    """The control of a model's base; empty if there is none or the model is the control."""
     control = family.control.get(base, "")
     return "" if family.stands.get(model) == control else control
 
@@ -40,12 +40,12 @@ def control_beside(family: Relatives, model: str, base: str) -> str:
 def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The table with seed_low, seed_high, seeds, control_value, control_change and inside_control.
 
-    A change is inside the control's where it is no greater, or the value within the spread of the control's seeds.
+    A change is inside the control's if it is no larger, or if the value is within the spread of the control's seeds.
 
     Args:
         family: of all models.
         table: model, base, the keys, value and change (from the base), of a model and of its relatives.
-        keys: what says beside the model which number a row is.
+        keys: the columns that, with the model, identify the number of a row.
     """
     spread = family.with_spread(table, keys, "value")
     of_control = {"value": "control_value", "change": "control_change", "seed_low": "_low", "seed_high": "_high"}
@@ -55,14 +55,14 @@ def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFr
 
 
 def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str]:
-    """A model, those that differ from it by their seed alone, and the controls of its base."""
+    """A model, the models that differ from it only in their seed, and the controls of its base."""
     base = tuned.set_index("model")["base"].get(model, "")
     wanted = {family.stands.get(model, model), family.control.get(base, "")}
     return [model, *(one for one in tuned["model"] if one != model and family.stands.get(one, one) in wanted)]
 
 
 def _described(db: Database) -> pd.DataFrame:
-    """Models with what is known of them, descriptions that name a variant first."""
+    """Names and seeds of models; descriptions with a variant come first."""
     nameless = stored_models(db).assign(variant="", tuned_seed=pd.Series(dtype="Int64"))
     columns = [*NAMES, "variant", "tuned_seed"]
     runs = [named(one)[columns] for one in (change_runs(db), sentence_runs(db), nameless)]

@@ -1,4 +1,4 @@
-"""Every fine-tuned model in one row, and which of its measures go together over models and over layers."""
+"""One row per fine-tuned model, and correlations of its measures over models and over layers."""
 
 from itertools import combinations
 
@@ -14,7 +14,7 @@ from probing.reports.fine_tuning.evidence import FactRuns
 from probing.reports.learned import learned
 from probing.store.database import Database
 
-#: What a row has of its model, in the order of tables.
+#: Measures of a model, in the order of tables.
 MEASURED = ("probes_first", "probes_mean", "facts_lost", "perplexity", "emd", "entropy_change", "cka_last", "drift")
 _NAMES = ("model", "base", "objective", "role", "stands")
 _SCORE = ("verdict", "metric", "score", "baseline")
@@ -24,16 +24,16 @@ PAIRS = ("first", "second", "rho", "p", "q", "n")
 
 
 def measures(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
-    """One row a fine-tuned model of which anything was measured; controls and other seeds stand below.
+    """One row per fine-tuned model with a measurement; controls and other seeds come last.
 
     Args:
         db: the database.
         facts, protocol: as ``by_layer``.
 
     Returns:
-        model, base, objective, role (of ``ROLES``), stands (the model that differs by its seed alone and stands for it); verdict (whether
+        model, base, objective, role (of ``ROLES``), stands (the sibling that stands for it); verdict (whether
         it learned its task), metric, score, baseline; probes_first, probes_mean (change of accuracy, mean over the upper layers and over
-        ``tasks``), facts_lost (share, at the last layer), perplexity beside base_perplexity and perplexity_change (of the logarithm), emd
+        ``tasks``), facts_lost (share, at the last layer), perplexity, base_perplexity and perplexity_change (of the logarithm), emd
         and entropy_change (first token, mean over layers), cka_last (mean-pooled, last layer), drift (mean over layers 1 to L).
     """
     table = by_layer(db, facts, protocol)
@@ -74,7 +74,7 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def within_models(points: pd.DataFrame, loss: str) -> pd.DataFrame:
-    """Rank correlation of drift and a loss over the layers 1 to L of each model that has both at ``FEWEST`` layers or more.
+    """Rank correlation of drift and a loss over the layers 1 to L, for each model that has both at ``FEWEST`` or more layers.
 
     Args:
         points: of ``by_layer``.
@@ -91,7 +91,7 @@ def within_models(points: pd.DataFrame, loss: str) -> pd.DataFrame:
 
 
 def _row(rows: pd.DataFrame) -> dict[str, object]:
-    """A model's row from those of its layers."""
+    """A model's row from the rows of its layers."""
     first, last = rows.iloc[0], int(rows["layer"].max())
     upper = rows[[layer_group(int(layer), last) == "upper" for layer in rows["layer"]]]
     above, top = rows[rows["layer"] > 0], rows[rows["layer"] == last]

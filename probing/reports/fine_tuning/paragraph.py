@@ -1,4 +1,4 @@
-"""What fine-tuning changed in one model, in sentences that follow from its numbers by rule."""
+"""What fine-tuning changed in one model, in sentences that rules derive from its numbers."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,20 +9,20 @@ from probing.core.sentences.example import FIRST, MEAN
 from probing.core.sentences.fates import FATES, LEVEL, above_majority
 from probing.reports.fine_tuning.evidence import DISTANCE, DRIFT, EDGES, ENTROPY, FACTS, LIKENESS, PERPLEXITY, PROBE
 
-#: At most so many layers are put back in the sentence on perplexity, and at most half of all.
+#: Maximum number of layers put back in the sentence on perplexity; half of all layers if that is less.
 _PUT_BACK = 3
-#: Fates in a sentence; the others are written as they are called.
+#: Fates of properties that no linear probe at this layer and pooling finds.
 _LOST = FATES[5:]
 _POOLING = {FIRST: "the first token", MEAN: "the mean of all tokens"}
 
 
 @dataclass(frozen=True)
 class Names:
-    """How the paragraph calls what it speaks of.
+    """Names in the paragraph.
 
     Attributes:
         model, base: the two models.
-        tasks: title of each task; one without is called by its name.
+        tasks: title of each task; a task without a title is called by its name.
     """
 
     model: str
@@ -31,17 +31,17 @@ class Names:
 
 
 def paragraph(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> tuple[str, ...]:
-    """One sentence or two for each kind of evidence that is there.
+    """One or two sentences for each kind of evidence that was measured.
 
-    A layer has lost a property where its own probe is worse than the base's with q of at most 5 %, and by more than the control's.
+    A layer has lost a property if its own probe is worse than the base's with q of at most 5 %, and by more than the control's.
 
     Args:
         found: of ``evidence``.
         gone: of ``reports.sentences.gone.where_gone``, of the model.
-        names: what things are called.
+        names: of the models and tasks.
 
     Returns:
-        The sentences in the order of the figure's panels; none where nothing was measured.
+        The sentences in the order of the figure's panels; none if nothing was measured.
     """
     parts = (_facts, _edges, _probes, _attention, _perplexity, _weights)
     said = [one for part in parts[:3] for one in part(found, gone, names)]
@@ -65,10 +65,10 @@ def _facts(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[st
     if rows.empty:
         return
     last = rows.loc[rows["layer"].idxmax()]
-    beside = _beside(last, lambda value: f"the control {value * 100:.1f} %")
+    beside = _beside(last, lambda value: f"control: {value * 100:.1f} %")
     yield (
-        f"At layer {last['layer']} {names.model} still gives {last['value'] * 100:.1f} % ({last['low'] * 100:.1f} to "
-        f"{last['high'] * 100:.1f}) of the {last['n']:,} facts that {names.base} knows there, {beside}."
+        f"At layer {last['layer']}, {names.model} still knows {last['value'] * 100:.1f} % ({last['low'] * 100:.1f} to "
+        f"{last['high'] * 100:.1f}; {beside}) of the {last['n']:,} facts that {names.base} knows there."
     )
 
 
@@ -77,11 +77,11 @@ def _edges(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[st
     if rows.empty:
         return
     most = rows.loc[rows["change"].abs().idxmax()]
-    beside = _beside(most, lambda value: f"the control by {_signed(value * 100, 1)}", "control_change")
+    beside = _beside(most, lambda value: f"control: {_signed(value * 100, 1)}", "control_change")
     yield (
         f"F1 of edge probes (mean over {most['of'].split(': ')[-1]}) changed most at layer {most['layer']}, by "
-        f"{_signed(most['change'] * 100, 1)} points ({_signed(most['change_low'] * 100, 1)} to {_signed(most['change_high'] * 100, 1)}), "
-        f"{beside}."
+        f"{_signed(most['change'] * 100, 1)} points ({_signed(most['change_low'] * 100, 1)} to {_signed(most['change_high'] * 100, 1)}; "
+        f"{beside})."
     )
 
 
@@ -110,7 +110,7 @@ def _of_task(rows: pd.DataFrame, gone: pd.DataFrame, names: Names, title: str) -
         yield f"{_share(fallen[MEAN], had[MEAN], f'{title} with {_POOLING[MEAN]}')} lost it ({_layers(fallen[MEAN])})."
     for pooling, layers in risen.items():
         if layers:
-            yield f"With {_POOLING[pooling]} {title} is read better than before at {_layers(layers)}."
+            yield f"With {_POOLING[pooling]}, probes predict {title} better than before at {_layers(layers)}."
 
 
 def _layers_of(cells: pd.DataFrame, pooling: str) -> list[int]:
@@ -137,31 +137,31 @@ def _fates(gone: pd.DataFrame) -> Iterator[str]:
     counts = {fate: int((cells == fate).sum()) for fate in FATES}
     held = _list([f"{n} {fate}" for fate, n in counts.items() if n and fate not in _LOST])
     away = _list([f"{n} {fate}" for fate, n in counts.items() if n and fate in _LOST])
-    said = f"Of {_count(len(cells), 'cell')} (task, vector, layer) in which the base's probe beats its majority label, "
+    said = f"Of {_count(len(cells), 'cell')} (task, vector, layer) in which the base's probe beats the majority label, "
     if held:
-        said += f"a linear probe still reads {sum(counts[fate] for fate in FATES if fate not in _LOST)}: {held}"
+        said += f"a linear probe still works in {sum(counts[fate] for fate in FATES if fate not in _LOST)}: {held}"
     if away:
-        said += f"{'; of the others: ' if held else 'a linear probe reads none as well as before: '}{away}"
-    yield said + (". What is not found may still be there, in a form that no probe here reads." if counts[FATES[-1]] else ".")
+        said += f"{'; of the others: ' if held else 'a linear probe works as well as before in none: '}{away}"
+    yield said + (". Not found does not mean removed: another probe may still find it." if counts[FATES[-1]] else ".")
 
 
 def _attention(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
     entropy, distance = _of(found, ENTROPY).dropna(subset=["change"]), _of(found, DISTANCE)
     if len(entropy):
         most = entropy.loc[entropy["change"].abs().idxmax()]
-        beside = _beside(most, lambda value: f"the control by {_signed(value, 2)}", "control_change")
+        beside = _beside(most, lambda value: f"control: {_signed(value, 2)}", "control_change")
         known = entropy.dropna(subset=["control_change"])
         inside = (
-            f"; at {int(known['inside_control'].sum())} of {_count(len(known), 'layer')} the control changed as much" if len(known) else ""
+            f" The control changed as much at {int(known['inside_control'].sum())} of {_count(len(known), 'layer')}." if len(known) else ""
         )
         yield (
-            f"The entropy of the first token's attention changed most at layer {most['layer']}, by {_signed(most['change'], 2)} nats, "
-            f"{beside}{inside}."
+            f"The entropy of the first token's attention changed most at layer {most['layer']}, by {_signed(most['change'], 2)} nats "
+            f"({beside}).{inside}"
         )
     if len(distance):
         most = distance.loc[distance["value"].idxmax()]
-        beside = _beside(most, lambda value: f"the control's by {value:.2f}")
-        yield f"That attention moved farthest at layer {most['layer']}, by {most['value']:.2f} tokens, {beside}."
+        beside = _beside(most, lambda value: f"control: {value:.2f}")
+        yield f"The first token's attention moved furthest at layer {most['layer']}, by {most['value']:.2f} tokens ({beside})."
 
 
 def _perplexity(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
@@ -170,10 +170,10 @@ def _perplexity(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterat
     if whole.empty:
         return
     as_it_is, last = whole.iloc[0], int(rows["layer"].max())
-    went = "rose" if as_it_is["change_low"] > 0 else "fell" if as_it_is["change_high"] < 0 else "did not change clearly:"
-    beside = _beside(as_it_is, lambda value: f"the control's is {value:,.0f}")
+    went = "rose" if as_it_is["change_low"] > 0 else "fell" if as_it_is["change_high"] < 0 else "did not clearly change:"
+    beside = _beside(as_it_is, lambda value: f"control: {value:,.0f}")
     nats = f"{_signed(as_it_is['change'], 2)} nats ({_signed(as_it_is['change_low'], 2)} to {_signed(as_it_is['change_high'], 2)})"
-    yield f"Masked-LM perplexity {went} from {as_it_is['base_value']:,.0f} to {as_it_is['value']:,.0f}, {nats} in its logarithm; {beside}."
+    yield f"Masked-LM perplexity {went} from {as_it_is['base_value']:,.0f} to {as_it_is['value']:,.0f} ({beside}), {nats} in its logarithm."
     n = min(_PUT_BACK, last // 2)
     ends = {line: rows[(rows["line"] == line) & (rows["layer"] == layer)] for line, layer in (("first", n), ("last", last + 1 - n))}
     if went == "rose" and n and all(map(len, ends.values())):
@@ -190,26 +190,26 @@ def _weights(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[
     like = like[(like["line"] == "cka-mean")].dropna(subset=["value"])
     if len(drift):
         most = drift.loc[drift["value"].idxmax()]
-        beside = _beside(most, lambda value: f"in the control it is {value * 100:.1f} %")
+        beside = _beside(most, lambda value: f"control: {value * 100:.1f} %")
         yield (
             f"The weights changed most at layer {most['layer']}: the Frobenius norm of the difference is {most['value'] * 100:.1f} % of "
-            f"the norm of the base's weights; {beside}."
+            f"the norm of the base's weights ({beside})."
         )
     if len(like):
         least = like.loc[like["value"].idxmin()]
-        beside = _beside(least, lambda value: f"the control's {value:.2f}")
+        beside = _beside(least, lambda value: f"control: {value:.2f}")
         where = f"layer {least['layer']}: CKA {least['value']:.2f}"
-        yield f"Sentence vectors (mean of all tokens) are least like the base's at {where}, {beside}."
+        yield f"Sentence vectors (mean of all tokens) are least similar to the base's at {where} ({beside})."
 
 
 def _control(found: pd.DataFrame) -> Iterator[str]:
-    # Of perplexity only the model as it is: the others are parts of the same rise.
+    # For perplexity only the unchanged model: the other rows are parts of the same rise.
     rows = found[(found["panel"] != PERPLEXITY) | ((found["line"] == "none") & (found["layer"] == 1))]
     known = rows.dropna(subset=["control_change", "change"])
     if len(known):
         yield (
-            f"The control changed as much in {int(known['inside_control'].sum())} of {_count(len(known), 'value')} that it has too: "
-            "such changes need no task."
+            f"The control changed as much in {int(known['inside_control'].sum())} of {_count(len(known), 'value')} measured for both: "
+            "such changes need not come from the task."
         )
 
 
@@ -222,12 +222,12 @@ def _beside(row: pd.Series, words, column: str = "control_value") -> str:
 
 
 def _how_many(held: int, of: int) -> str:
-    """ "both hold", "it holds"."""
+    """ "both keep", "that layer keeps"."""
     if of == 1:
-        return "it holds" if held else "it does not hold"
+        return "that layer keeps" if held else "that layer does not keep"
     if held in (0, of):
-        return "none of them holds" if not held else "both hold" if of == 2 else f"all {of} hold"
-    return f"{held} of them {'holds' if held == 1 else 'hold'}"
+        return "none of them keeps" if not held else "both keep" if of == 2 else f"all {of} keep"
+    return f"{held} of them {'keeps' if held == 1 else 'keep'}"
 
 
 def _layers(layers: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""What kind of word each layer puts first."""
+"""The kinds of words that each layer predicts first."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What is stored about a sentence that is asked: its fact, or its template, and the relation's majority answer."""
+"""Stored information on a typed sentence: its fact or its template, and the relation's majority answer."""
 
 import re
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ class Stored:
     """A sentence that is stored, or that has a stored template.
 
     Attributes:
-        probe_set, label: whose it is, and the name of the relation.
-        answers: the recorded answers of the stored sentence; none where only its template is stored.
-        majority: the relation's commonest recorded answer, of two equally common ones the first by label.
-        share: of the relation's stored facts that it is right for.
+        probe_set, label: its probe set, and the name of the relation.
+        answers: the recorded answers of the stored sentence; none if only its template is stored.
+        majority: the relation's most frequent recorded answer; the first by label of equally frequent ones.
+        share: of the relation's stored facts for which it is right.
         n: number of these facts.
     """
 
@@ -28,18 +28,18 @@ class Stored:
 
 
 def asked(db: Database, prompt: str) -> Stored | None:
-    """What is stored about a sentence; None where neither it nor its template is.
+    """Stored information on a sentence; None if neither it nor its template is stored.
 
     Args:
         db: the database.
-        prompt: the sentence, its gap written ``[MASK]``; case and blanks make no difference.
+        prompt: the sentence, its gap written ``[MASK]``; case and spaces are ignored.
     """
     prompt = " ".join(prompt.split())
     found = answers_of(db, prompt)
     if found.empty:
         known = templates(db)
         fits = known[[_fits(template, prompt) for template in known["template"]]] if len(known) else known
-        # "[X] is in [Y]." fits much; the template that says most is meant.
+        # "[X] is in [Y]." matches many sentences; the most specific template wins.
         found = fits.sort_values("template", key=lambda texts: -texts.str.len(), kind="stable")
     if found.empty:
         return None

@@ -1,4 +1,4 @@
-"""Would leaving at another layer answer better than the last?"""
+"""Would exiting at an earlier layer answer better than the last layer?"""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ def early_exit(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row a run.
+    """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row per run.
 
-    Runs that store their last layer only have no row, nor have runs of which counts alone are stored.
+    Runs that store only their last layer, or only counts, have no row.
 
     Args:
         db: the database.

@@ -1,4 +1,4 @@
-"""Forgotten relations: how many by each definition, and what each definition says of each relation."""
+"""Forgotten relations: their number by each definition, and each definition's verdict on each relation."""
 
 from collections.abc import Sequence
 
@@ -31,10 +31,10 @@ def forgotten(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """How many relations the last layer has forgotten, one row a run, k and definition.
+    """How many relations the last layer has forgotten, one row per run, k and definition.
 
-    A run whose facts are of one relation, or that stores no inner layer, has no row. The share under ``authors`` is divided as their
-    code does, by one relation more than there are: by 42 on T-REx.
+    A run with a single relation, or without inner layers, has no row. The share under ``authors`` is divided by one relation more than
+    there are, as in their code: by 42 on T-REx.
 
     Returns:
         run_id, model, head, seed, probe_set, k, definition, relations, forgotten, share (in [0, 1]), names (of the forgotten, sorted).
@@ -58,7 +58,7 @@ def forgotten(
 def relation_forgetting(
     db: Database, run_ids: Sequence[str], k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Every relation of every run with what the three definitions say of it, and its facts by exposure.
+    """Every relation of every run with the verdicts of the three definitions, and its facts by exposure.
 
     Returns:
         run_id, model, head, probe_set, relation, label, cardinality, n, last, best_inner, best_layer, drop (best inner minus last),

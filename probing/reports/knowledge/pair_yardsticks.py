@@ -1,4 +1,4 @@
-"""Two models by layer beside what their facts give without the subject: the majority answer and the swapped subject."""
+"""Two models by layer, with baselines that do not know the subject: the majority answer and the swapped subject."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from probing.store.database import Database
 from probing.store.knowledge.pair_queries import paired_majority
 
 _ENDS = ("", "_low", "_high")
-#: Of each run; those of the base begin with "base_".
+#: Columns of each run; those of the base begin with "base_".
 _OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
 
 
@@ -20,17 +20,17 @@ def paired_with_yardsticks(
 ) -> pd.DataFrame:
     """``paired_by_layer`` with its yardsticks; micro.
 
-    Majority answers are of the facts in common. Swapped subjects are each run's own, of all its facts that have one: a run may store
-    their counts only, which cannot be paired with another run fact by fact.
+    Majority answers are on the facts in common. Swapped subjects are each run's own, on all its facts that have one: a run may store
+    only their counts, which cannot be paired with another run fact by fact.
 
     Args:
         db, base_run, run, k, exposures, answer_in_subject: as for ``paired_by_layer``.
 
     Returns:
-        The columns of ``paired_by_layer`` and, shares, empty where they are not defined: majority (of P@1 only); for the run, and with
+        The columns of ``paired_by_layer`` and, shares, empty if they are not defined: majority (for P@1 only); for the run, and with
         ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
-        differences with ``_low`` and ``_high``; more (above_swapped less the base's: how much more the run gains from the subject) with
-        more_low and more_high, which join the two intervals as of independent shares (Newcombe): rather too wide.
+        differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from the subject) with
+        more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide.
     """
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
@@ -47,7 +47,7 @@ def paired_with_yardsticks(
 
 
 def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:
-    """First less second with the interval that joins theirs as of independent shares (Newcombe 1998, method 10 without correlation).
+    """First minus second, with the combined interval for independent shares (Newcombe 1998, method 10 without correlation).
 
     Args:
         first, second: value, lower and upper end, row by row.

@@ -1,4 +1,4 @@
-"""P@k and its kin by layer: macro or micro, with intervals and baselines; and relation by relation."""
+"""P@k and related metrics by layer: macro or micro, with intervals and baselines; and relation by relation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,15 +21,15 @@ METRIC_COLUMNS: dict[str, tuple[str, str | None, int | None]] = {
     "mrr": ("sum_reciprocal_rank", "sum_squared_reciprocal_rank", None),
     "answer_p_at_1": ("answer_hits_1", None, None),
 }
-#: The majority answer is one answer: it is a baseline for being right first, not for ten tries.
+#: The majority answer is a single answer, so it is a baseline for P@1 but not for P@10.
 WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
-#: One of the relation's answers at random: a baseline for ranks among these answers only.
+#: A random answer of the relation: a baseline only for ranks among these answers.
 WITH_CHANCE = ("answer_p_at_1",)
 _VALUE = ("value", "low", "high")
 _ABOVE_MAJORITY = ("above_majority", "above_majority_low", "above_majority_high")
 _ABOVE_SWAPPED = ("above_swapped", "above_swapped_low", "above_swapped_high")
 _NUMBERS = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_MAJORITY, *_ABOVE_SWAPPED)
-#: Beside them, how many facts have a swapped subject; empty where it is not measured.
+#: Number of facts that have a swapped subject; empty if it was not measured.
 _COLUMNS = (*_NUMBERS, "swapped_n")
 
 
@@ -55,9 +55,9 @@ def by_layer(
     Returns:
         run_id, model, head, seed, probe_set, layer, n, relations, value, low, high: shares in [0, 1]. Baselines: majority (always the
         relation's most frequent answer), chance (one of its answers at random) and, of the facts that have a swapped subject, swapped
-        beside matched (the value on the same facts); what is not defined is empty. Differences with their intervals: above_majority is
-        value minus majority, whose interval is the value's, as the majority's share is a property of the facts; above_swapped is matched
-        minus swapped, paired. swapped_n: the facts that have a swapped subject, empty where it is not measured.
+        and matched (the value on the same facts); undefined baselines are empty. Differences with their intervals: above_majority is
+        value minus majority, with the value's interval, because the majority's share is a property of the facts; above_swapped is matched
+        minus swapped, paired. swapped_n: number of facts that have a swapped subject, empty if it was not measured.
     """
     column, squared, k = METRIC_COLUMNS[metric]
     table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
@@ -109,8 +109,8 @@ def precision_by_relation(
     """P@k by run, relation and layer, with Wilson's interval.
 
     Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives of a metric: the
-        majority is that of P@1, and chance is empty.
+        run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives for a metric; the
+        majority is for P@1, and chance is empty.
     """
     found = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     found = found.merge(identities(db, run_ids), on="run_id").merge(
@@ -146,7 +146,7 @@ def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
 
 
 def _share(counts: list[RelationCounts], average: str) -> float | None:
-    """The value alone, for baselines: without an interval nothing is drawn."""
+    """The value alone, for baselines: without an interval, no draws are needed."""
     kept = [one for one in counts if one.n]
     if average == "micro":
         return sum(one.hits for one in kept) / sum(one.n for one in kept) if kept else None
@@ -154,7 +154,7 @@ def _share(counts: list[RelationCounts], average: str) -> float | None:
 
 
 def _chance(rows: pd.DataFrame, average: str) -> float | None:
-    """What one of each relation's answers at random gets right on average; None without facts."""
+    """Average share of facts that a random answer of the relation gets right; None without facts."""
     defined = rows[rows["n"] > 0].sort_values("relation")
     if defined.empty:
         return None
@@ -175,7 +175,7 @@ def _swapped(pairs: Mapping[str, PairedCounts], average: str) -> tuple[float | N
 
 
 def _pairs(rows: pd.DataFrame, k: int) -> dict[str, PairedCounts]:
-    """Relation -> own against swapped subject; without relations in which no fact has a swapped one."""
+    """Relation -> own against swapped subject; only relations with swapped subjects."""
     columns = (rows[name].tolist() for name in ("relation", "other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"))
     return {relation: _paired(n, own, other, both) for relation, n, own, other, both in zip(*columns, strict=True) if n}
 
@@ -185,7 +185,7 @@ def _paired(n: int, own: int, other: int, both: int) -> PairedCounts:
 
 
 def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:
-    # By columns: rows of a frame, made one by one, would take longer than all intervals.
+    # By columns: building rows one by one would take longer than all intervals.
     relations, n, found = (rows[name].tolist() for name in ("relation", "n", column))
     if squared:
         squares = rows[squared].tolist()
@@ -194,6 +194,6 @@ def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[Relati
 
 
 def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
-    """Without relations in which the baseline is not defined."""
+    """Only relations for which the baseline is defined."""
     defined = rows[rows[n] > 0]
     return [RelationCounts(*one) for one in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)]

@@ -1,4 +1,4 @@
-"""Any report of stored runs, chosen by its name: which runs, and which of its cells."""
+"""Any report of stored runs, by its name, with its choice of runs and cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,17 +33,17 @@ class What(StrEnum):
 
 @dataclass(frozen=True)
 class ReportChoice:
-    """A report and what it is about.
+    """A report and its choices.
 
     Attributes:
-        what: precision (by layer), total, forgotten (relations), transitions (base to fine-tuned) or tasks (did they learn theirs?).
-        models, heads, probe_sets: names to keep; None keeps all, but of forgotten relations those of T-REx. For transitions
+        what: precision (by layer), total, forgotten (relations), transitions (base to fine-tuned) or tasks (did models learn theirs?).
+        models, heads, probe_sets: names to keep; None keeps all, except that forgotten relations are those of T-REx. For transitions
             ``models`` are the fine-tuned ones.
-        ks, averages, definitions: what to report, as far as the report knows it.
+        ks, averages, definitions: the values to report, if the report has them.
         templates: name of the template set.
 
     Raises:
-        OptionError: for a rank, average or definition that is not known.
+        OptionError: for an unknown rank, average or definition.
     """
 
     what: What
@@ -86,7 +86,7 @@ def report(db: Database, choice: ReportChoice) -> pd.DataFrame:
 
 
 def other_templates(db: Database, choice: ReportChoice) -> list[str]:
-    """Further template sets in which the chosen runs were asked, to name where a report is empty."""
+    """Further template sets that the chosen models were probed with, to suggest if a report is empty."""
     return [name for name in stored_templates(db, choice.models, choice.heads, choice.sets) if name != choice.templates]
 
 
@@ -98,13 +98,13 @@ def refuse_unknown(db: Database, choice: ReportChoice) -> None:
 
 
 def _refuse_names(db: Database, given: dict[str, Sequence[str] | None], templates: str) -> None:
-    """Raises a ``StoreError`` for a name that no run of the template set has; it says which sets have it."""
+    """Raises a ``StoreError`` for a name that no run of the template set has; it lists the sets that have it."""
     every = choose(db, templates=templates)
     for option, wanted in given.items():
         column = option.removeprefix("--").replace("-", "_")
         if unknown := sorted(set(wanted or ()) - set(every[column])):
             elsewhere = stored_templates(db, **{f"{column}s": unknown})
-            asked = f" asked with --templates {templates}" if elsewhere else ""
-            there = f"; it was asked with --templates {', '.join(elsewhere)}" if elsewhere else ""
+            asked = f" probed with --templates {templates}" if elsewhere else ""
+            there = f"; it was probed with --templates {', '.join(elsewhere)}" if elsewhere else ""
             names = ", ".join(sorted(set(every[column]))) or "none"
             raise StoreError(f"no run with {option} {', '.join(unknown)}{asked}{there}; there are {names}")

@@ -1,4 +1,4 @@
-"""From base to fine-tuned model: what was kept, gained and lost, and where the lost facts went."""
+"""From base to fine-tuned model: the facts kept, gained and lost, and the fate of the lost ones."""
 
 from collections.abc import Sequence
 
@@ -27,9 +27,9 @@ def transitions(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Last layer of base against last layer of fine-tuned model, fact by fact, one row a pair and k.
+    """Last layer of base against last layer of fine-tuned model, fact by fact, one row per pair and k.
 
-    Fine-tuned runs that store their last layer only have no row, nor have runs of which counts alone are stored.
+    Fine-tuned runs that store only their last layer, and runs that store only counts, have no row.
 
     Args:
         db: the database.
@@ -38,8 +38,8 @@ def transitions(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were asked), only_base, only_model (facts that one
-        side only was asked), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
+        base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base, only_model (facts that
+        only one was probed on), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
         p_value (exact McNemar), relocated, relocated_known_there, suppressed, displaced, erased.
     """
     return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
@@ -58,7 +58,7 @@ def transitions_by_relation(
 
 def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject, *, by_relation: bool) -> pd.DataFrame:
     known = pair_identities(db, pairs)
-    # A run of the last layer only has no inner layers in which a lost fact could be found: its fates would be wrong.
+    # A run with only the last layer has no inner layers in which a lost fact could be found: its fates would be wrong.
     stored = layers_stored(db, list(known["run_id"])).set_index("run_id")["n_layers"]
     known = known[known["run_id"].map(stored).fillna(0) > 1].reset_index(drop=True)
     bases, tuned = list(known["base_run_id"]), list(known["run_id"])

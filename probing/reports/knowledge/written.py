@@ -20,7 +20,7 @@ KEYS = {
     ),
     "tasks": ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict"),
 }  # fmt: skip
-#: Report -> the keys in JSON and first columns of CSV where they are more.
+#: Report -> the keys in JSON and first columns of CSV, if there are more.
 _OBJECTS = {
     "precision": (
         "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
@@ -30,7 +30,7 @@ _OBJECTS = {
         "verdict",
     ),
 }  # fmt: skip
-#: Further columns of CSV; ``other`` is what ``swapped`` was called up to version 0.2.
+#: Further columns of CSV; ``other`` is the name of ``swapped`` up to version 0.2.
 _MORE = {
     "precision": (
         "other",
@@ -61,13 +61,13 @@ _MORE = {
 
 
 def json_table(table: pd.DataFrame, what: What) -> pd.DataFrame:
-    """The columns of a report's frame that JSON has.
+    """The columns of a report's frame in JSON.
 
     Raises:
-        OptionError: if its rows would not say their probe set.
+        OptionError: if its rows would not state their probe set.
     """
     if _several_sets(table, what):
-        raise OptionError(f"an object of {what} does not say its probe set; name one with --probe-set")
+        raise OptionError(f"the JSON of {what} does not contain the probe set; choose one with --probe-set")
     return table[list(_OBJECTS.get(what, KEYS[what]))]
 
 

@@ -1,8 +1,8 @@
-"""Does a claim of BERTnesia hold for a family? One rule a claim, in words and in code; the paper's own tables go through the same rules.
+"""Does a claim of BERTnesia hold for a family? Each claim has one rule, in words and in code, which also judges the paper's own tables.
 
-The claims' own words are in ``data/published``; tolerances are ours, for the paper states none, and each rule says its own. A rule
-decides on intervals: it holds if its criterion holds at both ends of every 95 % interval, it does not hold if the criterion fails at
-both ends of one, and otherwise it cannot tell.
+The text of the claims is in ``data/published``. The paper states no tolerances, so each rule states its own. A rule decides on 95 %
+intervals: the claim holds if its criterion holds at both ends of every interval, and does not hold if the criterion fails at both ends
+of one. Otherwise the verdict is "cannot tell".
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ class Rule:
 
     Attributes:
         query: the report calls whose numbers decide.
-        words: when it holds and when it does not, as a reader needs it.
-        unsure: when it cannot tell, and what the intervals are.
+        words: when the claim holds and when it does not, for readers.
+        unsure: when the verdict is "cannot tell", and what the intervals are.
         judge: the rule as code.
         needs: objectives whose models must have learned their task.
         every: whether it is judged over every fine-tuned model that has learned its task.
@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim's name with its rule, what came out for a family, and what comes out for the paper's own tables."""
+    """A claim's name with its rule, the finding for a family, and the finding for the paper's own tables."""
 
     name: str
     query: str
@@ -57,12 +57,12 @@ _PAIRED = "transitions(pairs, ks=(1,))"
 _LOST = "forgotten(T-REx runs, ks=(1,), definitions=('authors',))"
 _LAYERS = "macro_paired_by_layer(pairs, k=1)"
 _RELATIONS = "precision_by_relation(T-REx runs, k)"
-_DRAWN = "1,000 draws of the curve as for its band in figures: the relations are fixed, every layer is drawn apart"
+_DRAWN = "1,000 draws of the curve, as for its band in figures; the relations are fixed, and the layers are drawn independently"
 _SHARES_UNSURE = (
-    "Cannot tell if Wilson's 95 % interval crosses an end of that range. 41 relations give an interval of some 15 to 25 points: they can "
-    "refute the claim, and only several hundred relations could confirm it."
+    "Cannot tell if Wilson's 95 % interval crosses an end of that range. The interval of 41 relations is some 15 to 25 points wide: they "
+    "can refute the claim, but only several hundred relations could confirm it."
 )
-_FORGOTTEN_UNSURE = "The intervals are Newcombe's of paired differences: over the same relations, and over the same facts."
+_FORGOTTEN_UNSURE = "The intervals are Newcombe's for paired differences, over the same relations and over the same facts."
 _LAYERS_UNSURE = "The intervals are those of the macro difference, paired over the same facts of each relation."
 
 #: Claim (a name in ``data/published``) -> its rule.
@@ -71,8 +71,8 @@ RULES: dict[str, Rule] = {
         _TOTALS,
         "Holds if the intermediate share, (total - last) / total at P@1 over facts, is between 17 and 60 per cent for the base and every "
         "fine-tuned model on every probe set of the paper that was probed. Does not hold if one share is surely outside.",
-        "Cannot tell if none is surely outside and the 95 % interval of some share crosses 17 or 60 per cent (Wilson's, of the facts that "
-        "some layer knows).",
+        "Cannot tell if none is surely outside and the 95 % interval of some share crosses 17 or 60 per cent (Wilson's, over the facts "
+        "that some layer knows).",
         layers.inner_layers, every=True,
     ),
     "some relations double": Rule(
@@ -88,9 +88,9 @@ RULES: dict[str, Rule] = {
     ),
     "growth is nearly exponential": Rule(
         _RELATIONS,
-        "Holds if from two thirds of the layers on (8 of 12) macro P@1 on T-REx rises at every layer and lies nearer to an exponential "
-        "than to a line; both are fitted to P@1 by least squares, and the residuals in P@1 are compared.",
-        "Does not hold if one step is surely no rise or the line surely nearer. Cannot tell if neither is so and the 95 % interval of the "
+        "Holds if macro P@1 on T-REx rises at every layer from two thirds of the layers on (8 of 12), and an exponential fits it better "
+        "than a line. Both are fitted to P@1 by least squares, and the residuals in P@1 are compared.",
+        "Does not hold if one step is surely no rise or the line fits better. Cannot tell if neither is so and the 95 % interval of the "
         f"smallest step or of the difference in residuals contains 0 ({_DRAWN}).",
         layers.exponential_growth,
     ),
@@ -103,24 +103,24 @@ RULES: dict[str, Rule] = {
     ),
     "models agree early": Rule(
         _LAYERS,
-        "Holds if QA-SQuAD-2, RANK-MSMARCO and NER-CoNLL (as far as probed) stay within 2 points of the base's macro P@1 on T-REx at "
-        "layers 1 to L / 2, and some of them leaves that band later.",
-        f"Cannot tell if an interval that decides crosses 2 points. {_LAYERS_UNSURE}",
+        "Holds if QA-SQuAD-2, RANK-MSMARCO and NER-CoNLL (those that were probed) stay within 2 points of the base's macro P@1 on T-REx at "
+        "layers 1 to L / 2, and at least one of them leaves that band later.",
+        f"Cannot tell if a deciding interval crosses 2 points. {_LAYERS_UNSURE}",
         tuning.early_agreement, needs=tuning.FIGURE_4,
     ),
     "who knows more keeps less inside": Rule(
         _TOTALS,
         "Holds if across at least four models the rank correlation of total knowledge and intermediate share is -0.5 or lower on every "
-        "probe set of the paper. A total that consists of the last layer has no share left inside, so part of this is arithmetic.",
-        "Cannot tell if no correlation is surely above -0.5 and some interval crosses it: 1,000 draws, each total and share drawn evenly "
-        "from its own 95 % interval. The models are fixed: the interval says nothing of other models.",
+        "probe set of the paper. Part of this is arithmetic: a total that the last layer reaches alone has an intermediate share of 0.",
+        "Cannot tell if no correlation is surely above -0.5 and some interval crosses it: 1,000 draws, each total and share drawn "
+        "uniformly from its own 95 % interval. The models are fixed: the interval says nothing about other models.",
         layers.inside_against_total, every=True,
     ),
     "fine-tuning always forgets": Rule(
         _PAIRED,
         "Holds if every fine-tuned model knows fewer facts than the base at the last layer on every probe set of the paper. Does not hold "
-        "if one is surely not below. The control is shown beside and does not decide.",
-        "Cannot tell where the paired 95 % interval (Newcombe) contains 0 or the difference has p > 0.05 (exact McNemar, "
+        "if one is surely not below. The control is shown for comparison and does not decide.",
+        "Cannot tell if a paired 95 % interval (Newcombe) contains 0 or the difference has p > 0.05 (exact McNemar, "
         "Benjamini-Hochberg over these pairs).",
         tuning.always_forgets, every=True,
     ),
@@ -128,7 +128,7 @@ RULES: dict[str, Rule] = {
         _LAYERS,
         "Holds if for every fine-tuned model the layer at which its macro P@1 on T-REx falls furthest below the base's is in the last "
         "third.",
-        f"Cannot tell if the intervals of the greatest early and the greatest late loss overlap, or the loss may be 0. {_LAYERS_UNSURE}",
+        f"Cannot tell if the intervals of the largest early and the largest late loss overlap, or the loss may be 0. {_LAYERS_UNSURE}",
         tuning.last_layers_lose, every=True,
     ),
     "ranking forgets least": Rule(
@@ -141,7 +141,7 @@ RULES: dict[str, Rule] = {
     "more data does not help": Rule(
         _PAIRED,
         "Holds if MLM-MSMARCO, tuned on the larger text, is not above MLM-SQuAD in P@1 at the last layer on T-REx and Google-RE. It cannot "
-        "be tested where all models took the same number of steps: then the amount of data was not what differed.",
+        "be tested if all models took the same number of steps, because then the amount of data did not differ.",
         "Cannot tell if neither difference is surely above 0 and one may be (Newcombe's paired 95 % interval).",
         tuning.more_data, needs=("MLM-MSMARCO", "MLM-SQuAD"),
     ),
@@ -149,7 +149,7 @@ RULES: dict[str, Rule] = {
         f"{_PAIRED}; {_LOST}",
         "Holds if QA-SQuAD-2 is above QA-SQuAD-1 in P@1 at the last layer on more than half of the paper's probe sets, and has fewer "
         "forgotten T-REx relations as the authors count.",
-        f"Cannot tell if the probe sets on which the sign is sure do not decide, or the relations do not. {_FORGOTTEN_UNSURE}",
+        f"Cannot tell if the probe sets with a sure sign do not decide, or the relations do not. {_FORGOTTEN_UNSURE}",
         tuning.harder_task, needs=("QA-SQuAD-1", "QA-SQuAD-2"),
     ),
     "language modelling keeps more than question answering": Rule(
@@ -161,7 +161,7 @@ RULES: dict[str, Rule] = {
     "text of the probe helps": Rule(
         _TOTALS,
         "Holds if on LAMA's SQuAD probe the total knowledge of MLM-SQuAD at P@1 is above the base's, by less than 5 points. Our own "
-        "questions are other sentences and cannot decide it.",
+        "questions are different sentences and cannot decide it.",
         "Cannot tell if the 95 % interval of the difference crosses 0 or 5 points (Newcombe's for two shares that are not paired, which "
         "is wider than a paired one).",
         tuning.text_of_the_probe, needs=("MLM-SQuAD",),
@@ -187,18 +187,18 @@ def judge(evidence: Evidence, paper: Evidence) -> tuple[Judged, ...]:
 
 
 def judged_by(rule: Rule, evidence: Evidence) -> Finding:
-    """What a rule says; models that are not shown to have learned their task decide nothing."""
+    """The finding of a rule. Models that are not shown to have learned their task decide nothing."""
     out = [one for one in evidence.unlearned if rule.every or one in rule.needs]
     if not out:
         return rule.judge(evidence)
     why = " ".join(_unlearned(one, evidence) for one in out)
     if any(one in rule.needs for one in out):
         found = rule.judge(evidence)
-        said = f"{why} What such a model forgot says nothing of the task. Its numbers all the same: {found.numbers}"
+        said = f"{why} What such a model forgot says nothing about the task. Its numbers: {found.numbers}"
         return replace(found, verdict=UNTESTED, numbers=said)
     found = rule.judge(evidence.without(out))
     if found.verdict == UNTESTED and set(evidence.tuned) <= set(out):
-        return Finding(UNTESTED, f"No fine-tuned model is left that has learned its task. {why}")
+        return Finding(UNTESTED, f"No fine-tuned model is shown to have learned its task. {why}")
     return replace(found, numbers=f"{found.numbers} Left out: {why}")
 
 

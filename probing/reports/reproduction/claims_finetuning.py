@@ -1,4 +1,4 @@
-"""Rules for the claims on what fine-tuning does; ``probing.reports.reproduction.claims`` gives each its words."""
+"""Rules for the claims on what fine-tuning does; their words are in ``probing.reports.reproduction.claims``."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ def early_agreement(evidence: Evidence) -> Finding:
 
 
 def last_layers_lose(evidence: Evidence) -> Finding:
-    """Is each model's greatest loss against the base in the last third of the layers?"""
+    """Is each model's largest loss against the base in the last third of the layers?"""
     table = _from_base(evidence, evidence.tuned)
     if table.empty:
         return Finding(UNTESTED, "The base and a fine-tuned model were not both probed on T-REx.")
@@ -58,11 +58,11 @@ def last_layers_lose(evidence: Evidence) -> Finding:
         f"{row.objective} layer {row.layer}, {ranged(number)} points" + {True: "", False: ", not late", None: ", may be earlier"}[row.late]
         for row, number in zip(worst.itertuples(), intervals(worst), strict=True)
     )
-    return Finding(verdict(every(worst["late"])), f"Greatest loss on T-REx, of {last} layers: {words}.", worst)
+    return Finding(verdict(every(worst["late"])), f"Largest loss on T-REx, of {last} layers: {words}.", worst)
 
 
 def _late(mine: pd.DataFrame, last: int) -> Answer:
-    """Is this model's greatest loss one of the last third, and a loss at all? Intervals of layers must not overlap for an answer."""
+    """Is this model's largest loss in the last third, and a loss at all? None if the intervals of the layers overlap."""
     third = mine["layer"] > 2 * last / 3
     early, late = mine[~third], mine[third]
     if late["high"].min() < min(0, early["low"].min()):
@@ -113,7 +113,7 @@ def ranking_least(evidence: Evidence) -> Finding:
 
 
 def more_data(evidence: Evidence) -> Finding:
-    """Does the model that was tuned on the larger text keep no more than that of the smaller one?"""
+    """Does the model tuned on the larger text keep no more than the one tuned on the smaller text?"""
     table = _on_sets(evidence, "MLM-MSMARCO", "MLM-SQuAD", ("trex", "google_re"))
     if table.empty:
         return Finding(UNTESTED, "MLM-MSMARCO and MLM-SQuAD were not both probed on T-REx or Google-RE.")
@@ -154,7 +154,7 @@ def text_of_the_probe(evidence: Evidence) -> Finding:
     words = _versus(evidence, table, "total knowledge")
     asked = table[table["probe_set"] == "squad"]
     if asked.empty:
-        return Finding(UNTESTED, f"LAMA's SQuAD probe was not asked. {words}".strip(), table)
+        return Finding(UNTESTED, f"The models were not probed on LAMA's SQuAD facts. {words}".strip(), table)
     (gain,) = intervals(asked)
     return Finding(verdict(every([more(gain, 0), less(gain, 0.05)])), words, table)
 
@@ -170,7 +170,7 @@ def ranking_like_language_model(evidence: Evidence) -> Finding:
     words = f"Largest difference, ranking minus language model: {ranged(intervals(row)[0])} points {at}."
     unknown = table["value"].isna()
     if unknown.any():
-        words += f" Of {len(table)} layers of probe sets {int(unknown.sum())} are not known."
+        words += f" {int(unknown.sum())} of {len(table)} layers of probe sets are not known."
     return Finding(verdict(every(map(_close, intervals(table)))), words, table)
 
 
@@ -203,7 +203,7 @@ def _compared(evidence: Evidence, first: str, others: Sequence[str], measure: st
 
 
 def _on_sets(evidence: Evidence, first: str, second: str, probe_sets: Sequence[str], measure: str = "last_layer") -> pd.DataFrame:
-    """A model against another on the probe sets that both were asked: first, second, probe_set, value, low, high."""
+    """A model against another on the probe sets that both were probed on: first, second, probe_set, value, low, high."""
     found = [(first, second, name, evidence.difference(first, second, name, measure)) for name in probe_sets]
     return pd.DataFrame(
         [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],

@@ -1,4 +1,4 @@
-"""Rules for the claims on what layers hold; ``probing.reports.reproduction.claims`` gives each its words."""
+"""Rules for the claims on what layers hold; their words are in ``probing.reports.reproduction.claims``."""
 
 import numpy as np
 import pandas as pd
@@ -27,10 +27,10 @@ def inner_layers(evidence: Evidence) -> Finding:
     wide = int(share.between(*INNER_OF_TABLE_3).sum())
     low, high = table.loc[share.idxmin()], table.loc[share.idxmax()]
     base = share[table["objective"] == BASE]
-    mean = f" The base's mean is {points(base.mean())} per cent; what inner layers find by chance is part of it." if len(base) else ""
+    mean = f" The base's mean is {points(base.mean())} per cent, which includes what inner layers find by chance." if len(base) else ""
     words = (
         f"{points(share.min())} per cent ({named(low['objective'])}, {set_named(low['probe_set'])}) to {points(share.max())} "
-        f"({named(high['objective'])}, {set_named(high['probe_set'])}), with what chance adds. "
+        f"({named(high['objective'])}, {set_named(high['probe_set'])}), including what chance adds. "
         f"Of {len(share)} intervals {answers.count(True)} lie inside 17 to 60, {answers.count(False)} outside it and "
         f"{answers.count(None)} across its ends; {wide} of the shares are in Table 3's range of 15 to 67.{mean}"
     )
@@ -38,19 +38,19 @@ def inner_layers(evidence: Evidence) -> Finding:
 
 
 def _null(table: pd.DataFrame) -> str:
-    """How much of what only inner layers know they also find when the prompt has a swapped subject."""
+    """How much of what only inner layers know is also found with a swapped subject."""
     table = table.reindex(columns=[*table.columns, *({"inner_own", "inner_swapped", "inner_n"} - set(table.columns))])
     measured = table[table["inner_n"].fillna(0).gt(0)]
     if measured.empty:
-        return "The paper has no such control: nothing says how much of this share inner layers would find by guessing."
+        return "The paper has no such control: how much of this share inner layers would find by guessing is not known."
     cells = []
     for probe_set, rows in measured.groupby("probe_set", sort=False):
         own = "; ".join(f"{named(row.objective)} {_against(row)}" for row in rows.itertuples())
         cells.append(f"{set_named(probe_set)}: {own}.")
     unknown = f" Not measured for {len(table) - len(measured)} of {len(table)}." if len(measured) < len(table) else ""
     return (
-        "Of the facts that the last layer misses with both prompts, some inner layer puts the answer first for so many per cent, asked "
-        "with their own subject and with a swapped one. In brackets: how much of this gain the subject explains. "
+        "Percentage of the facts missed by the last layer with both prompts for which some inner layer puts the answer first, with the "
+        "fact's own subject and with a swapped one. In brackets: how much of this gain the subject explains. "
         f"{' '.join(cells)}{unknown} What the subject does not explain is guessing. The paper has no such control."
     )
 
@@ -100,12 +100,12 @@ def exponential_growth(evidence: Evidence) -> Finding:
     table = pd.DataFrame({"layer": late.layers, "value": late.values})
     words = f"P@1 from layer {start} on: {', '.join(points(value) for value in late.values)} per cent{beside_majority(evidence)}."
     if len(late.values) < 4 or (late.values <= 0).any():
-        return Finding(UNTESTED, f"{words} Four layers with some right answer are needed.", table)
+        return Finding(UNTESTED, f"{words} At least four layers, each with a right answer, are needed.", table)
     rise, bend = (curve_shapes.interval(one(late.values[None]), one(late.drawn)) for one in (curve_shapes.smallest_rise, curve_shapes.bend))
     assert rise and bend
     line, exponential = curve_shapes.misses(late.values[None])
     words += (
-        f" Its smallest step from a layer to the next is {ranged(rise)} points. The best exponential misses them by "
+        f" The smallest step from one layer to the next is {ranged(rise)} points. The best exponential misses the curve by "
         f"{100 * exponential[0]:.2f} points (root mean square), the best line by {100 * line[0]:.2f}: {100 * bend.value:.2f} "
         f"({100 * bend.low:.2f} to {100 * bend.high:.2f}) more."
     )
@@ -113,7 +113,7 @@ def exponential_growth(evidence: Evidence) -> Finding:
 
 
 def other_ranks(evidence: Evidence) -> Finding:
-    """Do the curves of P@10 and P@100 rise and fall as that of P@1 does, model by model?"""
+    """Do the curves of P@10 and P@100 rise and fall with that of P@1, model by model?"""
     counts = evidence.curves[evidence.curves["objective"].isin([BASE, *evidence.tuned])]
     curves = {(objective, k): curve for objective, k, curve in curve_shapes.curves_of(counts)}
     both = {key: (curves.get((key[0], 1)), curve) for key, curve in curves.items() if key[1] > 1}
@@ -153,7 +153,7 @@ def inside_against_total(evidence: Evidence) -> Finding:
 
 
 def _correlated(cells: list[tuple[Interval, Interval]]) -> Interval | None:
-    """Spearman's correlation over models, each number drawn evenly from its interval."""
+    """Spearman's correlation over models, each number drawn uniformly from its interval."""
     random = np.random.default_rng(0)
     known, drawn = [], []
     for column in zip(*cells, strict=True):

@@ -1,8 +1,8 @@
-"""The shape of a curve over layers with its interval: does it rise, is it an exponential, does it go as another one goes?
+"""The shape of a curve over layers with its interval: does it rise, is it exponential, does it follow another curve?
 
-A curve is the mean over relations (macro). It is drawn again as its band in figures is, from every relation's right answers at every
-layer; the relations are fixed. Layers are drawn apart from each other, though they answer the same facts, so that the intervals are
-rather too wide than too narrow.
+A curve is the mean over relations (macro). Its draws are those of its band in figures: from every relation's right answers at every
+layer, with the relations fixed. Layers are drawn independently although they answer the same facts, so the intervals are too wide
+rather than too narrow.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from probing.reports.bootstrap import parallel_map
 from probing.reports.reproduction.decisions import Interval
 
 DRAWS = 1000
-#: The search for an exponential's rate looks at so many rates at once, and then at the neighbours of the best one.
+#: Number of rates that the search for an exponential tries at once, before it searches next to the best one.
 _RATES = 61
 
 
@@ -28,7 +28,7 @@ class Curve:
     Attributes:
         layers: (layers,) their numbers.
         values: (layers,) macro shares.
-        drawn: (draws, layers) the same drawn again.
+        drawn: (draws, layers) draws of the values.
     """
 
     layers: NDArray
@@ -36,7 +36,7 @@ class Curve:
     drawn: NDArray
 
     def since(self, layer: int) -> "Curve":
-        """From that layer on."""
+        """The curve from this layer on."""
         kept = self.layers >= layer
         return Curve(self.layers[kept], self.values[kept], self.drawn[:, kept])
 
@@ -64,11 +64,11 @@ def _drawn(key: tuple[str, int, int], rows: pd.DataFrame) -> tuple[float, NDArra
 
 
 def interval(value: NDArray, drawn: NDArray) -> Interval | None:
-    """A value with the 95 % of its draws in the middle, which reach at least to the value; None where it is not defined.
+    """A value with the middle 95 % of its draws, widened to include the value; None if it is not defined.
 
     Args:
-        value: (1,) what it is.
-        drawn: (draws,) what it is in each draw; draws in which it is not defined are left out.
+        value: (1,) the value.
+        drawn: (draws,) its value in each draw; NaN draws are dropped.
     """
     known, own = drawn[np.isfinite(drawn)], float(value[0])
     if not np.isfinite(own) or not len(known):
@@ -78,12 +78,12 @@ def interval(value: NDArray, drawn: NDArray) -> Interval | None:
 
 
 def smallest_rise(curves: NDArray) -> NDArray:
-    """(curves, layers) -> (curves,): the smallest step from a layer to the next."""
+    """(curves, layers) -> (curves,): the smallest step from one layer to the next."""
     return np.diff(curves, axis=1).min(axis=1)
 
 
 def misses(curves: NDArray) -> tuple[NDArray, NDArray]:
-    """How far curves lie from the line and from the exponential that are nearest to them: root mean squares of residuals.
+    """How far curves lie from their best line and their best exponential: root mean squares of residuals.
 
     Both are fitted to the values themselves, by least squares and with two parameters: a fit to logarithms has other residuals.
 
@@ -101,7 +101,7 @@ def misses(curves: NDArray) -> tuple[NDArray, NDArray]:
     for _ in range(5):
         rates = best[:, None] + np.linspace(-step, step, _RATES)
         shapes = np.exp(rates[..., None] * layers)
-        # The factor that is best for a rate leaves this much of the squares.
+        # Residual sum of squares with the best factor for each rate.
         left = squares[:, None] - np.einsum("cl,crl->cr", curves, shapes) ** 2 / (shapes**2).sum(axis=2)
         nearest = left.argmin(axis=1)
         best, step = np.take_along_axis(rates, nearest[:, None], 1)[:, 0], 4 * step / _RATES
@@ -110,13 +110,13 @@ def misses(curves: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def bend(curves: NDArray) -> NDArray:
-    """(curves, layers) -> (curves,): by how much the exponential is nearer than the line."""
+    """(curves, layers) -> (curves,): by how much the exponential fits better than the line."""
     line, exponential = misses(curves)
     return line - exponential
 
 
 def similarity(first: Curve, second: Curve) -> Interval | None:
-    """Spearman's correlation of two curves over layers 1..L; None where one is flat or they have other layers.
+    """Spearman's correlation of two curves over layers 1..L; None if one is flat or their layers differ.
 
     Noise lowers a rank correlation, so its draws lie below it. The interval therefore reaches as far above the value as the draws
     reach below it (the union of the percentile and the basic bootstrap interval).
@@ -132,7 +132,7 @@ def similarity(first: Curve, second: Curve) -> Interval | None:
 
 
 def correlations(first: NDArray, second: NDArray) -> NDArray:
-    """(rows, values) twice -> (rows,): Spearman's correlation of each row; NaN where one is flat or has fewer than three values."""
+    """(rows, values) twice -> (rows,): Spearman's correlation of each row; NaN if one is flat or has fewer than three values."""
     one, other = (stats.rankdata(values, axis=1) for values in (first, second))
     found = np.full(len(one), np.nan)
     defined = (np.ptp(one, axis=1) > 0) & (np.ptp(other, axis=1) > 0) & (one.shape[1] >= 3)

@@ -1,4 +1,4 @@
-"""Yes, no or "cannot tell": a criterion on a number that is known as an interval, and several such criteria together."""
+"""Yes, no or "cannot tell": criteria on numbers with intervals, and combinations of such criteria."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import numpy as np
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
 VERDICTS = (HOLDS, FAILS, UNSURE, UNTESTED)
-#: True or False where the criterion has one answer in the whole interval, None where the ends disagree.
+#: True or False if the criterion has one answer over the whole interval, None if the ends disagree.
 Answer = bool | None
-#: Sums of floats end a hair beside the limits.
+#: Tolerance for rounding errors in sums of floats.
 _HAIR = 1e-9
 
 
@@ -65,19 +65,19 @@ def some(answers: Iterable[Answer]) -> Answer:
 
 
 def most(answers: Iterable[Answer]) -> Answer:
-    """True if more than half are, False if that can no longer be."""
+    """True if more than half are, False if that is impossible."""
     known = list(answers)
     half = len(known) / 2
     return True if known.count(True) > half else False if known.count(False) >= half else None
 
 
 def verdict(answer: Answer) -> str:
-    """What a rule says whose criterion has this answer."""
+    """The verdict of a rule whose criterion has this answer."""
     return {True: HOLDS, False: FAILS, None: UNSURE}[answer]
 
 
 def apart(first: Interval, second: Interval) -> Interval:
-    """The first number minus the second, the two known independently of each other (Zou and Donner 2008)."""
+    """The difference of two independent numbers, first minus second, with its interval (Zou and Donner 2008)."""
     value = first.value - second.value
     below = np.hypot(first.value - first.low, second.high - second.value)
     above = np.hypot(first.high - first.value, second.value - second.low)

@@ -1,4 +1,4 @@
-"""What a claim is judged on: numbers with intervals, of one family under one kind of head or of the paper's own tables."""
+"""The evidence for a claim: numbers with intervals, of one family under one kind of head or of the paper's own tables."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,21 +13,20 @@ from probing.reports.reproduction.decisions import Interval
 BASE = "pre-training"
 #: Probe sets whose facts come from the same sources as the paper's; our own sentences decide no claim.
 COMPARABLE = ("google_re", "trex", "conceptnet", "squad")
-#: What ``Evidence.learned`` says of a model that cannot stand for its task. A model without a stored score is judged: nothing is known
-#: against it.
+#: Values of ``Evidence.learned`` that exclude a model from claims on its task. A model without a stored score is not excluded.
 UNLEARNED = ("not learned", "cannot tell")
 _ENDS = ["value", "low", "high"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule made of the numbers.
+    """The result of a rule.
 
     Attributes:
         verdict: one of ``decisions.VERDICTS``.
         numbers: the numbers in a sentence.
         table: the rows that were judged.
-        null: what guessing gives in the place of these numbers, in a sentence; empty where a rule has no such control.
+        null: the same numbers for guessing, in a sentence; empty if the rule has no such control.
     """
 
     verdict: str
@@ -38,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Frames whose models are named by objective; the base's is ``BASE``. What is not known has no row.
+    """Frames whose models are named by objective; the base's is ``BASE``. Unknown numbers have no row.
 
     Attributes:
         curves: right answers by T-REx relation and layer: ``objective, relation, layer, k, n, hits`` (with rank <= k).
@@ -71,18 +70,18 @@ class Evidence:
 
     @property
     def tuned(self) -> list[str]:
-        """Objectives of the fine-tuned models that there are numbers for, the control not among them."""
+        """Objectives of the fine-tuned models that have numbers, without the control."""
         there = pd.concat([self.total["objective"], self.forgotten["objective"]])
         return [one for one in dict.fromkeys(there) if one not in (BASE, CONTROL)]
 
     @property
     def unlearned(self) -> list[str]:
-        """Of these, the ones whose models are not shown to have learned their task."""
+        """Those of them whose models are not shown to have learned their task."""
         return [one for one in self.tuned if self.learned.get(one) in UNLEARNED]
 
     @property
     def sets(self) -> list[str]:
-        """The comparable probe sets that there are numbers for."""
+        """The comparable probe sets that have numbers."""
         return [one for one in COMPARABLE if one in set(self.total["probe_set"])]
 
     def without(self, objectives: Collection[str]) -> "Evidence":
@@ -93,12 +92,12 @@ class Evidence:
         return replace(self, **kept)
 
     def knowledge(self, objective: str, probe_set: str, column: str) -> float | None:
-        """A share of ``total`` at P@1 over facts, None where it was not probed or has no value."""
+        """A share of ``total`` at P@1 over facts, None if it was not probed or has no value."""
         value = self._cells.get((objective, probe_set), {}).get(column)
         return None if value is None or pd.isna(value) else float(value)
 
     def known(self, objective: str, probe_set: str, column: str) -> Interval | None:
-        """``total`` or ``intermediate`` of a model at P@1 over facts, with its interval; None where there is none."""
+        """``total`` or ``intermediate`` of a model at P@1 over facts, with its interval; None if there is none."""
         value = {"total": "total", "intermediate": "intermediate_share"}[column]
         ends = [self.knowledge(objective, probe_set, name) for name in (value, f"{column}_low", f"{column}_high")]
         return None if None in ends else Interval(*ends)  # type: ignore[arg-type]
@@ -110,19 +109,19 @@ class Evidence:
         return {(row["objective"], row["probe_set"]): row for row in reversed(rows)}
 
     def forgotten_count(self, objective: str, k: int = 1, definition: str = "authors") -> int | None:
-        """T-REx relations forgotten in the last layer, None where it was not probed."""
+        """T-REx relations forgotten in the last layer, None if it was not probed."""
         mine = self.forgotten
         mine = mine[(mine["objective"] == objective) & (mine["k"] == k) & (mine["definition"] == definition)]
         return int(mine["forgotten"].iloc[0]) if len(mine) else None
 
     def difference(self, first: str, second: str, probe_set: str, measure: str) -> Interval | None:
-        """The first model's share minus the second's; None where it is not known."""
+        """The first model's share minus the second's; None if it is not known."""
         mine = self.differences
         mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["measure"] == measure)]
         return intervals(mine)[0] if len(mine) else None
 
     def apart(self, first: str, second: str, probe_set: str = "trex") -> pd.DataFrame:
-        """``layer, value, low, high`` of the first's macro P@1 minus the second's at layers 1..L; no rows where it is not known."""
+        """``layer, value, low, high`` of the first's macro P@1 minus the second's at layers 1..L; no rows if it is not known."""
         mine = self.by_layer
         mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["layer"] >= 1)]
         return mine[["layer", *_ENDS]].sort_values("layer").reset_index(drop=True)
@@ -138,17 +137,17 @@ def intervals(frame: pd.DataFrame, columns: list[str] | None = None) -> list[Int
 
 
 def named(objective: str) -> str:
-    """An objective as a sentence calls it."""
+    """The name of an objective in a sentence."""
     return "the base" if objective == BASE else objective
 
 
 def set_named(probe_set: str) -> str:
-    """A probe set as a sentence calls it."""
+    """The name of a probe set in a sentence."""
     return PROBE_SETS.get(probe_set, probe_set)
 
 
 def beside_majority(evidence: Evidence) -> str:
-    """What the majority answer gives of the base's T-REx facts, to follow a macro P@1; nothing where it is not known."""
+    """The accuracy of the majority answer on the base's T-REx facts, to follow a macro P@1; empty if it is not known."""
     table = evidence.total
     if "majority" not in table:
         return ""
@@ -157,7 +156,7 @@ def beside_majority(evidence: Evidence) -> str:
 
 
 def points(share: float | None) -> str:
-    """A share in per cent with one place, or a dash."""
+    """A share in per cent with one decimal, or a dash."""
     return "–" if share is None or pd.isna(share) else f"{round(100 * share, 1) + 0.0:.1f}"
 
 

@@ -1,4 +1,4 @@
-"""The numbers of one family with their intervals, as claims are judged on them."""
+"""The numbers of one family with their intervals, on which claims are judged."""
 
 from collections.abc import Iterable
 
@@ -40,7 +40,7 @@ def relation_curves(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
-    """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, of the facts that some layer knows."""
+    """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, over the facts that some layer knows."""
     ends = [_inner_ends(row) for row in total.itertuples()]
     return total.assign(**{f"intermediate_{end}": pd.Series([one[place] for one in ends], total.index, "float64")
                            for place, end in enumerate(("low", "high"))})  # fmt: skip
@@ -63,7 +63,7 @@ def shares_of_relations(relations: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(db: Database, runs: pd.DataFrame, total: pd.DataFrame, forgotten: pd.DataFrame) -> pd.DataFrame:
-    """What claims compare two models by, the last layer, the total and the forgotten relations: ``DIFFERENCE_COLUMNS``.
+    """Differences of two models in the last layer, the total and the forgotten relations: ``DIFFERENCE_COLUMNS``.
 
     Args:
         db: the database.
@@ -81,7 +81,7 @@ def differences(db: Database, runs: pd.DataFrame, total: pd.DataFrame, forgotten
 
 
 def differences_by_layer(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """What claims compare two models' macro P@1 by, layer by layer: ``BY_LAYER_COLUMNS``. Models of other depths are not compared."""
+    """Differences of two models in macro P@1, layer by layer: ``BY_LAYER_COLUMNS``. Models of different depth are not compared."""
     tuned = [one for one in dict.fromkeys(runs["objective"]) if one not in (BASE, CONTROL)]
     wanted = [(one, BASE, "trex") for one in tuned] + [(*pair, name) for pair in _CURVES for name in COMPARABLE]
     depths = runs.set_index("run_id")["layers"]
@@ -96,7 +96,7 @@ def differences_by_layer(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _run_pairs(runs: pd.DataFrame, wanted: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """(first objective, second, probe set) -> their runs' ids, where both are there."""
+    """(first objective, second, probe set) -> their runs' ids, if both are stored."""
     ids = {(row.objective, row.probe_set): row.run_id for row in runs.itertuples()}
     both = {(first, second, name): (ids.get((first, name)), ids.get((second, name))) for first, second, name in wanted}
     return {key: pair for key, pair in both.items() if None not in pair}  # type: ignore[misc]
@@ -109,7 +109,7 @@ def _last_layers(db: Database, pairs: dict[tuple[str, str, str], tuple[str, str]
 
 
 def _forgotten(pairs: Iterable[tuple[str, str]], forgotten: pd.DataFrame) -> list[tuple]:
-    """Over the same relations: both forget a relation, one of them, or none."""
+    """Counts over the same relations: forgotten by both models, by one of them, or by neither."""
     mine = forgotten[forgotten["k"].eq(1) & forgotten["definition"].eq("authors")].set_index("objective")
     rows = []
     for first, second in pairs:

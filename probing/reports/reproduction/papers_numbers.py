@@ -1,7 +1,7 @@
-"""The paper's own tables as evidence, for the same rules. Figures are not in it: no number was read off a curve.
+"""The paper's own tables as evidence, for the same rules. Figures are not included: no number was read off a curve.
 
-A printed number has no interval. Its only uncertainty that is known is its rounding, so that stands in the interval's place: a share
-printed in whole per cents lies within half a point of it, and the difference of two within one point.
+A printed number has no interval. Its only known uncertainty is its rounding, which is used as the interval: a share printed in whole
+per cents is exact to half a point, and the difference of two such shares to one point.
 """
 
 import pandas as pd
@@ -10,7 +10,7 @@ from probing.core.published import Published
 from probing.reports.reproduction.evidence import BASE, Evidence
 from probing.reports.reproduction.measured import BY_LAYER_COLUMNS, CURVE_COLUMNS, DIFFERENCE_COLUMNS, SHARE_COLUMNS
 
-#: How far a printed share may lie from the number.
+#: Half of the rounding interval of a printed share.
 ROUNDING = 0.005
 #: Layers of the paper's models.
 LAYERS = 12
@@ -108,7 +108,7 @@ def _rounded(difference: float) -> tuple[float, float, float]:
 
 
 def _last_of_layers(cells: pd.DataFrame) -> pd.DataFrame:
-    """Ranking against its language model: the last layer is printed, of the others nothing is known."""
+    """Ranking against its language model: only the last layer is printed."""
     known = cells.set_index(["objective", "probe_set"])["last_layer"]
     rows = []
     for name in dict.fromkeys(cells["probe_set"]):

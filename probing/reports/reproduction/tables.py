@@ -1,4 +1,4 @@
-"""The paper's tables beside ours, cell by cell, for one family: a base and the models that were fine-tuned from it."""
+"""The paper's tables next to ours, cell by cell, for one family: a base and the models that were fine-tuned from it."""
 
 import json
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ class Family:
 
     Attributes:
         base: the base model's name.
-        members: objective -> model, the base among them as ``BASE``; one model an objective.
-        others: further models of the family, whose objective is taken or is none of the paper's.
+        members: objective -> model, the base among them as ``BASE``; one model per objective.
+        others: further models of the family: their objective already has a model, or is not one of the paper's.
         same_steps: whether all were fine-tuned for the same number of steps.
     """
 
@@ -60,7 +60,7 @@ class Family:
         return (*self.members.values(), *self.others)
 
     def objective(self, model: str) -> str:
-        """The objective that a model stands for; its own name where it stands for none."""
+        """The objective that a model stands for; its own name if there is none."""
         return next((objective for objective, name in self.members.items() if name == model), model)
 
 
@@ -68,7 +68,7 @@ def families(runs: pd.DataFrame, registry: Registry, published: Published) -> tu
     """The families among the stored runs, the largest first.
 
     A family is a base with all models whose base it is. A family of the registry may name members that have another base (the
-    paper's NER model is cased); they belong to it too.
+    paper's NER model is cased); these belong to the family, too.
 
     Args:
         runs: rows of ``runs``.
@@ -99,7 +99,7 @@ def families(runs: pd.DataFrame, registry: Registry, published: Published) -> tu
 
 @dataclass(frozen=True)
 class Gathered:
-    """Report frames of one family under one kind of head, each with the column ``objective``, and what claims are judged on."""
+    """Report frames of one family under one kind of head, each with the column ``objective``, and the evidence for the claims."""
 
     family: Family
     runs: pd.DataFrame
@@ -112,7 +112,7 @@ class Gathered:
 
 
 def gather(db: Database, family: Family, head: str) -> Gathered:
-    """All numbers of a family that the page and its claims need, each from the report that also serves the command line."""
+    """All numbers of a family that the page and its claims need, from the reports that the command line uses, too."""
     runs = _runs(db, family, head)
     ids = tuple(runs["run_id"])
     trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
@@ -129,7 +129,7 @@ def gather(db: Database, family: Family, head: str) -> Gathered:
 
 
 def _evidence(db: Database, family: Family, frames: Mapping[str, pd.DataFrame]) -> Evidence:
-    """What the claims are judged on: models that stand for an objective of the paper, and the control."""
+    """The evidence for the claims: models that stand for an objective of the paper, and the control."""
     tasks = _named(learned(db, tuple(family.members.values())), family)
     mine = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
     return Evidence(
@@ -154,7 +154,7 @@ def _score(row) -> str:
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
-    """The family's runs: of probe sets that the base was asked in LAMA's own templates those, of all others the default ones."""
+    """The family's runs: with LAMA's own templates for probe sets that the base was probed on with them, else with the default ones."""
     ours, theirs = (choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES))
     sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
     return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)
@@ -165,13 +165,13 @@ def _named(frame: pd.DataFrame, family: Family) -> pd.DataFrame:
 
 
 def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
-    """The probe set here that is laid beside one of the paper: that of its source where it was probed, else its stand-in."""
+    """The probe set that is compared with one of the paper: the one from the same source if it was probed, else its stand-in."""
     probed = set(runs["probe_set"]) if len(runs) else set()
     return published.ours if published.ours in probed or not published.stand_in else published.stand_in
 
 
 def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
-    """Whether our cells of a probe set may be laid beside the paper's, in words."""
+    """Whether our cells of a probe set are comparable with the paper's, in words."""
     shown = shown_set(published, runs)
     if not len(runs) or shown not in set(runs["probe_set"]):
         return NOT_PROBED
@@ -181,11 +181,11 @@ def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
 
 
 def table_1(db: Database, gathered: Gathered, published: Published) -> pd.DataFrame:
-    """Table 1: facts by probe set, and by relation where the paper counts them, published beside the base's here.
+    """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
 
     Returns:
-        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``. What was
-        read and left out is stored by probe set, so it is empty for a part.
+        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``. ``read``
+        and ``left_out`` are stored by probe set, so they are empty for a part.
     """
     rows = []
     base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
@@ -211,7 +211,7 @@ def table_1(db: Database, gathered: Gathered, published: Published) -> pd.DataFr
 
 
 def _rows_of_models(published: Published, family: Family) -> list[tuple[str, str]]:
-    """(objective, the paper's name or "") of every row: the paper's models, then the control and what else the family has."""
+    """(objective, the paper's name or "") of every row: the paper's models, then the control and further models of the family."""
     rows = [(model.objective, model.name) for model in published.models]
     known = {objective for objective, _ in rows}
     return rows + [(one, "") for one in (*family.members, *family.others) if one not in known]
@@ -220,7 +220,7 @@ def _rows_of_models(published: Published, family: Family) -> list[tuple[str, str
 def table_2(gathered: Gathered, published: Published) -> pd.DataFrame:
     """Table 2: forgotten T-REx relations, by model and rank.
 
-    Only ``authors`` is counted as the published cells were, so only that one stands beside them.
+    Only ``authors`` is counted like the published cells, so only this column is comparable with them.
 
     Returns:
         ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations, model``;
@@ -249,9 +249,9 @@ def table_3(gathered: Gathered, published: Published) -> pd.DataFrame:
 
     Returns:
         ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro, majority_micro,
-        majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The yardsticks are per cent too: what
-        always giving a relation's most frequent answer gets right, and of the ``inner_facts`` that the last layer misses with the own
-        and with a swapped subject how many inner layers find with the one and with the other. The paper has no such control.
+        majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The yardsticks are
+        per cent, too: the accuracy of a relation's most frequent answer; and the share of the ``inner_facts``, which the last layer misses
+        with both the own and a swapped subject, that inner layers find with either of them. The paper has no such control.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered.family):
@@ -275,14 +275,14 @@ def table_3(gathered: Gathered, published: Published) -> pd.DataFrame:
 
 
 def _cell(rows: pd.DataFrame, average: str, column: str, of: float | None = 1) -> float | None:
-    """A number of ``total`` in per cent of ``of``; None where it is empty, or there is nothing to take it of."""
+    """A number of ``total`` in per cent of ``of``; None if it is empty or ``of`` is 0 or unknown."""
     value = rows.at[average, column] if average in rows.index else None
     return None if value is None or pd.isna(value) or not of else 100 * float(value) / of
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One family laid beside the paper: its numbers, the three tables, and the claims judged."""
+    """One family compared with the paper: its numbers, the three tables, and the judged claims."""
 
     gathered: Gathered
     table_1: pd.DataFrame
@@ -292,7 +292,7 @@ class Reproduction:
 
 
 def lay_beside(db: Database, family: Family, head: str, published: Published) -> Reproduction:
-    """Everything that the Reproduction page says of a family under one kind of head."""
+    """All numbers that the Reproduction page shows for a family under one kind of head."""
     gathered = gather(db, family, head)
     tables = table_1(db, gathered, published), table_2(gathered, published), table_3(gathered, published)
     return Reproduction(gathered, *tables, judge(gathered.evidence, papers_evidence(published)))

@@ -1,4 +1,4 @@
-"""Numbers of probes as a sentence has them."""
+"""Numbers of probes in sentences."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from probing.reports.reproduction.decisions import Interval
 
 
 def ranged(number: Interval) -> str:
-    """A number with its interval: "2.59 (2.41 to 2.80)"; alone where it has none."""
+    """A number with its interval: "2.59 (2.41 to 2.80)"; alone if it has none."""
     if np.isnan([number.low, number.high]).any():
         return f"{number.value:.2f}"
     return f"{number.value:.2f} ({number.low + 0.0:.2f} to {number.high + 0.0:.2f})"
@@ -25,7 +25,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def without_interval(numbers: Iterable[Interval | None]) -> str:
-    """A sentence where numbers have no interval; else nothing."""
+    """A sentence if some numbers have no interval; else empty."""
     if any(one is not None and np.isnan([one.low, one.high]).any() for one in numbers):
-        return " One seed was trained, so nothing says how much the weights vary."
+        return " Only one seed was trained, so the variation of the weights over seeds is unknown."
     return ""

@@ -1,4 +1,4 @@
-"""Accuracy of every probe beside what it has to beat, and how it grows with the training sentences."""
+"""Accuracy of every probe with the baselines that it has to beat, and its growth with the training sentences."""
 
 from collections.abc import Sequence
 
@@ -30,15 +30,15 @@ def accuracies(
 
     Args:
         db: the database.
-        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
         tasks, readings, portions: to keep; None keeps all.
         protocol: of ``core.sentences.example.PROTOCOLS``.
 
     Returns:
         model, base, objective, task, protocol, pooling, layer, reading, portion, c, accuracy, low, high (Wilson's 95 % interval), right,
         n_train (of this portion), dev_right (development sentences that are right), n_test; majority and surface (accuracies of the
-        commonest training label and of a probe on surface features); code_length (bits); seed_low, seed_high, seeds (least and greatest
-        accuracy of models that differ by their seed alone, and their number); above_majority (whether significantly above majority).
+        most frequent training label and of a probe on surface features); code_length (bits); seed_low, seed_high, seeds (smallest and
+        largest accuracy of models that differ only in their seed, and their number); above_majority (whether significantly above majority).
     """
     found = stored(db, protocol)
     table = found.named(queries.scores(db, found.run_ids))
@@ -55,7 +55,7 @@ def accuracies(
 def learning_curve(
     db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
 ) -> pd.DataFrame:
-    """Accuracy of own probes by how many sentences they were trained with.
+    """Accuracy of own probes by their number of training sentences.
 
     Args:
         db: the database.
@@ -63,7 +63,7 @@ def learning_curve(
 
     Returns:
         model, base, objective, task, pooling, layer, portion (1: all training sentences, 4: a quarter), n_train, accuracy, low, high,
-        right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty of a base), majority, surface, code_length,
+        right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty for a base), majority, surface, code_length,
         seed_low, seed_high, seeds.
     """
     keys = ["task", "pooling", "layer", "portion"]

@@ -31,16 +31,16 @@ def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[s
 
     Args:
         db: the database.
-        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
         tasks: names to keep; None keeps all. They do not change the family of tests.
         protocol: of ``core.sentences.example.PROTOCOLS``.
 
     Returns:
         model, base, objective, task, pooling, layer, base_accuracy, accuracy, change with low and high (Newcombe's 95 % interval of a
-        paired difference), only_base and only_tuned (sentences that one of the two has right), n_test, p (exact McNemar), q (Benjamini
+        paired difference), only_base and only_tuned (sentences that only one of the two has right), n_test, p (exact McNemar), q (Benjamini
         and Hochberg over the ``family`` of the model's layers x poolings x tasks); mean_change, mean_p, mean_q (against the base's
-        mean-pooled probe at the layer); control_change (the control's at the same place; empty where there is none), seed_low, seed_high
-        and seeds (change of models that differ by their seed alone), inside_control (the change is no greater than the control's, or
+        mean-pooled probe at the layer); control_change (the control's for the same probe; empty if there is none), seed_low, seed_high
+        and seeds (change of models that differ only in their seed), inside_control (the change is no larger than the control's, or
         within the spread of the control's seeds).
     """
     found = stored(db, protocol)
@@ -51,7 +51,7 @@ def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[s
 def group_means(
     db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
 ) -> pd.DataFrame:
-    """Mean change of the layers 0 to L / 2, rounded down, and of the rest, as the paper's Tables 2 and 5 have it.
+    """Mean change of the layers 0 to L / 2, rounded down, and of the rest, as in the paper's Tables 2 and 5.
 
     Args:
         db: the database.
@@ -83,8 +83,8 @@ def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: i
     """The test sentences that turned right or wrong: only one of the own probes of a fine-tuned model and of its base has them right.
 
     Returns:
-        place, example (its hash), gold, base_said, tuned_said, turned (right or wrong), text and pair (empty where the licence forbids
-        them). No row where answers to single sentences are not stored of both.
+        place, example (its hash), gold, base_said, tuned_said, turned (right or wrong), text and pair (empty if the licence forbids
+        them). No rows if predictions for single sentences are not stored for both.
     """
     runs = stored(db, protocol).runs
     runs = runs[runs["task"] == task].set_index("model")

@@ -1,4 +1,4 @@
-"""Where each property went that a layer of the base had."""
+"""The fate of each property that a layer of the base had."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from probing.reports.sentences.stored import cell_of, counted, in_order, share, 
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: Accuracies of the fine-tuned model, and of the base beside those that it is compared with in other places.
+#: Accuracies of the fine-tuned model, and those of the base for comparisons with another probe than its own.
 _TUNED = (OWN, FROZEN, RESCALED, ALIGNED, "quarter", MEAN, "best", MLP)
 _BASES = ("quarter", MEAN, "best", MLP)
 COLUMNS = (
@@ -26,18 +26,18 @@ _Pairs = Mapping[tuple[Cell, Cell], PairedCounts]
 
 
 def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str = OURS) -> pd.DataFrame:
-    """The fate of every cell of fine-tuned models, with the accuracies that decide on it (``core.sentences.fates``).
+    """The fate of every cell of fine-tuned models, with the deciding accuracies (``core.sentences.fates``).
 
     Args:
         db: the database.
-        models: names to keep; None keeps all that stand for themselves: of models that differ by their seed the one with the least.
+        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
         protocol: of ``core.sentences.example.PROTOCOLS``.
 
     Returns:
-        model, base, objective, task, pooling, layer, where_gone (a fate; empty where the cell does not count, or what decides was not
+        model, base, objective, task, pooling, layer, where_gone (a fate; empty if the cell does not count, or a deciding accuracy was not
         measured), counted (whether the base's probe is significantly above its majority), base_accuracy; accuracies of the fine-tuned
-        model: own, frozen, rescaled, aligned, quarter (own with a quarter of the training sentences), mean (own of mean pooling), best
-        (own at its best layer, chosen on dev), mlp; those of the base beside it, base_quarter, base_mean, base_best, base_mlp; best_layer,
+        model: own, frozen, rescaled, aligned, quarter (own with a quarter of the training sentences), mean (own with mean-pooling), best
+        (own at its best layer, chosen on dev), mlp; those of the base, base_quarter, base_mean, base_best, base_mlp; best_layer,
         base_best_layer, majority, n_test.
     """
     found = stored(db, protocol)
@@ -66,10 +66,10 @@ def where_gone_shares(db: Database, models: Sequence[str] | None = None, protoco
     Args:
         db: the database.
         models, protocol: as ``where_gone``.
-        by: further columns that have shares of their own: ``task``, ``pooling``.
+        by: further columns to group by: ``task``, ``pooling``.
 
     Returns:
-        model, base, objective, the columns of ``by``, where_gone, cells (that have the fate), of (all that count), share. Shares of one
+        model, base, objective, the columns of ``by``, where_gone, cells (with this fate), of (all that count), share. Shares of one
         model sum to 1; a model without such a cell has no row.
     """
     table = where_gone(db, models, protocol)
@@ -101,7 +101,7 @@ def _best_of_runs(db: Database, run_ids: Sequence[str]) -> dict[str, dict[str, i
 
 
 def _cell(pairs: _Pairs, cell: Cell, best: tuple[Mapping[str, int], Mapping[str, int]], majority: float) -> dict[str, Any]:
-    """A cell's fate and what decides on it; ``best`` are the best layers of the fine-tuned model and of the base, by pooling."""
+    """A cell's fate and the deciding accuracies; ``best`` are the best layers of the fine-tuned model and of the base, by pooling."""
 
     def against(this: Cell, other: Cell | None = None) -> PairedCounts | None:
         return pairs.get((this, other or this.of_base))

@@ -1,4 +1,4 @@
-"""The tables of sentence probes as their figures want them: tasks in order, and the models that are shown at first."""
+"""The tables of sentence probes for their figures: tasks in order, and the models that are shown by default."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.relatives import named, relatives
 
-#: More models than this cannot be told apart in a panel: each has a line for every pooling.
+#: More models than this cannot be distinguished in a panel: each has one line per pooling.
 MAX_MODELS = 4
 
 
 def tasks_of_runs(about: pd.DataFrame, runs: pd.DataFrame, protocol: str) -> pd.DataFrame:
-    """The tasks of a protocol that these runs have, in the order of tables; own ones come last.
+    """The tasks of a protocol that these runs have, in the order of tables; the user's own tasks come last.
 
     Args:
         about: from ``store.sentences.queries.sentence_tasks``.
@@ -29,7 +29,7 @@ def _place(task: str) -> int:
 
 
 def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
-    """The models that are shown unless others are chosen: the first that is not fine-tuned, and its control.
+    """The models that are shown by default: the first that is not fine-tuned, and its control.
 
     Args:
         runs: from ``store.sentences.queries.sentence_runs``.
@@ -47,7 +47,7 @@ def compared_models(runs: pd.DataFrame, models: Sequence[str], also: str = "") -
     Args:
         runs: from ``store.sentences.queries.sentence_runs``, of one protocol.
         models: the stored models in the order of menus.
-        also: a model that is kept although another one stands for it.
+        also: a model that is kept although a sibling stands for it.
     """
     runs = named(runs)
     stands = relatives(runs).stands
@@ -58,7 +58,7 @@ def compared_models(runs: pd.DataFrame, models: Sequence[str], also: str = "") -
 
 
 def in_panel_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -> pd.DataFrame:
-    """The rows of these tasks (and models, where the table has several) in their order, by pooling and layer."""
+    """The rows of these tasks (and models, if the table has several) in their order, by pooling and layer."""
     kept = table[table["task"].isin(list(tasks))]
     places = {"_task": kept["task"].map(list(tasks).index)}
     if kept["model"].nunique() > 1:
@@ -74,7 +74,7 @@ def curve_rows(table: pd.DataFrame, models: Sequence[str], layer: int | None = N
     Args:
         table: learning curves of one task.
         models: names in the order of lines.
-        layer: None takes the layer whose probe on all training sentences is best on dev; of equal ones the lowest.
+        layer: None takes the layer whose probe on all training sentences is best on dev; the lowest of equally good ones.
     """
     points = table[table["layer"] == layer] if layer is not None else _at_best_layer(table)
     places = list(models).index

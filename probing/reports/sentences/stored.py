@@ -1,4 +1,4 @@
-"""What the reports of sentence-level probing are made from: one run each with its counts."""
+"""The runs behind the reports of sentence-level probing: one per model, task and protocol."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from probing.reports.whole_runs import whole_runs
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: What says which probe of a run a row is of.
+#: Columns that identify a probe of a run.
 CELL = ("pooling", "layer", "reading", "portion")
 #: Columns of ``sentence_pairs``.
 COUNTS = ("both", "only_this", "only_other", "neither")
@@ -25,7 +25,7 @@ COUNTS = ("both", "only_this", "only_other", "neither")
 @dataclass(frozen=True)
 class Stored:
     """Attributes:
-    runs: one of each model, task and protocol, see ``whole_runs``.
+    runs: one per model, task and protocol, see ``whole_runs``.
     relatives: of the models of all runs.
     """
 
@@ -43,14 +43,14 @@ class Stored:
 
 
 def stored(db: Database, protocol: str) -> Stored:
-    """The runs by a protocol."""
+    """The runs of a protocol."""
     runs = named(queries.sentence_runs(db))
     mine = runs[runs["protocol"] == protocol]
     return Stored(whole_runs(mine, ["model", "task", "protocol"], [_has(run) for run in mine.to_dict("records")]), relatives(runs))
 
 
 def _has(run: Mapping) -> frozenset[Hashable]:
-    """Which probes a run has, what else it says of them, and what they were trained on."""
+    """The probes of a run, its further measurements, and their training data."""
     config = stored_configuration(run["config"])
     portions = {reading: config.get("portions", ()) if reading == OWN else (1,) for reading in config.get("readings", ())}
     kinds = [(reading, portion) for reading, those in portions.items() for portion in those]
@@ -60,7 +60,7 @@ def _has(run: Mapping) -> frozenset[Hashable]:
 
 
 def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
-    """What tasks give without a model: task, majority, surface (shares of the test sentences)."""
+    """Baselines of tasks without a model: task, majority, surface (shares of the test sentences)."""
     tasks = queries.sentence_tasks(db)
     tasks = tasks[tasks["protocol"] == protocol]
     n = tasks["n_test"].where(tasks["n_test"] > 0).astype("float64")
@@ -74,14 +74,14 @@ def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
 
 
 def only(table: pd.DataFrame, **wanted: Iterable | None) -> pd.DataFrame:
-    """The rows whose columns have wanted values; None keeps all."""
+    """The rows whose columns have the given values; None keeps all."""
     for column, values in wanted.items():
         table = table if values is None else table[table[column].isin(list(values))]
     return table
 
 
 def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The columns, by model, task, pooling, layer, reading and portion."""
+    """The columns, sorted by model, task, pooling, layer, reading and portion."""
     by = [name for name in ("model", "task", "protocol", *CELL) if name in table]
     key = {"reading": lambda one: one.map(READINGS.index)}
     found = table.sort_values(by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True)
@@ -89,18 +89,18 @@ def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def own_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of pairs of two own probes on all training sentences, of which the second is the base's at the same layer."""
+    """The pairs of own probes on all training sentences whose second is the base's at the same layer."""
     both = (pairs["reading"] == OWN) & (pairs["with_reading"] == OWN) & (pairs["portion"] == 1) & (pairs["with_portion"] == 1)
     return pairs[both & (pairs["with_model"] == pairs["base"]) & (pairs["layer"] == pairs["with_layer"])]
 
 
 def counted(row: Mapping[str, int]) -> PairedCounts:
-    """The counts of a row of pairs; first is the run's probe."""
+    """The counts of a pair; first is the run's probe."""
     return PairedCounts(*(int(row[name]) for name in COUNTS))
 
 
 def cell_of(row: Mapping, prefix: str = "") -> Cell:
-    """The probe that a row names in the columns with a prefix."""
+    """The probe in a row's columns with a prefix."""
     return Cell(
         str(row[f"{prefix}pooling"]), int(row[f"{prefix}layer"]), str(row[f"{prefix}reading"]), int(row[f"{prefix}portion"])
     )  # fmt: skip

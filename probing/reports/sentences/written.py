@@ -45,15 +45,15 @@ class What(StrEnum):
 
 @dataclass(frozen=True)
 class SentenceChoice:
-    """What is reported of which probes; None keeps all.
+    """The report and its probes; None keeps all.
 
     Attributes:
         what: the report.
-        models, tasks, poolings, readings: names to keep; of models None keeps those that stand for themselves.
+        models, tasks, poolings, readings: names to keep; of models that differ only in their seed None keeps one.
         protocol: of ``core.sentences.example.PROTOCOLS``.
 
     Raises:
-        OptionError: for a word that is not known, and for readings of another report than accuracy.
+        OptionError: for an unknown name, and for readings with a report other than accuracy.
     """
 
     what: What = What.accuracy
@@ -75,7 +75,7 @@ class SentenceChoice:
 
 
 def refuse_unknown(db: Database, choice: SentenceChoice) -> None:
-    """Raises an ``OptionError`` that names what is stored where a model or task is not."""
+    """Raises an ``OptionError`` that lists the stored ones if a model or task is not stored."""
     runs = queries.sentence_runs(db)
     runs = runs[runs["protocol"] == choice.protocol]
     for column, wanted in (("model", choice.models), ("task", choice.tasks)):
@@ -99,7 +99,7 @@ def report(db: Database, choice: SentenceChoice) -> pd.DataFrame:
 
 
 def json_table(db: Database, choice: SentenceChoice) -> pd.DataFrame:
-    """The report with the columns in the order that JSON has."""
+    """The report with its columns in the order of JSON."""
     table = report(db, choice)
     first = [name for name in ACCURACY if name in table] if choice.what is What.accuracy else []
     return table[[*first, *(name for name in table if name not in first)]]

@@ -1,4 +1,4 @@
-"""What fine-tuned models lost of their bases at the last layer, read by one kind of head: of P@k, and of P@k minus the swapped subject."""
+"""Losses of fine-tuned models against their bases at the last layer, by kind of head: P@k, and P@k minus the swapped subject."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _ENDS = ("", "_low", "_high")
 _OF_RUN = ("value", "value_low", "value_high", "swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
 _LOST = (*(f"lost{end}" for end in _ENDS), *(f"lost_above{end}" for end in _ENDS))
 COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
-#: What is compared between kinds of heads -> the column that has it.
+#: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}
 _SIDE = ("head", "value", "low", "high")
 READ_OUT_COLUMNS = ("model", "what", "heads", *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE), "apart")
@@ -36,12 +36,12 @@ def points_lost(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        The columns of ``pairs``, k, n (facts of the model's run) and shares, empty where they are not defined: majority (of P@1 only); for
+        The columns of ``pairs``, k, n (facts of the model's run) and shares, empty if they are not defined: majority (for P@1 only); for
         the model, and with ``base_`` before it for its base: value with ends, and swapped_n, matched, swapped and above_swapped with ends
         as in ``precision.by_layer``; lost with ends (base_value minus value) and lost_above with ends (the base's above_swapped minus the
-        model's). by_fact: whether ``lost`` is of the facts that both were asked, paired fact by fact as in ``transitions``; a run of which
-        only counts are stored cannot be paired, so that its interval joins the two as of independent shares. That of ``lost_above`` does so
-        always, as ``pairs.yardsticks`` does. Pairs without facts under these filters have no row.
+        model's). by_fact: whether ``lost`` is on the facts that both were probed on, paired fact by fact as in ``transitions``; a run
+        with counts only cannot be paired, so its interval combines the two as for independent shares. The interval of ``lost_above`` always
+        does so, as in ``pairs.yardsticks``. Pairs without facts under these filters have no row.
     """
     if pairs.empty:
         return pd.DataFrame(columns=list(COLUMNS))
@@ -58,7 +58,7 @@ def points_lost(
 
 
 def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """The shares and their difference on the facts that both were asked, where both have their answers fact by fact."""
+    """The shares and their difference on the facts that both were probed on, if both store predictions fact by fact."""
     paired = found[found["n"] > 0].set_index(["base_run_id", "run_id"])
     keys = pd.MultiIndex.from_frame(table[["base_run_id", "run_id"]])
     there = keys.isin(paired.index)
@@ -71,9 +71,9 @@ def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_out(table: pd.DataFrame) -> pd.DataFrame:
-    """Whether the kind of head changes what is said of a model: the two kinds that lie furthest apart.
+    """Whether the kind of head changes the conclusion on a model: the two kinds that are furthest apart.
 
-    A conclusion changes where the 95 % intervals of two kinds do not touch. That is stricter than a test of the difference.
+    A conclusion changes if the 95 % intervals of two kinds do not touch. That is stricter than a test of the difference.
 
     Args:
         table: of ``points_lost``, several kinds of heads on one probe set.
@@ -90,7 +90,7 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
                 continue
             least, most = known.loc[known[f"{column}_high"].idxmin()], known.loc[known[f"{column}_low"].idxmax()]
             if least["head"] == most["head"] or least[column] > most[column]:
-                # One narrow interval within the others': the values themselves.
+                # One narrow interval lies within the others: compare the values instead.
                 ordered = known.sort_values(column, kind="stable")
                 least, most = ordered.iloc[0], ordered.iloc[-1]
             sides = [(one["head"], *(one[f"{column}{end}"] for end in _ENDS)) for one in (least, most)]

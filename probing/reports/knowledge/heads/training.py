@@ -1,4 +1,4 @@
-"""What the decoding heads of a model reached in training, kind by kind, and what that cost."""
+"""Losses of a model's decoding heads after training, by kind, and the cost of training."""
 
 import json
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ COST_COLUMNS = ("head", "layers", "start", "steps", "seconds", "inner_loss", "be
 
 
 def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """Validation loss, by layer and in nats, of the heads that runs were read through.
+    """Validation loss, by layer and in nats, of the heads that runs used.
 
     Args:
         db: the database.
-        run_ids: of one model, one run a kind of head.
+        run_ids: of one model, one run per kind of head.
 
     Returns:
         head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the head's own training
-        measured it, or else another kind's; empty where it is not known), steps, seconds (empty where they were not
+        measured it, or else another kind's; empty if it is not known), steps, seconds (empty if they were not
         recorded) and start (where training began, in words). The kind ``logit_lens`` has the loss of the pre-trained head, which the
         training of another kind measured. A run whose head's training is not stored has no row.
     """
@@ -42,7 +42,7 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     untrained = measured.assign(head=LOGIT_LENS, seed=0, loss=its, start_loss=its, steps=0, seconds=0.0, start="")
     table = pd.concat([one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True)
     of_layer = dict(zip(measured["layer"], its, strict=True))
-    # Kinds may be validated on different texts: a loss and the logit lens's are compared on the same one where both are known.
+    # Kinds may be validated on different texts: a loss is compared with the logit lens's on the same text if both are known.
     beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_layer).astype("float64"))
     table["below_lens"] = beside - table["loss"].astype("float64")
     table = table.sort_values(["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column)
@@ -64,14 +64,14 @@ def _start(recipe: str) -> str:
 
 
 def costs(table: pd.DataFrame) -> pd.DataFrame:
-    """What each kind took and what that bought.
+    """The cost of each kind, and its loss.
 
     Args:
         table: of ``losses``.
 
     Returns:
-        head, layers (how many), start, steps and seconds of all layers together (seconds empty where one layer's are not recorded),
-        inner_loss and below_lens (means over the layers 1 to L-1; empty where there are none), last_loss.
+        head, layers (how many), start, steps and seconds of all layers together (seconds empty if one layer's are not recorded),
+        inner_loss and below_lens (means over the layers 1 to L-1; empty if there are none), last_loss.
     """
     rows = []
     for head, part in table.groupby("head", sort=False):

@@ -1,4 +1,4 @@
-"""Two models by layer, on the facts that both were asked."""
+"""Two models by layer, on the facts that both were probed on."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _SHARES = ("base_value", "base_low", "base_high", "value", "low", "high", "diffe
 def paired_by_layer(
     db: Database, base_run: str, run: str, k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """P@k of two runs and its paired difference at every layer that both have; micro, as facts are what is paired.
+    """P@k of two runs and its paired difference at every layer that both have; micro, because facts are paired.
 
     Args:
         db: the database.

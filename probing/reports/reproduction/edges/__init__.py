@@ -1,1 +1,1 @@
-"""The paper on edge probing beside ours: numbers, tables, claims and the rules that judge them."""
+"""The paper on edge probing compared with our results: numbers, tables, claims and the rules that judge them."""

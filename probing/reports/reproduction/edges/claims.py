@@ -1,7 +1,7 @@
-"""Does a claim of the edge-probing paper hold for an encoder? One rule a claim, in words and in code, as for the other paper.
+"""Does a claim of the edge-probing paper hold for an encoder? Each claim has one rule, in words and in code, as for the other papers.
 
-Tolerances are ours, for the paper states none. A rule decides on 95 % intervals: it holds if its criterion holds at both ends of every
-one, it does not hold if the criterion fails at both ends of one, and otherwise it cannot tell.
+The paper states no tolerances, so they are ours. A rule decides on 95 % intervals: the claim holds if its criterion holds at both ends
+of every interval, and does not hold if the criterion fails at both ends of one. Otherwise the verdict is "cannot tell".
 """
 
 from collections.abc import Callable, Mapping
@@ -21,9 +21,9 @@ class EdgeRule:
     """How a claim is judged.
 
     Attributes:
-        query: what is asked of the results.
-        words: when it holds and when it does not, as a reader needs it.
-        unsure: when it cannot tell, and what the intervals are.
+        query: the results that it uses.
+        words: when the claim holds and when it does not, for readers.
+        unsure: when the verdict is "cannot tell", and what the intervals are.
         judge: the rule as code.
     """
 
@@ -35,7 +35,7 @@ class EdgeRule:
 
 @dataclass(frozen=True)
 class JudgedEdge:
-    """A claim's name with its rule, what came out for an encoder, and what comes out for each encoder of the paper."""
+    """A claim's name with its rule, the finding for an encoder, and the findings for the encoders of the paper."""
 
     name: str
     query: str
@@ -46,14 +46,14 @@ class JudgedEdge:
 
 _F1 = "F1 of the cumulative probes P(0) to P(L), development set"
 _WEIGHTS = "mixing weights of P(L)"
-_DRAWN = "seeds and sentences are drawn again"
+_DRAWN = "bootstrap over seeds and sentences"
 _LAYERS_UNSURE = (
-    f"Cannot tell if no step is surely the wrong way and some 95 % interval contains 0 ({_DRAWN}), or an expected layer is not resolved: "
-    "F1(L) - F1(0) is not surely above 0, or is below 1 point."
+    f"Cannot tell if no step is surely the wrong way and some 95 % interval contains 0 ({_DRAWN}), or if an expected layer is not "
+    "resolved, because F1(L) - F1(0) is not surely above 0 or is below 1 point."
 )
 _SEEDS = (
-    "Intervals of weights are over seeds (Student's, with the spread that all tasks with several seeds share). Where no task has several "
-    "seeds there are none, and the rule cannot tell."
+    "Intervals of weights are over seeds (Student's t, with one variance for all tasks with several seeds). If no task has several seeds, "
+    "there are no intervals and the rule cannot tell."
 )
 _STEPS_UNSURE = f"Cannot tell if neither is so and some 95 % interval crosses 0 ({_DRAWN})."
 
@@ -61,8 +61,8 @@ _STEPS_UNSURE = f"Cannot tell if neither is so and some 95 % interval crosses 0 
 RULES: dict[str, EdgeRule] = {
     "tasks come in the order of the pipeline": EdgeRule(
         _F1,
-        "Holds if the expected layer rises from part of speech to constituents, dependencies, semantic roles and coreference, as far as "
-        "they were trained (at least three). Does not hold if one step is surely no rise.",
+        "Holds if the expected layer rises from part of speech to constituents, dependencies, semantic roles and coreference (those that "
+        "were trained, at least three). Does not hold if one step is surely no rise.",
         _LAYERS_UNSURE, order.in_order,
     ),
     "entities come after parsing": EdgeRule(
@@ -73,15 +73,15 @@ RULES: dict[str, EdgeRule] = {
     ),
     "both metrics give one order": EdgeRule(
         _WEIGHTS,
-        "Holds if the centre of gravity rises from part of speech to constituents, dependencies, semantic roles and coreference, as far as "
-        "they were trained (at least three). Does not hold if one step is surely no rise.",
+        "Holds if the centre of gravity rises from part of speech to constituents, dependencies, semantic roles and coreference (those "
+        "that were trained, at least three). Does not hold if one step is surely no rise.",
         f"Cannot tell if an interval contains 0. {_SEEDS}", order.centres_in_order,
     ),
     "both sizes give one order": EdgeRule(
         f"{_F1}, of two pre-trained encoders of different depth",
         "Holds if the expected layers of the two encoders have a rank correlation of at least 0.8 over the tasks that both resolve (at "
         "least four).",
-        "Cannot tell if the interval crosses 0.8: 1,000 draws, each expected layer drawn evenly from its own 95 % interval.",
+        "Cannot tell if the interval crosses 0.8: 1,000 draws, each expected layer drawn uniformly from its own 95 % interval.",
         order.same_order,
     ),
     "tasks stay where they are relative to the top": EdgeRule(
@@ -92,20 +92,20 @@ RULES: dict[str, EdgeRule] = {
     ),
     "syntax is more localisable": EdgeRule(
         f"{_WEIGHTS}, and {_F1}",
-        "Holds if K(s) and K(Δ) of part of speech, constituents and dependencies are each above those of proto-roles and of relations, as "
-        "far as they were trained. Does not hold if one is surely not.",
+        "Holds if K(s) and K(Δ) of part of speech, constituents and dependencies are each above those of proto-roles and of relations "
+        "(those that were trained). Does not hold if one is surely not.",
         f"Cannot tell if none is surely the wrong way and some interval contains 0. Noise raises K(Δ). {_SEEDS}",
         weights.syntax_localisable,
     ),
     "weights of relations and proto-roles are nearly uniform": EdgeRule(
         _WEIGHTS,
-        "Holds if K(s) is at most 0.05 bits in both tasks, as far as they were trained. Does not hold if one is surely above.",
+        "Holds if K(s) is at most 0.05 bits in both tasks (or in the only one trained). Does not hold if one is surely above.",
         f"Cannot tell if an interval crosses 0.05. {_SEEDS}", weights.semantics_uniform,
     ),
     "entity weights are weakly concentrated": EdgeRule(
         _WEIGHTS,
-        "Holds if K(s) of entities is below that of constituents, dependencies, semantic roles and coreference, as far as they were "
-        "trained, and their centre of gravity lies above the middle layer.",
+        "Holds if K(s) of entities is below that of constituents, dependencies, semantic roles and coreference (those that were "
+        "trained), and their centre of gravity lies above the middle layer.",
         f"Cannot tell if neither surely fails and some interval crosses its limit. {_SEEDS}", weights.entities_weak,
     ),
     "weights lie above the gains": EdgeRule(
@@ -116,8 +116,8 @@ RULES: dict[str, EdgeRule] = {
     ),
     "weights lie in the middle": EdgeRule(
         _WEIGHTS,
-        "Holds if in more than half of the tasks the layers from 9/24 to 20/24 of the depth have more weight together than under uniform "
-        "weights. Does not hold if in half of the tasks they surely have not.",
+        "Holds if in more than half of the tasks the layers from 9/24 to 20/24 of the depth together have more weight than under uniform "
+        "weights. Does not hold if in half of the tasks they surely do not.",
         f"Cannot tell if the sure ones do not decide. {_SEEDS}", weights.weights_in_the_middle,
     ),
     "most is solved early": EdgeRule(
@@ -135,7 +135,7 @@ RULES: dict[str, EdgeRule] = {
     ),
     "relations and proto-roles improve to the top": EdgeRule(
         _F1,
-        "Holds if F1 of both tasks, as far as they were trained, rises over the last third of the layers. Does not hold if one surely does "
+        "Holds if F1 of both tasks (or of the only one trained) rises over the last third of the layers. Does not hold if one surely does "
         "not rise.",
         _STEPS_UNSURE, scores.improves_to_the_top,
     ),
@@ -161,7 +161,7 @@ RULES: dict[str, EdgeRule] = {
         scores.tags_without_context,
     ),
     "single sentences leave the order": EdgeRule(
-        "stored predictions: the layer from which the answer of each target no longer changes, by sentence",
+        "stored predictions: the layer from which the prediction for each target no longer changes, by sentence",
         "Holds if for more than half of the pairs of tasks of the pipeline a target of the later task settles before one of the earlier "
         "task in at least a tenth of the sentences that have both. Does not hold if for half of the pairs it is surely less.",
         "Cannot tell if the sure pairs do not decide (Wilson's 95 % intervals).", scores.sentences_leave_the_order,
@@ -173,9 +173,9 @@ def judge(evidence: EdgeEvidence | None, papers: Mapping[str, EdgeEvidence], not
     """Every claim judged on one encoder's numbers and on those of the paper's encoders, in the order of ``RULES``.
 
     Args:
-        evidence: the numbers; None where none are stored.
+        evidence: the numbers; None if none are stored.
         papers: encoder of the paper -> its numbers.
-        nothing: what is found where there are no numbers.
+        nothing: the finding if there are no numbers.
     """
     return tuple(
         JudgedEdge(
@@ -187,7 +187,7 @@ def judge(evidence: EdgeEvidence | None, papers: Mapping[str, EdgeEvidence], not
 
 
 def judged_frame(judged: tuple[JudgedEdge, ...], says: Mapping[str, str]) -> pd.DataFrame:
-    """``claim, verdict``, a column for each encoder of the paper, ``numbers, null, rule``: a row a claim."""
+    """``claim, verdict``, one column per encoder of the paper, ``numbers, null, rule``: one row per claim."""
     rows = [
         {"claim": says.get(one.name, one.name), "verdict": one.found.verdict}
         | {title: found.verdict for title, found in one.papers.items()}

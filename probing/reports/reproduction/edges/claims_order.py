@@ -1,4 +1,4 @@
-"""Rules for the claims on the order of tasks; ``claims`` gives each its words."""
+"""Rules for the claims on the order of tasks; their words are in ``claims``."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from probing.reports.reproduction.words import listed, ranged, without_interval
 
 #: Section 4's order.
 PIPELINE = ("pos", "constituents", "dependencies", "srl", "coreference")
-#: Fewer tasks than these have no order to speak of.
+#: The smallest number of tasks whose order is judged.
 FEWEST = 3
-#: The least rank correlation of two orders that are "generally" the same, and how far apart places may lie, as share of the depth.
+#: The smallest rank correlation of two orders that are "generally" the same, and how far apart two places may be, as share of the depth.
 SAME_ORDER, SAME_PLACE = 0.8, 0.1
 
 
@@ -84,7 +84,7 @@ def same_order(evidence: EdgeEvidence) -> Finding:
 
 
 def _correlated(columns: list[list[Interval]]) -> Interval | None:
-    """Spearman's correlation over tasks, each expected layer drawn evenly from its interval; noise lowers it, so it reaches up as far."""
+    """Spearman's correlation over tasks, each expected layer drawn from its interval. Noise lowers it, so it reaches as far up as down."""
     random = np.random.default_rng(0)
     known = [np.array([one.value for one in column])[None] for column in columns]
     drawn = [
@@ -118,7 +118,8 @@ def same_places(evidence: EdgeEvidence) -> Finding:
         return Finding(UNTESTED, f"No task has a number in both {evidence.name} and {other.name}.")
     widest = table.loc[table["share of depth apart"].abs().idxmax()]
     words = (
-        f"{len(table)} places beside those of {other.name}; furthest apart, as share of the depth: {widest['task']}, {widest['measure']} "
+        f"{len(table)} places compared with those of {other.name}. Largest difference, as share of the depth: {widest['task']}, "
+        f"{widest['measure']} "
         f"{ranged(Interval(*widest[['share of depth apart', 'low', 'high']]))}. {answers.count(True)} surely within a tenth, "
         f"{answers.count(False)} surely not."
     )
@@ -138,4 +139,4 @@ def _layer(number: Interval | None) -> str:
 
 def _too_few(there: Sequence[str], order: Sequence[str]) -> str:
     names = listed([CALLED[task] for task in order])
-    return f"At least {FEWEST} of {names} are needed; there are numbers of {listed([CALLED[task] for task in there]) or 'none'}."
+    return f"At least {FEWEST} of {names} are needed; numbers are stored of {listed([CALLED[task] for task in there]) or 'none'}."

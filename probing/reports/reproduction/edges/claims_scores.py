@@ -1,4 +1,4 @@
-"""Rules for the claims on F1 by layer and on single sentences; ``claims`` gives each its words."""
+"""Rules for the claims on F1 by layer and on single sentences; their words are in ``claims``."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ EARLY = 7 / 24
 #: F1 of P(0) on part of speech, and how far "89 per cent" reaches.
 TAGS, ABOUT = 0.89, 0.02
 RISING = 0.8
-#: The least share of sentences that is "often".
+#: The smallest share of sentences that is "often".
 OFTEN = 0.10
 _NO_SCORES = "No task has an F1 at every layer."
 
@@ -33,7 +33,7 @@ def solved_early(evidence: EdgeEvidence) -> Finding:
         return Finding(UNTESTED, "No task gains clearly from layers above 0.")
     answers = [more(one, 0) for one in gained.values()]
     words = (
-        f"Gain up to layer {early} of {evidence.layers} minus gain thereafter, points of F1: {_tasks(gained)}. {answers.count(True)} of "
+        f"Gain up to layer {early} of {evidence.layers} minus gain above it, points of F1: {_tasks(gained)}. {answers.count(True)} of "
         f"{len(gained)} surely above 0, {answers.count(False)} surely not."
     )
     return Finding(verdict(most(answers)), words, _table(gained))
@@ -42,7 +42,7 @@ def solved_early(evidence: EdgeEvidence) -> Finding:
 def long_tail(evidence: EdgeEvidence) -> Finding:
     """Does layer 1 add most to the F1 of entities, and do layers of the upper half still add?"""
     if "entities" not in evidence.curves or evidence.layers < 3:
-        return Finding(UNTESTED, "F1 of entities at three layers or more is needed.")
+        return Finding(UNTESTED, "F1 of entities at three or more layers is needed.")
     ahead = of_curve(evidence.curves["entities"], _first_step_ahead)
     tail = evidence.step("entities", evidence.layers // 2, evidence.layers)
     found = {"layer 1 ahead of the next best layer": ahead, f"gain from layer {evidence.layers // 2} on": tail}
@@ -97,8 +97,8 @@ def last_layers_lose(evidence: EdgeEvidence) -> Finding:
     answers: list[Answer] = [some(less(one, 0) for one in both) for both in steps.values()]
     shown = "; ".join(f"{CALLED.get(task, task)} {in_points(one)} and {in_points(other)}" for task, (one, other) in steps.items())
     words = (
-        f"What layers {last - 1} and {last} add, points of F1: {shown}. In {answers.count(True)} of {len(steps)} tasks one of the two "
-        f"surely lowers it, in {answers.count(False)} surely none."
+        f"Change of F1 by layers {last - 1} and {last}, points: {shown}. In {answers.count(True)} of {len(steps)} tasks one of the two "
+        f"surely lowers F1, in {answers.count(False)} surely neither does."
     )
     rows = [(CALLED.get(task, task), layer, one.value, one.low, one.high)
             for task, both in steps.items() for layer, one in zip((last - 1, last), both, strict=True)]  # fmt: skip
@@ -106,14 +106,14 @@ def last_layers_lose(evidence: EdgeEvidence) -> Finding:
 
 
 def tags_without_context(evidence: EdgeEvidence) -> Finding:
-    """Has P(0) an F1 of about 89 per cent on part of speech?"""
+    """Does P(0) have an F1 of about 89 per cent on part of speech?"""
     if "pos" not in evidence.curves:
         return Finding(UNTESTED, "There is no F1 of part of speech.")
     found = of_curve(evidence.curves["pos"], lambda f1: f1[:, 0])
     words = f"F1 of P(0) on part of speech: {100 * found.value:.1f} per cent ({100 * found.low:.1f} to {100 * found.high:.1f})."
     null = ""
     if "pos" in (memory := evidence.beside.get("memory", {})):
-        null = f"Answering with the commonest training tag of the same word has an F1 of {100 * memory['pos']:.1f} per cent."
+        null = f"Predicting the most frequent training tag of the same word has an F1 of {100 * memory['pos']:.1f} per cent."
     return Finding(verdict(between(found, TAGS - ABOUT, TAGS + ABOUT)), words, _table({"pos": found}), null)
 
 
@@ -133,7 +133,7 @@ def sentences_leave_the_order(evidence: EdgeEvidence) -> Finding:
     words = (
         f"Per cent of the sentences: {shown}. {answers.count(True)} of {len(shares)} surely a tenth or more, {answers.count(False)} not."
     )
-    null = "A sentence has many targets, and one that settles out of order is enough: long sentences meet this more easily."
+    null = "One target that settles out of order is enough, so long sentences with many targets meet this more easily."
     return Finding(verdict(most(answers)), words, pairs.assign(value=[one.value for one in shares.values()]), null)
 
 

@@ -1,4 +1,4 @@
-"""Rules for the claims on mixing weights and on where gains are concentrated; ``claims`` gives each its words."""
+"""Rules for the claims on mixing weights and on where gains are concentrated; their words are in ``claims``."""
 
 import math
 
@@ -10,14 +10,14 @@ from probing.reports.reproduction.evidence import Finding
 from probing.reports.reproduction.words import ranged, without_interval
 
 SYNTAX, SEMANTICS = ("pos", "constituents", "dependencies"), ("proto-roles", "relations")
-#: The most that "close to uniform" may be, in bits.
+#: The limit of "close to uniform", in bits.
 UNIFORM = 0.05
 #: Tasks whose weights are said to be concentrated.
 CONCENTRATED = ("constituents", "dependencies", "srl", "coreference")
 
 
 def syntax_localisable(evidence: EdgeEvidence) -> Finding:
-    """Have the syntactic tasks higher K(s) and K(Δ) than relations and proto-roles?"""
+    """Do the syntactic tasks have higher K(s) and K(Δ) than relations and proto-roles?"""
     rows: list[tuple] = []
     answers: list[Answer] = []
     shown = []
@@ -28,7 +28,7 @@ def syntax_localisable(evidence: EdgeEvidence) -> Finding:
         for first, second in pairs:
             one, other = known[first], known[second]
             if one is None or other is None:
-                # An expected layer that is not resolved has no K either: that pair decides nothing, but it is not left out.
+                # An expected layer that is not resolved has no K either: this pair is undecided, but it counts.
                 answers += [None] if {first, second} <= set(evidence.curves) and name == "K(Δ)" else []
                 continue
             difference = apart(one, other)
@@ -50,7 +50,7 @@ def semantics_uniform(evidence: EdgeEvidence) -> Finding:
     """Are the weights of relations and proto-roles close to uniform?"""
     known = {task: one for task in SEMANTICS if (one := evidence.place(task, "k_weights"))}
     if not known:
-        return Finding(UNTESTED, f"The weights of neither {' nor '.join(CALLED[task] for task in SEMANTICS)} are known.")
+        return Finding(UNTESTED, f"Neither the weights of {' nor those of '.join(CALLED[task] for task in SEMANTICS)} are known.")
     words = "; ".join(f"{CALLED[task]} {ranged(one)}" for task, one in known.items())
     found = verdict(every(at_most(one, UNIFORM) for one in known.values()))
     return Finding(found, f"K(s) in bits: {words}.{without_interval(known.values())}", _table(known))
@@ -90,7 +90,7 @@ def weights_above_gains(evidence: EdgeEvidence) -> Finding:
     )
     below = sum(layer.value < evidence.layers / 2 for _, layer in both.values())
     null = (
-        f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without learning anything they meet the rule in the {below} "
+        f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without any learning they meet the rule in the {below} "
         f"of {len(both)} tasks whose expected layer is below that."
     )
     rows = [(CALLED[task], centre.value, layer.value, one.value, one.low, one.high)
@@ -106,7 +106,7 @@ def middle_layers(layers: int) -> range:
 
 
 def weights_in_the_middle(evidence: EdgeEvidence) -> Finding:
-    """Do layers 9/24 to 20/24 of the depth weigh more together than under uniform weights?"""
+    """Do layers 9/24 to 20/24 of the depth together have more weight than under uniform weights?"""
     known = {task: one for task in CALLED if (one := evidence.place(task, "middle"))}
     if not known:
         return Finding(UNTESTED, "The weights of single layers are not known.")
@@ -114,11 +114,11 @@ def weights_in_the_middle(evidence: EdgeEvidence) -> Finding:
     uniform = len(inside) / (evidence.layers + 1)
     answers = [more(one, uniform) for one in known.values()]
     words = (
-        f"Layers {inside[0]} to {inside[-1]} of {evidence.layers}, of all weight: "
+        f"Layers {inside[0]} to {inside[-1]} of {evidence.layers}, share of all weight: "
         f"{'; '.join(f'{CALLED[task]} {ranged(one)}' for task, one in known.items())}. {answers.count(True)} of {len(known)} surely above "
         f"{uniform:.2f}, {answers.count(False)} surely not.{without_interval(known.values())}"
     )
-    return Finding(verdict(most(answers)), words, _table(known), f"Under uniform weights these layers have {uniform:.2f}.")
+    return Finding(verdict(most(answers)), words, _table(known), f"Under uniform weights these layers have a share of {uniform:.2f}.")
 
 
 def _table(numbers: dict[str, Interval]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a claim on edge probing is judged on: the numbers of one encoder, ours or one of the paper's, with their intervals."""
+"""The evidence for a claim on edge probing: the numbers of one encoder, ours or one of the paper's, with their intervals."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ CALLED = {
     "pos": "part of speech", "constituents": "constituents", "dependencies": "dependencies", "entities": "entities",
     "srl": "semantic roles", "coreference": "coreference", "proto-roles": "proto-roles", "relations": "relations",
 }  # fmt: skip
-#: Measures of mixing weights: ``middle`` is what layers 9/24 to 20/24 of the depth have together.
+#: Measures of mixing weights: ``middle`` is the weight of layers 9/24 to 20/24 of the depth together.
 MEASURES = ("centre_of_gravity", "k_weights", "middle")
 MIDDLE = (9 / 24, 20 / 24)
 PLACE_COLUMNS = ("task", "measure", "value", "low", "high")
@@ -25,16 +25,16 @@ ORDER_COLUMNS = ("first", "second", "value", "low", "high")
 
 @dataclass(frozen=True)
 class EdgeEvidence:
-    """The numbers of one encoder. What is not known has no entry.
+    """The numbers of one encoder. Unknown numbers have no entry.
 
     Attributes:
-        name: as a sentence calls it.
+        name: its name in sentences.
         layers: number of layers above the embeddings.
         curves: task -> micro F1 of P(0) to P(L) on the development set.
-        places: ``PLACE_COLUMNS``; what the mixing weights of P(L) show, ``measure`` is one of ``MEASURES``. The ends are empty where
-            nothing says how much the number varies.
+        places: ``PLACE_COLUMNS``; summaries of the mixing weights of P(L), ``measure`` is one of ``MEASURES``. The ends are empty if
+            the variation over seeds is unknown.
         order: ``ORDER_COLUMNS``: expected layer of ``second`` minus that of ``first``, the ends corrected for the number of pairs.
-            A pair that is not there is compared on its own.
+            A missing pair is compared on its own.
         weights: ``task, layer, weight``: mixing weights of P(L), mean over seeds.
         beside: yardstick (``memory``, ``majority``, ``ceiling``, ``random``) -> task -> F1; ``random`` is P(L) on a random encoder.
         left_order: ``SETTLED_COLUMNS``: for two tasks of the pipeline how many sentences have targets of both that settle, and in how many
@@ -55,7 +55,7 @@ class EdgeEvidence:
     published: bool = False
 
     def measured(self, tasks: Iterable[str]) -> list[str]:
-        """Those of the tasks that have an F1 at every layer."""
+        """The tasks among these that have an F1 at every layer."""
         return [task for task in tasks if task in self.curves]
 
     def gain(self, task: str) -> Interval:
@@ -67,29 +67,29 @@ class EdgeEvidence:
         return of_curve(self.curves[task], lambda f1: f1[:, second] - f1[:, first])
 
     def resolved(self, task: str) -> bool:
-        """Whether layers above 0 add clearly to F1; else an expected layer would be made of noise."""
+        """Whether layers above 0 clearly raise F1; otherwise an expected layer would be noise."""
         found = self.gain(task)
         return numbers.resolved(found.value, found.low)
 
     def expected(self, task: str) -> Interval | None:
-        """The expected layer (equation 4); None where it is not resolved or not known."""
+        """The expected layer (equation 4); None if it is not resolved or not known."""
         if task not in self.curves or not self.resolved(task):
             return None
         return of_curve(self.curves[task], numbers.expected_layer)
 
     def k_gains(self, task: str) -> Interval | None:
-        """K of the gains in bits; None where the expected layer is not resolved."""
+        """K of the gains in bits; None if the expected layer is not resolved."""
         if task not in self.curves or not self.resolved(task):
             return None
         return of_curve(self.curves[task], numbers.k_gains)
 
     def place(self, task: str, measure: str) -> Interval | None:
-        """A number of the mixing weights, with ends that are not numbers where nothing says how much it varies; None if not known."""
+        """A number of the mixing weights, with NaN ends if its variation over seeds is unknown; None if not known."""
         mine = self.places[self.places["task"].eq(task) & self.places["measure"].eq(measure)]
         return Interval(*map(float, mine[["value", "low", "high"]].iloc[0])) if len(mine) else None
 
     def later(self, first: str, second: str) -> Interval | None:
-        """Expected layer of ``second`` minus that of ``first``; None where one of them is not resolved."""
+        """Expected layer of ``second`` minus that of ``first``; None if one of them is not resolved."""
         one, other = self.expected(first), self.expected(second)
         if one is None or other is None:
             return None
@@ -102,13 +102,13 @@ class EdgeEvidence:
 
 
 def of_curve(curve: Curve, number: Callable[[NDArray], NDArray]) -> Interval:
-    """A number of a curve with the 95 % of its draws in the middle.
+    """A number of a curve with the middle 95 % of its draws.
 
     Args:
         curve: F1 by layer.
         number: (curves, layers) -> (curves,).
 
     Returns:
-        The number; three times NaN where it is not defined.
+        The number; three times NaN if it is not defined.
     """
     return interval(number(curve.values[None]), number(curve.drawn)) or Interval(*[float("nan")] * 3)

@@ -1,4 +1,4 @@
-"""One encoder laid beside the paper on edge probing: its numbers, the published ones, and the claims judged on both."""
+"""One encoder compared with the paper on edge probing: its numbers, the published ones, and the claims judged on both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from probing.store.database import Database
 
 @dataclass(frozen=True)
 class EdgeReproduction:
-    """Everything that the Reproduction page says of edge probing.
+    """All numbers that the Reproduction page shows on edge probing.
 
     Attributes:
-        ours: the numbers of the encoder; None where no probes are stored.
+        ours: the numbers of the encoder; None if no probes are stored.
         papers: encoder of the paper -> its numbers.
         tasks: the paper's, in its order.
         data: ``task, source, targets, labels`` of our training parts.
@@ -41,21 +41,21 @@ class EdgeReproduction:
 
     @property
     def encoders(self) -> list[EdgeEvidence]:
-        """Ours, where there is one, then those of the paper."""
+        """Ours, if there is one, then those of the paper."""
         return [*([self.ours] if self.ours else []), *self.papers.values()]
 
 
 def encoders_here(db: Database) -> tuple[str, ...]:
-    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, those of most tasks first among them."""
+    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, and among them those with most tasks first."""
     return tuple(probed_encoders(db, published_edges())["model"])
 
 
 def lay_beside(db: Database | None, encoder: str, published: PublishedEdges) -> EdgeReproduction:
-    """An encoder's numbers beside the paper's.
+    """An encoder's numbers compared with the paper's.
 
     Args:
-        db: the database; None where there is none.
-        encoder: name of the model; empty lays nothing beside.
+        db: the database; None if there is none.
+        encoder: name of the model; empty compares none.
         published: the paper's numbers.
     """
     papers, nothing = papers_evidence(published), Finding(UNTESTED, "No cumulative probes are stored.")

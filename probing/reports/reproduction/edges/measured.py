@@ -1,4 +1,4 @@
-"""The numbers of one stored encoder with their intervals, as claims on edge probing are judged on them."""
+"""The numbers of one stored encoder with their intervals, on which claims on edge probing are judged."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ ENCODER_COLUMNS = ("model", "base", "layers", "tasks")
 
 
 def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
-    """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those of most tasks.
+    """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those with most tasks.
 
     ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings, ``tasks`` the paper's tasks.
     """
@@ -59,14 +59,14 @@ def _runs(db: Database) -> pd.DataFrame:
 
 
 def training_data(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """What the runs were trained on: task (as the paper's), source, targets, labels."""
+    """Training data of the runs: task (as the paper's), source, targets, labels."""
     tasks = queries.edge_tasks(db)
     train = tasks[(tasks["part"] == "train") & tasks["task"].isin(runs["task"])]
     return train.assign(task=train["task"].map(_names(runs)))[["task", "source", "targets", "labels"]].reset_index(drop=True)
 
 
 def evidence_of(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
-    """An encoder's numbers, and beside them those of a pre-trained encoder of another depth, the one that shares most tasks with it."""
+    """An encoder's numbers, with those of the pre-trained encoder of another depth that shares most tasks with it."""
     there = probed_encoders(db, published).set_index("model")
     ours = _alone(db, model, published)
     if there.at[model, "base"]:
@@ -116,7 +116,7 @@ def _order(evidence: EdgeEvidence) -> pd.DataFrame:
         for task, curve in evidence.curves.items()
         if (expected := evidence.expected(task))
     ]
-    # ``compare`` takes the second from the first.
+    # ``compare`` gives first minus second.
     rows = [(one.first, one.second, -one.difference, -one.high, -one.low) for one in compare(places)]
     return pd.DataFrame(rows, columns=list(ORDER_COLUMNS))
 
@@ -133,10 +133,10 @@ def _left_order(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def places_of(mix: pd.DataFrame) -> pd.DataFrame:
-    """What the mixing weights show, task by task: ``PLACE_COLUMNS``, of the mean weights over seeds.
+    """Summaries of the mixing weights, task by task: ``PLACE_COLUMNS``, of the mean weights over seeds.
 
-    Seeds are few, so all tasks with several of them share one estimate of how much seeds vary (the pooled variance); the ends are
-    Student's. Where no task has several seeds there are no ends.
+    Seeds are few, so all tasks with several of them share one estimate of the variance over seeds (the pooled variance); the ends are
+    Student's t. If no task has several seeds, there are no ends.
 
     Args:
         mix: ``run_id, task, layer, weight`` of the probes on all layers; a run is a seed.

@@ -1,7 +1,7 @@
 """The paper's published F1s as evidence, for the same rules.
 
-A published number has no interval. Its only uncertainty that is known is its rounding, so that stands in the interval's place: an F1
-printed to a hundredth of a point lies within half of that, and is drawn evenly from there.
+A published number has no interval. Its only known uncertainty is its rounding, which is used as the interval: an F1 printed to a
+hundredth of a point is exact to half of that, and its draws are uniform over that range.
 """
 
 from dataclasses import replace
@@ -13,12 +13,12 @@ from probing.core.edges.published import PublishedEdges, PublishedEncoder
 from probing.reports.reproduction.curve_shapes import DRAWS, Curve
 from probing.reports.reproduction.edges.evidence import PLACE_COLUMNS, EdgeEvidence
 
-#: How far a published F1, and a published centre of gravity or K, may lie from the number.
+#: Half of the rounding interval of a published F1, and of a published centre of gravity or K.
 F1_ROUNDING, ROUNDING = 0.00005, 0.005
 
 
 def papers_evidence(published: PublishedEdges) -> dict[str, EdgeEvidence]:
-    """Encoder of the paper, by its title -> its numbers, each with the encoder of another depth beside it."""
+    """Encoder of the paper, by its title -> its numbers, each with the encoder of another depth as ``other``."""
     alone = {model.title: _of(published, model) for model in published.models}
     return {
         title: replace(one, other=next((other for name, other in alone.items() if name != title), None)) for title, one in alone.items()

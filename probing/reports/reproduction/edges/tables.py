@@ -1,4 +1,4 @@
-"""Published numbers of edge probing beside ours: F1 of every layer, and the summary of the paper's Figure 1."""
+"""Published numbers of edge probing next to ours: F1 of every layer, and the summary of the paper's Figure 1."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels
 
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
-    """A row a task and encoder, a column a probe: ``task, encoder, P(0), ..., P(L)``, F1 in per cent; empty above the last layer."""
+    """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the last layer."""
     most = max((one.layers for one in encoders), default=0)
     rows = []
     for task in tasks:
@@ -31,9 +31,9 @@ def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> p
 
 
 def summary(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
-    """A row a task and encoder, as the paper's Figure 1 has it: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K in bits.
+    """One row per task and encoder, as in the paper's Figure 1: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K in bits.
 
-    The interval of a published number is its rounding, so it has none here.
+    The interval of a published number is only its rounding, so it is not shown here.
     """
     rows = [_summary_row(task, one) for task in tasks for one in encoders if task in one.curves]
     table = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
@@ -84,7 +84,7 @@ def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
 
 
 def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
-    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights are drawn only."""
+    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights exist only as a drawing."""
     known = one.weights.set_index(["task", "layer"])["weight"]
     rows = []
     for task in tasks:
@@ -98,7 +98,7 @@ def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
 
 
 def data(published: PublishedEdges, ours: pd.DataFrame) -> pd.DataFrame:
-    """What the paper and what our probes were trained on: ``DATA_COLUMNS`` and the columns of ``ours``, a row a task of the paper.
+    """Training data of the paper's probes and of ours: ``DATA_COLUMNS`` and the columns of ``ours``, one row per task of the paper.
 
     Args:
         published: the paper's numbers.

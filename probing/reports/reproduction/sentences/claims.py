@@ -1,8 +1,8 @@
-"""Does a claim of the paper on fine-tuning and sentence-level probing hold for an encoder? One rule a claim, in words and in code.
+"""Does a claim of the paper on fine-tuning and sentence-level probing hold for an encoder? Each claim has one rule, in words and in code.
 
-Tolerances are ours, for the paper states none. A rule decides on 95 % intervals: it holds if its criterion holds at both ends of every
-one, it does not hold if the criterion fails at both ends of one, and otherwise it cannot tell. A model that is not shown to have learned
-its task decides no claim about that task: what such a model lost says nothing of it.
+The paper states no tolerances, so they are ours. A rule decides on 95 % intervals: the claim holds if its criterion holds at both ends
+of every interval, and does not hold if the criterion fails at both ends of one. Otherwise the verdict is "cannot tell". A model that is
+not shown to have learned its task decides no claim about that task, because its losses say nothing about the task.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ class SentenceRule:
     """How a claim is judged.
 
     Attributes:
-        query: what is asked of the results.
-        words: when it holds and when it does not, as a reader needs it.
-        unsure: when it cannot tell, and what the intervals are.
+        query: the results that it uses.
+        words: when the claim holds and when it does not, for readers.
+        unsure: when the verdict is "cannot tell", and what the intervals are.
         judge: the rule as code.
         needs: objectives whose models must have learned their task.
         every: whether it is judged over all models of the paper's objectives that have learned their task.
@@ -44,7 +44,7 @@ class SentenceRule:
 
 @dataclass(frozen=True)
 class JudgedSentences:
-    """A claim's name with its rule, what came out for an encoder, and what comes out for the paper's own tables."""
+    """A claim's name with its rule, the finding for an encoder, and the finding for the paper's own tables."""
 
     name: str
     query: str
@@ -58,13 +58,13 @@ _CHANGE = "sentences report: change of accuracy, layers 0 to floor(L/2) and the 
 _ATTENTION = "changes report: attention by layer"
 _PERPLEXITY = "changes report: perplexity on masked blocks"
 _MEANS = (
-    "Ends of a mean over layers are the means of the layers' ends (Wilson's of an accuracy, Newcombe's of a paired change), the widest "
-    "that any dependence between layers allows."
+    "The ends of a mean over layers are the means of the layers' ends (Wilson's for an accuracy, Newcombe's for a paired change), the "
+    "widest interval that any dependence between layers allows."
 )
 _CANNOT = f"Cannot tell if nothing surely fails and some interval crosses its limit. {_MEANS}"
 _UNREAD = (
-    "What the pre-trained encoder's probes do not surely read above the majority label cannot fall: it is left out, and without it the "
-    "rule cannot say that the claim holds."
+    "A property on which the pre-trained encoder's probes do not surely beat the majority label cannot fall, so it is left out; without "
+    "it the verdict cannot be that the claim holds."
 )
 _DRAWN = "Cannot tell if nothing surely fails and some interval crosses its limit (bootstrap over sentences, or over blocks of text)."
 
@@ -73,14 +73,14 @@ RULES: dict[str, SentenceRule] = {
     "mean-pooling beats CLS-pooling": SentenceRule(
         _ACCURACY,
         "Holds if in every task accuracy with mean-pooling is above that with CLS-pooling in more than half of the layers and on average "
-        "over them. Tasks that no pooling reads above the majority label are left out.",
-        f"{_CANNOT} Differences of poolings are paired over the same sentences.",
+        "over them. Tasks on which no pooling beats the majority label are left out.",
+        f"{_CANNOT} Differences between poolings are paired over the same sentences.",
         accuracy.mean_beats_first,
     ),
     "bigram-shift is easiest": SentenceRule(
         _ACCURACY,
         "Holds if mean-pooled accuracy on bigram-shift, averaged over layers 1 to L, is at least 5 points above that on "
-        "coordination-inversion and on odd-man-out, as far as they were probed.",
+        "coordination-inversion and on odd-man-out (those that were probed).",
         _CANNOT, accuracy.shift_easiest,
     ),
     "albert is worst on odd-man-out": SentenceRule(
@@ -113,22 +113,22 @@ RULES: dict[str, SentenceRule] = {
     ),
     "gains are negligible with mean-pooling": SentenceRule(
         _CHANGE,
-        "Judged where CoLA on bigram-shift (and, for RoBERTa, RTE on coordination-inversion) surely gains with CLS-pooling over the upper "
-        "layers. Holds if the gain with mean-pooling is at most 1 point there. Does not hold if one is surely more.",
+        "Judged if CoLA on bigram-shift (and, for RoBERTa, RTE on coordination-inversion) surely gains with CLS-pooling over the upper "
+        "layers. Holds if the gain with mean-pooling is at most 1 point there. Does not hold if one gain is surely larger.",
         _CANNOT, change.negligible_with_mean, needs=(COLA,),
     ),
     "no gain over mean-pooling": SentenceRule(
         "sentences report: CLS after fine-tuning against mean-pooling before, by layer",
-        "Judged where the same gains are sure. Holds if at no layer the CLS probe after fine-tuning is significantly (q at most 5 %, "
-        "McNemar, Benjamini-Hochberg) above the mean-pooled probe before, and if it is surely not above it on average over the upper "
+        "Judged if the same gains are sure. Holds if the CLS probe after fine-tuning is at no layer significantly (q at most 5 %, "
+        "McNemar, Benjamini-Hochberg) above the mean-pooled probe before, and is surely not above it on average over the upper "
         "layers. Does not hold if it is significantly above at one layer.",
-        "Cannot tell if it is at no layer significantly above and the average is not surely at most 0.", change.no_gain_over_mean,
+        "Cannot tell if it is significantly above at no layer and the average is not surely at most 0.", change.no_gain_over_mean,
         needs=(COLA,),
     ),
     "sst-2 costs word order and odd words": SentenceRule(
         _CHANGE,
-        "Holds if fine-tuning on SST-2 lowers bigram-shift and odd-man-out with both poolings in both groups of layers, and, where all "
-        "three encoders are there, RoBERTa's most in more than half of the columns. Does not hold if one cell surely does not fall.",
+        "Holds if fine-tuning on SST-2 lowers bigram-shift and odd-man-out with both poolings in both groups of layers, and, if all "
+        "three encoders are stored, RoBERTa's most in more than half of the columns. Does not hold if one cell surely does not fall.",
         f"{_CANNOT} {_UNREAD}", change.sst_costs, needs=(SST,),
     ),
     "squad costs word order and odd words": SentenceRule(
@@ -145,29 +145,29 @@ RULES: dict[str, SentenceRule] = {
     ),
     "attention moves most in the last layers": SentenceRule(
         f"{_ATTENTION}: emd-first",
-        "Holds if after CoLA with CLS-pooling the distance is larger in the upper half of the layers than in the lower, is larger in each "
-        "of the last 2/12 than in every other layer, and after CoLA with mean-pooling is less than half of that there.",
+        "Holds if after CoLA with CLS-pooling the distance is larger in the upper half of the layers than in the lower and larger in each "
+        "of the last 2/12 of the layers than in every other layer, and if after CoLA with mean-pooling it is less than half of that there.",
         f"{_DRAWN} Cannot hold without a model fine-tuned with mean-pooling. The paper names no ground distance; ours is the distance "
         "between token positions.",
         inside.attention_moves_late, needs=(COLA, COLA_MEAN),
     ),
     "perplexity rises": SentenceRule(
         _PERPLEXITY,
-        "Holds if perplexity is above the base's after CoLA and after SST-2, and more so after SST-2. Where RoBERTa and BERT are both "
-        "there, the first epoch must also raise RoBERTa's more, on both tasks.",
+        "Holds if perplexity is above the base's after CoLA and after SST-2, and more so after SST-2. If RoBERTa and BERT are both "
+        "stored, the first epoch must also raise RoBERTa's more, on both tasks.",
         f"{_DRAWN} The comparison of epochs has no interval.", inside.perplexity_rises, needs=(COLA, SST),
     ),
     "the last layers raise perplexity": SentenceRule(
         f"{_PERPLEXITY}, with layers of the base put back",
-        "Holds if the last 3/12 of the layers, put back, undo at least half of the rise in log perplexity and more than as many first "
-        "layers do (a control that the paper lacks), for CoLA and for SST-2, and if the two shares differ by at most 10 points. Judged "
-        "where perplexity surely rises.",
+        "Holds if putting back the last 3/12 of the layers undoes at least half of the rise in log perplexity, and more than putting back "
+        "as many first layers (a control that the paper lacks), for CoLA and for SST-2, and if the two shares differ by at most 10 points. "
+        "Judged if perplexity surely rises.",
         _DRAWN, inside.last_layers_raise, needs=(COLA, SST),
     ),
     "390 probes on 12 models": SentenceRule(
         "layers, tasks, poolings and models of the paper's Tables 2 and 5",
         "Holds if layers x tasks x poolings x models of the paper are 390, and its models 12.",
-        "An arithmetic of the paper's own numbers; ours are only counted.", left.number_of_probes,
+        "This is arithmetic with the paper's own numbers; ours are only counted.", left.number_of_probes,
     ),
     "few violations are not syntactic": SentenceRule(
         "CoLA's annotation",
@@ -175,9 +175,9 @@ RULES: dict[str, SentenceRule] = {
     ),
     "removed or no longer linear": SentenceRule(
         "sentences report: where did it go",
-        "Of the cells where the retrained probe falls by more than 1 point or significantly, and no probe of the base reads the model "
-        "either: holds if in more than half the property is found elsewhere (in other tokens, at another layer, or by a probe that is not "
-        "linear). Does not hold if surely in less.",
+        "Counts the cells where the retrained probe falls by more than 1 point or significantly, and the base's probe (frozen, rescaled or "
+        "aligned) does not work on the model either. Holds if in more than half of them the property is found elsewhere (in other tokens, "
+        "at another layer, or by a non-linear probe). Does not hold if surely in fewer.",
         "Cannot tell if Wilson's 95 % interval of that share crosses a half.", left.removed_or_not_linear, every=True,
     ),
 }  # fmt: skip
@@ -187,9 +187,9 @@ def judge(evidence: InterplayEvidence | None, published: PublishedSentences, not
     """Every claim judged on one encoder's numbers and on the paper's own, in the order of ``RULES``.
 
     Args:
-        evidence: the numbers; None where none are stored.
+        evidence: the numbers; None if none are stored.
         published: the paper's.
-        nothing: what is found where there are no numbers.
+        nothing: the finding if there are no numbers.
     """
     papers = papers_evidence(published)
     return tuple(
@@ -202,14 +202,14 @@ def judge(evidence: InterplayEvidence | None, published: PublishedSentences, not
 
 
 def judged_by(rule: SentenceRule, evidence: InterplayEvidence) -> Finding:
-    """What a rule says; models that are not shown to have learned their task decide nothing."""
+    """The finding of a rule. Models that are not shown to have learned their task decide nothing."""
     out = evidence.unlearned(TUNED if rule.every else rule.needs)
     if not out:
         return rule.judge(evidence)
     why = " ".join(_unlearned(key, evidence) for key in out)
     if not rule.every:
         found = rule.judge(evidence)
-        said = f"{why} It was trained, and did not learn, so its numbers say nothing of the task. Its numbers all the same: {found.numbers}"
+        said = f"{why} It was trained but did not learn, so its numbers say nothing about the task. Its numbers: {found.numbers}"
         return replace(found, verdict=UNTESTED, numbers=said)
     found = rule.judge(_without(evidence, out))
     if found.verdict == UNTESTED:
@@ -218,7 +218,7 @@ def judged_by(rule: SentenceRule, evidence: InterplayEvidence) -> Finding:
 
 
 def _without(evidence: InterplayEvidence, out: list[tuple[str, str]]) -> InterplayEvidence:
-    """The same without some fine-tuned models."""
+    """The evidence without some fine-tuned models."""
     names = ("groups", "changes", "values", "perplexities", "epochs", "fates")
     return replace(evidence, **{name: _kept(getattr(evidence, name), out) for name in names})  # type: ignore[arg-type]
 
@@ -236,7 +236,7 @@ def _unlearned(key: tuple[str, str], evidence: InterplayEvidence) -> str:
 
 
 def judged_frame(judged: tuple[JudgedSentences, ...], says: Mapping[str, str]) -> pd.DataFrame:
-    """``claim, verdict, paper, numbers, null, paper_numbers, rule``: a row a claim."""
+    """``claim, verdict, paper, numbers, null, paper_numbers, rule``: one row per claim."""
     rows = [
         (says.get(one.name, one.name), one.found.verdict, one.paper.verdict, one.found.numbers, one.found.null, one.paper.numbers, one.rule)
         for one in judged

@@ -1,4 +1,4 @@
-"""Rules for the claims on the pre-trained encoders' accuracy; ``claims`` gives each its words."""
+"""Rules for the claims on the pre-trained encoders' accuracy; their words are in ``claims``."""
 
 import pandas as pd
 
@@ -18,7 +18,7 @@ from probing.reports.reproduction.sentences.evidence import (
 )  # fmt: skip
 from probing.reports.reproduction.words import in_points, listed
 
-#: An accuracy is "substantially" or "much" higher from here on.
+#: The smallest difference that counts as "substantially" or "much" higher.
 FAR = 0.05
 _NO_PROBES = "The pre-trained encoder has no probes of the paper's tasks with both poolings."
 
@@ -48,7 +48,7 @@ def mean_beats_first(evidence: InterplayEvidence) -> Finding:
 
 
 def _at_chance(left: list[str]) -> str:
-    return f" Left out, as the probes do not surely beat the majority label: {listed(left)}." if left else ""
+    return f" Left out, because the probes do not surely beat the majority label: {listed(left)}." if left else ""
 
 
 def _majorities(evidence: InterplayEvidence) -> dict[str, float]:
@@ -76,7 +76,7 @@ def shift_easiest(evidence: InterplayEvidence) -> Finding:
         verdict(every(answers)),
         f"Accuracy on bigram-shift minus that on the other task, mean-pooling, mean over layers 1 to L, points: {said}.",
         table,
-        f"The majority label gives {null} per cent. The sentences are others than the paper's unless SentEval's were fetched.",
+        f"The majority label gives {null} per cent. The sentences differ from the paper's unless SentEval's were fetched.",
     )
 
 
@@ -94,7 +94,7 @@ def roberta_lacks_sentence(evidence: InterplayEvidence) -> Finding:
 
 
 def _three(evidence: InterplayEvidence, task: str, steps: list[tuple[str, str, str, float]]) -> Finding:
-    """Is the first encoder above the second by more than so much, in every step?"""
+    """Is the first encoder above the second by more than the given margin, in every step?"""
     needed = {(name, pooling): evidence.mean_accuracy(evidence.named.get(name, ""), task, pooling)
               for first, second, pooling, _ in steps for name in (first, second)}  # fmt: skip
     if missing := list(dict.fromkeys(name for (name, _), number in needed.items() if number is None)):
@@ -113,11 +113,11 @@ def _three(evidence: InterplayEvidence, task: str, steps: list[tuple[str, str, s
     return Finding(verdict(every(answers)), f"Accuracy on {task}, mean over layers 1 to L, points: {said}.", table)
 
 
-#: Encoder of the paper -> the registry's family whose base it is, or that stands in for it.
+#: Encoder of the paper -> the family of the registry with this base or a stand-in for it.
 FAMILIES = {BERT: "bert-base", ROBERTA: "roberta-base", ALBERT: "albert-base"}
 
 
 def _needs(missing: list[str], task: str) -> str:
     commands = " and ".join(f"python -m probing reproduce --paper interplay --family {FAMILIES[name]}" for name in missing)
     return f"This compares three encoders; {listed(missing)} {'has' if len(missing) == 1 else 'have'} no probes of {task} here. " \
-           f"They are made by: {commands}"  # fmt: skip
+           f"To make them: {commands}"  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rules for the claims on how fine-tuning changes accuracy; ``claims`` gives each its words."""
+"""Rules for the claims on how fine-tuning changes accuracy; their words are in ``claims``."""
 
 from collections.abc import Sequence
 
@@ -70,9 +70,9 @@ def rte_improves_coordination(evidence: InterplayEvidence) -> Finding:
     """Does RTE raise coordination-inversion with CLS in RoBERTa's upper layers?"""
     if evidence.named.get(ROBERTA) is None:
         beside = _raised(evidence, [(encoder, RTE, COORDINATION, FIRST) for encoder in evidence.judged])
-        other = f" Not RoBERTa, and so not judged: {beside.numbers}" if len(beside.table) else ""
+        other = f" Not RoBERTa, so not judged: {beside.numbers}" if len(beside.table) else ""
         made = f"python -m probing reproduce --paper interplay --family {FAMILIES[ROBERTA]}"
-        return Finding(UNTESTED, f"The claim is about RoBERTa, which has no probes here. They are made by: {made}.{other}")
+        return Finding(UNTESTED, f"The claim is about RoBERTa, which has no probes here. To make them: {made}.{other}")
     return _raised(evidence, [(evidence.named[ROBERTA], RTE, COORDINATION, FIRST)])
 
 
@@ -86,7 +86,7 @@ def _raised(evidence: InterplayEvidence, cells: Sequence[Cell]) -> Finding:
 
 
 def negligible_with_mean(evidence: InterplayEvidence) -> Finding:
-    """Where CLS gains, is the gain with mean-pooling at most a point?"""
+    """If CLS gains, is the gain with mean-pooling at most a point?"""
     cells = _gains(evidence)
     if not cells:
         return Finding(UNTESTED, _no_gain(evidence))
@@ -102,7 +102,7 @@ def negligible_with_mean(evidence: InterplayEvidence) -> Finding:
 
 
 def no_gain_over_mean(evidence: InterplayEvidence) -> Finding:
-    """Where CLS gains, is it at no layer significantly above the pre-trained encoder's mean-pooling?"""
+    """If CLS gains, does it stay at or below the pre-trained encoder's mean-pooling, with no layer significantly above?"""
     columns = ("over_mean", "over_mean_low", "over_mean_high")
     known = evidence.changes[evidence.changes["over_mean"].notna() & evidence.changes["layer"].ge(1)]
     gains = _gains(evidence)
@@ -110,7 +110,7 @@ def no_gain_over_mean(evidence: InterplayEvidence) -> Finding:
         return Finding(UNTESTED, _no_gain(evidence))
     cells = [cell for cell in gains if len(_rows(known, cell))]
     if not cells:
-        return Finding(UNTESTED, "Change by layer against the mean-pooled probe is not known.")
+        return Finding(UNTESTED, "The change by layer against the mean-pooled probe is not known.")
     answers: list[Answer] = []
     said, tables = [], []
     for cell in cells:
@@ -134,7 +134,7 @@ def _rows(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
 
 
 def _gains(evidence: InterplayEvidence) -> dict[Cell, Interval]:
-    """The gains that the paper names, as far as they are surely gains: CoLA on bigram-shift, and RTE on coordination for RoBERTa."""
+    """The sure gains among those that the paper names: CoLA on bigram-shift, and RTE on coordination for RoBERTa."""
     cells = [(encoder, COLA, SHIFT, FIRST) for encoder in evidence.judged]
     cells += [(evidence.named[ROBERTA], RTE, COORDINATION, FIRST)] if evidence.named.get(ROBERTA) in evidence.judged else []
     return {cell: number for cell in cells if (number := evidence.change(*cell)) is not None and more(number, 0)}
@@ -145,7 +145,7 @@ def _no_gain(evidence: InterplayEvidence) -> str:
     known = {cell: number for cell, number in cells.items() if number is not None}
     if not known:
         return _no_changes(evidence, [COLA], [SHIFT])
-    return f"No gain with CLS-pooling is surely above 0, so there is nothing that could vanish: {_said(evidence, known)} points."
+    return f"No gain with CLS-pooling is surely above 0, so no gain could vanish: {_said(evidence, known)} points."
 
 
 def sst_costs(evidence: InterplayEvidence) -> Finding:
@@ -154,7 +154,7 @@ def sst_costs(evidence: InterplayEvidence) -> Finding:
     if not found:
         return Finding(UNTESTED, left or _no_changes(evidence, [SST], [SHIFT, ODD]))
     answers = [less(one, 0) for one in found.values()]
-    # What cannot be read leaves the claim open.
+    # Properties that no probe reads leave the claim open.
     parts = [every([*answers, None] if left else answers)]
     words = f"{_counted(evidence, found, answers)}{left}"
     columns = _columns_of_three(evidence, SST)
@@ -164,7 +164,7 @@ def sst_costs(evidence: InterplayEvidence) -> Finding:
         parts.append(most(lowest))
         words += f" RoBERTa falls most in {lowest.count(True)} of {len(lowest)} columns."
     else:
-        words += " The part on RoBERTa compares three encoders and is left aside."
+        words += " The part on RoBERTa compares three encoders and was not judged."
     table = _table(evidence, list(dict.fromkeys(cell[:4] for cell in found)))
     return Finding(verdict(every(parts)), words, table, _controls(table))
 
@@ -196,7 +196,7 @@ def _all_cells(evidence: InterplayEvidence, objective: str, tasks: Sequence[str]
 
 
 def _falls(evidence: InterplayEvidence, objective: str) -> tuple[dict[tuple[str, str, str, str, str], Interval], str]:
-    """The changes of bigram-shift and odd-man-out where something can be lost, and a sentence on those where nothing can."""
+    """The changes of bigram-shift and odd-man-out that can be losses, and a sentence on the cells that have nothing to lose."""
     found, left = {}, []
     for cell in _all_cells(evidence, objective, [SHIFT, ODD]):
         number = evidence.change(*cell)
@@ -205,12 +205,12 @@ def _falls(evidence: InterplayEvidence, objective: str) -> tuple[dict[tuple[str,
         elif number is not None:
             left.append(f"{cell[2]}, {POOLED[cell[3]]}")
     names = listed(list(dict.fromkeys(left)))
-    said = f" Left out, as the pre-trained probes do not surely beat the majority label and so nothing can fall: {names}." if left else ""
+    said = f" Left out, because the pre-trained probes do not surely beat the majority label and so cannot fall: {names}." if left else ""
     return found, said
 
 
 def _columns_of_three(evidence: InterplayEvidence, objective: str) -> list[dict[str, Interval]]:
-    """Column of the tables -> encoder -> change, where all three encoders are there."""
+    """Column of the tables -> encoder -> change, if all three encoders are stored."""
     if len(evidence.named) < 3:
         return []
     columns = []
@@ -253,7 +253,7 @@ def _table(evidence: InterplayEvidence, cells: Sequence[Cell], groups: Sequence[
 
 
 def _controls(table: pd.DataFrame) -> str:
-    """What the control changes in the same cells."""
+    """The control's changes in the same cells."""
     known = table["control"].dropna().astype("float64")
     if known.empty:
         return ""
@@ -268,7 +268,7 @@ def _no_changes(evidence: InterplayEvidence, objectives: Sequence[str], tasks: S
     slugs = {COLA: "cola", SST: "sst-2", RTE: "rte", SQUAD: "qa-squad-1"}
     model = f"{base}-{slugs[objectives[0]]}"
     return (
-        f"No model fine-tuned on {listed(list(objectives))} has probes of {listed(list(tasks))} here. They are made by: python -m probing "
+        f"No model fine-tuned on {listed(list(objectives))} has probes of {listed(list(tasks))} here. To make them: python -m probing "
         f"finetune --model {base} --objective {slugs[objectives[0]]}, then python -m probing sentences train --model {model} --tasks "
         f"{','.join(tasks)}."
     )

@@ -1,4 +1,4 @@
-"""Rules for the claims on attention and on perplexity; ``claims`` gives each its words."""
+"""Rules for the claims on attention and on perplexity; their words are in ``claims``."""
 
 import math
 
@@ -20,13 +20,13 @@ from probing.reports.reproduction.words import listed, ranged
 
 #: The paper's "last three" and "11 and 12" of 12 layers, as shares of the depth, and its "last layers" of Figure 3.
 LAST_THREE, LAST_TWO = 3 / 12, 2 / 12
-#: Layers put back undo this share of a rise where they are what made it, and two shares are equal within so much.
+#: The share of a rise that the layers responsible for it undo when put back, and the largest difference of two equal shares.
 HALF, EQUAL = 0.5, 0.1
 ENTROPY, DISTANCE = "entropy-change-first", "emd-first"
 
 
 def last_of(layers: int, share: float) -> int:
-    """How many of so many layers are the last ones."""
+    """The number of last layers of an encoder of this depth."""
     return max(round(share * layers), 1)
 
 
@@ -83,7 +83,7 @@ def attention_moves_late(evidence: InterplayEvidence) -> Finding:
     if not tables:
         return Finding(UNTESTED, _not_measured(evidence, COLA))
     table = pd.concat([one for one in tables if len(one)], ignore_index=True)
-    return Finding(verdict(every(answers)), f"Earth mover's distance of the first token's attention, pieces: {'; '.join(said)}.", table,
+    return Finding(verdict(every(answers)), f"Earth mover's distance of the first token's attention, in tokens: {'; '.join(said)}.", table,
                    _beside(table))  # fmt: skip
 
 
@@ -107,14 +107,14 @@ def perplexity_rises(evidence: InterplayEvidence) -> Finding:
         return Finding(UNTESTED, " ".join(said) or _not_measured(evidence, COLA, SST))
     first_epoch = _first_epochs(evidence)
     answers += [first_epoch[0]] if first_epoch else []
-    words = f"Perplexity after fine-tuning as multiple: {'; '.join(said)}. "
-    words += first_epoch[1] if first_epoch else "The part on the first epoch compares RoBERTa with BERT and is left aside."
+    words = f"Perplexity after fine-tuning: {'; '.join(said)}. "
+    words += first_epoch[1] if first_epoch else "The part on the first epoch compares RoBERTa with BERT and was not judged."
     table = pd.concat(rows, ignore_index=True)
     return Finding(verdict(every(answers)), words, table[table["replaced"].eq("none")].reset_index(drop=True), _control_factor(evidence))
 
 
 def _first_epochs(evidence: InterplayEvidence) -> tuple[Answer, str] | None:
-    """Whether the first epoch raises RoBERTa's perplexity more than BERT's, on both tasks; None where they are not both there."""
+    """Whether the first epoch raises RoBERTa's perplexity more than BERT's, on both tasks; None if they are not both stored."""
     found = {}
     for name in (ROBERTA, BERT):
         for objective in (COLA, SST):
@@ -129,7 +129,7 @@ def _first_epochs(evidence: InterplayEvidence) -> tuple[Answer, str] | None:
 
 
 def last_layers_raise(evidence: InterplayEvidence) -> Finding:
-    """Do the last layers, put back, undo half of the rise and more than as many first ones, equally for CoLA and SST-2?"""
+    """Does putting back the last layers undo half of the rise, and more than as many first ones, equally for CoLA and SST-2?"""
     answers: list[Answer] = []
     said, rows = [], []
     for encoder in evidence.judged:
@@ -158,11 +158,11 @@ def last_layers_raise(evidence: InterplayEvidence) -> Finding:
         return Finding(UNTESTED, f"{'; '.join(said)}." if said else _not_measured(evidence, COLA, SST))
     columns = ["encoder", "objective", "n", "value", "low", "high", "first", "first_low", "first_high"]
     words = f"{'; '.join(said)}."
-    return Finding(verdict(every(answers)), words, pd.DataFrame(rows, columns=columns), "The first layers put back are the control.")
+    return Finding(verdict(every(answers)), words, pd.DataFrame(rows, columns=columns), "Putting back the first layers is the control.")
 
 
 def _undone(full: Interval, left: Interval) -> Interval:
-    """Share of a rise in log perplexity that is gone; the ends take both numbers at their worst."""
+    """Share of a rise in log perplexity that is undone; its ends combine the worst ends of both numbers."""
     shares = [1 - one / other for one in (left.low, left.high) for other in (full.low, full.high)]
     return Interval(1 - left.value / full.value, min(shares), max(shares))
 
@@ -191,7 +191,7 @@ def _by_layer(rows: pd.DataFrame) -> str:
 
 
 def _beside(table: pd.DataFrame) -> str:
-    """What the control's attention does at the same layers."""
+    """The same measure of the control's attention, at the same layers."""
     known = table[table["control"].notna()]
     known = known[known["objective"].eq(COLA)]
     return f"The control, by layer: {', '.join(f'{row.layer}: {row.control:.2f}' for row in known.itertuples())}." if len(known) else ""
@@ -204,7 +204,7 @@ def _some(which: str, n: int) -> str:
 
 def _no_mean_model(encoder: str) -> str:
     return (
-        f"no model fine-tuned on CoLA with mean-pooling is measured; it is made by: python -m probing finetune --model {encoder} "
+        f"no model fine-tuned on CoLA with mean-pooling is measured. To make one: python -m probing finetune --model {encoder} "
         f"--objective cola --pooling mean, then python -m probing changes measure --model {encoder}-cola-mean"
     )
 
@@ -213,4 +213,4 @@ def _not_measured(evidence: InterplayEvidence, *objectives: str) -> str:
     base = evidence.judged[0] if evidence.judged else "BASE"
     models = [f"{base}-{one.lower()}" for one in objectives]
     commands = " and ".join(f"python -m probing changes measure --model {model}" for model in models)
-    return f"No model fine-tuned on {listed(list(objectives))} is measured here. It is done by: {commands}."
+    return f"No model fine-tuned on {listed(list(objectives))} is measured here. To measure: {commands}."

@@ -1,4 +1,4 @@
-"""Rules for the number of probes, for CoLA's violations, and for the question that the paper leaves open; ``claims`` gives their words."""
+"""Rules for the number of probes, for CoLA's violations, and for the question that the paper leaves open. Their words are in ``claims``."""
 
 import pandas as pd
 
@@ -9,12 +9,12 @@ from probing.reports.reproduction.decisions import FAILS, HOLDS, UNTESTED, Inter
 from probing.reports.reproduction.evidence import Finding, ranged
 from probing.reports.reproduction.sentences.evidence import TUNED, InterplayEvidence
 
-#: Where a property is found again that the retrained probe no longer holds.
+#: Fates of properties that the retrained probe lost and that are found elsewhere.
 FOUND = (OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR)
 
 
 def number_of_probes(evidence: InterplayEvidence) -> Finding:
-    """Ours have another number; this only counts them."""
+    """The number of our probes differs from the paper's; this only counts them."""
     counted = "; ".join(f"{encoder}: {evidence.probes[encoder]:,} probes on {evidence.models.get(encoder, 0)} models"
                         for encoder in evidence.judged if encoder in evidence.probes)  # fmt: skip
     return Finding(UNTESTED, f"The claim is about the paper's own probes.{f' Here: {counted}.' if counted else ''}")
@@ -32,16 +32,16 @@ def papers_probes(published: PublishedSentences) -> Finding:
     words = (
         f"{rows[0][1]} layers x {tasks} tasks x 2 poolings x {models} models are {rows[0][-1]:,} probes for one encoder; {encoders} "
         f"encoders are {encoders * models} models with {total:,} probes. "
-        f"The paper says {published.probes:,} on {published.probed_models} models."
+        f"The paper states {published.probes:,} on {published.probed_models} models."
     )
     return Finding(HOLDS if fits else FAILS, words, table)
 
 
 def few_violations(evidence: InterplayEvidence) -> Finding:
-    """Nothing here says of what kind a violation is."""
+    """The kinds of violations are not known."""
     return Finding(
         UNTESTED,
-        "CoLA's files do not say of what kind a violation is, so no command here can count it. The paper prints the share and no counts.",
+        "CoLA's files do not state the kind of a violation, so it cannot be counted. The paper prints the share without counts.",
     )
 
 
@@ -63,13 +63,13 @@ def removed_or_not_linear(evidence: InterplayEvidence) -> Finding:
         f"The retrained probe falls in {fallen} of {everywhere} cells (a cell is a task, a pooling and a layer): {said}. Found elsewhere: "
         f"{ranged(share)} per cent."
     )
-    null = "Not found is not removed: another probe may find it. Cells of neighbouring layers hang together, so the interval is too narrow."
+    null = "Not found does not mean removed: another probe may find it. Neighbouring layers are correlated, so the interval is too narrow."
     return Finding(verdict(more(share, 0.5)), words, mine.reset_index(drop=True), null)
 
 
 def _unread(evidence: InterplayEvidence) -> str:
     base = evidence.judged[0] if evidence.judged else "BASE"
     return (
-        "No model fine-tuned on a task of the paper has the readings that this needs. They are made by: python -m probing sentences train "
+        "No model fine-tuned on a task of the paper has the probes that this needs. To make them: python -m probing sentences train "
         f"--model {base}-sst-2 --tasks bigram-shift,coordination-inversion."
     )

@@ -1,4 +1,4 @@
-"""What a claim on fine-tuning and sentence-level probing is judged on: encoders with their fine-tuned models, ours or the paper's."""
+"""The evidence for a claim on fine-tuning and sentence-level probing: encoders with their fine-tuned models, ours or the paper's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from probing.reports.reproduction.decisions import Interval
 from probing.reports.reproduction.evidence import UNLEARNED
 from probing.reports.reproduction.words import in_points
 
-#: Objectives of the paper, as results call them, and CoLA fine-tuned on the mean over all tokens.
+#: Objectives of the paper, as they are named in results, and CoLA fine-tuned on the mean over all tokens.
 COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)"
 TUNED = (COLA, SST, RTE, SQUAD)
 SHIFT, COORDINATION, ODD = "bigram-shift", "coordination-inversion", "odd-man-out"
 TASKS = (SHIFT, COORDINATION, ODD)
 BERT, ROBERTA, ALBERT = "BERT", "RoBERTa", "ALBERT"
-#: What a sentence calls a pooling.
+#: Name of a pooling in sentences.
 POOLED = {"first": "CLS", "mean": "mean"}
 _ENDS = ("value", "low", "high")
 POOLING_COLUMNS = ("encoder", "task", "layer", *_ENDS)
@@ -39,17 +39,17 @@ def empty(columns: Iterable[str]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class InterplayEvidence:
-    """The numbers of encoders. What is not known has no row. Accuracies and changes are shares.
+    """The numbers of encoders. Unknown numbers have no row. Accuracies and changes are shares.
 
     Attributes:
         judged: the encoders that a claim on "all models" is judged for: one of ours, or the paper's three.
         depths: encoder -> number of layers above the embeddings.
-        named: encoder of the paper -> the encoder here that it is, or that stands in for it.
+        named: encoder of the paper -> the same encoder here, or its stand-in.
         accuracies: ``ACCURACY_COLUMNS``: probes of the pre-trained encoders.
         poolings: ``POOLING_COLUMNS``: accuracy with mean-pooling minus that with CLS-pooling, on the same sentences.
-        groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers; the control's beside it.
+        groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers, with the control's.
         changes: ``CHANGE_COLUMNS``: the same by layer, and ``over_mean``: against the encoder's own mean-pooled probe.
-        values: ``VALUE_COLUMNS``: measures of attention; of the model before fine-tuning and of the control beside them.
+        values: ``VALUE_COLUMNS``: measures of attention, with those of the base and of the control.
         perplexities: ``PERPLEXITY_COLUMNS``: ``value`` is the log of the model's perplexity over its base's.
         epochs: ``EPOCH_COLUMNS``: perplexity while the model was fine-tuned.
         fates: ``FATE_COLUMNS``: where each property of the base went, cells by outcome.
@@ -93,12 +93,12 @@ class InterplayEvidence:
         return averaged(self.accuracy(encoder, task, pooling))
 
     def readable(self, encoder: str, task: str, pooling: str) -> bool:
-        """Whether the encoder's probes surely beat the majority label, for what is not there cannot be lost; true of published changes."""
+        """Whether the encoder's probes surely beat the majority label, since only then can a property be lost; true if published."""
         rows = self.accuracy(encoder, task, pooling)
         return self.published if rows.empty else bool((rows["low"] - rows["majority"]).mean() > 0)
 
     def change(self, encoder: str, objective: str, task: str, pooling: str, group: str = UPPER) -> Interval | None:
-        """Change averaged over a group of layers; None where it is not known."""
+        """Change averaged over a group of layers; None if it is not known."""
         mine = self.groups
         mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task)]
         mine = mine[mine["pooling"].eq(pooling) & mine["group"].eq(group)]
@@ -111,13 +111,13 @@ class InterplayEvidence:
         return mine.sort_values("layer").reset_index(drop=True)
 
     def perplexity(self, encoder: str, objective: str, replaced: str, n: int) -> Interval | None:
-        """Log of the perplexity over the base's, with so many layers put back; None where it was not measured."""
+        """Log of the perplexity over the base's, with ``n`` layers put back; None if it was not measured."""
         mine = self.perplexities
         mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["replaced"].eq(replaced) & mine["n"].eq(n)]
         return averaged(mine[~mine["embeddings"].astype(bool)])
 
     def said(self, number: Interval) -> str:
-        """A change in points; with its interval where it is measured."""
+        """A change in points, with its interval if it was measured."""
         return f"{100 * number.value:+.2f}" if self.published else in_points(number)
 
 

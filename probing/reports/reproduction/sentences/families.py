@@ -1,4 +1,4 @@
-"""Which stored models stand for the paper's: a base with its fine-tuned models, and the encoders of the paper beside it."""
+"""Which stored models correspond to the paper's: a base with its fine-tuned models, and other encoders of the paper."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from probing.store.changes import queries as of_changes
 from probing.store.database import Database
 from probing.store.sentences import queries as of_sentences
 
-#: What is laid beside the paper: its objectives, CoLA on the mean, and the control.
+#: Objectives that are compared with the paper: its own, CoLA on the mean, and the control.
 OBJECTIVES = (*TUNED, COLA_MEAN, CONTROL)
 _NAMES = ["model", "base", "objective", "variant", "tuned_seed"]
 
@@ -27,7 +27,7 @@ class SentenceFamily:
         base: name of the pre-trained encoder.
         members: objective -> the model that stands for it.
         depth: number of layers above the embeddings.
-        protocol: by which its probes were trained; ``ours`` where there are none.
+        protocol: by which its probes were trained; ``ours`` if there are none.
     """
 
     base: str

@@ -1,4 +1,4 @@
-"""One base with its fine-tuned models laid beside the paper: its numbers, the published ones, and the claims judged on both."""
+"""One base with its fine-tuned models compared with the paper: its numbers, the published ones, and the claims judged on both."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ from probing.store.sentences import queries as of_sentences
 
 @dataclass(frozen=True)
 class SentenceReproduction:
-    """Everything that the Reproduction page says of fine-tuning and sentence-level probing.
+    """All numbers that the Reproduction page shows on fine-tuning and sentence-level probing.
 
     Attributes:
-        family: the base with its fine-tuned models; None where nothing is stored.
+        family: the base with its fine-tuned models; None if nothing is stored.
         ours: its numbers.
         scores, changes, settings, data: Tables 1, 2 with 5, 3 and 4.
         judged: the claims.
@@ -42,11 +42,11 @@ class SentenceReproduction:
 
 
 def lay_beside(db: Database | None, base: str, published: PublishedSentences) -> SentenceReproduction:
-    """A base's numbers beside the paper's.
+    """A base's numbers compared with the paper's.
 
     Args:
-        db: the database; None where there is none.
-        base: name of the pre-trained encoder; empty lays nothing beside.
+        db: the database; None if there is none.
+        base: name of the pre-trained encoder; empty compares none.
         published: the paper's numbers.
     """
     nothing = Finding(UNTESTED, "Neither sentence probes nor measured changes are stored.")

@@ -1,4 +1,4 @@
-"""The numbers of one stored base and its fine-tuned models, as claims on fine-tuning and sentence-level probing are judged on them."""
+"""The numbers of one stored base and its fine-tuned models, on which claims on sentence-level probing are judged."""
 
 from collections.abc import Sequence
 
@@ -36,16 +36,16 @@ from probing.reports.sentences.stored import counted, stored
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: What Figure 2 draws beside the changes of entropy.
+#: The measure that Figure 2 draws in addition to the changes of entropy.
 ENTROPY_OF_MODEL = "entropy-first"
 
 
 def evidence_of(db: Database, family: SentenceFamily, others: Sequence[SentenceFamily], published: PublishedSentences) -> InterplayEvidence:
-    """The numbers of a base and its fine-tuned models; of encoders of the paper that are stored, too, for claims that compare them.
+    """The numbers of a base and its fine-tuned models, and of the paper's encoders that are stored, for claims that compare encoders.
 
     Args:
         db: the database.
-        family: the one that is judged.
+        family: the family that is judged.
         others: all families that are stored.
         published: the paper's encoders.
     """
@@ -75,7 +75,7 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _learned(db: Database, family: SentenceFamily) -> dict[str, pd.Series]:
-    """Objective -> the verdict on its model with the score that it rests on, see ``reports.learned``."""
+    """Objective -> the verdict on its model with the deciding score, see ``reports.learned``."""
     found = learned(db, family.models).set_index("model")
     return {one: found.loc[model] for one, model in family.members.items() if model in found.index and one != CONTROL}
 
@@ -94,7 +94,7 @@ def _scores(db: Database, family: SentenceFamily) -> pd.DataFrame:
 
 
 def _of_probes(db: Database, family: SentenceFamily, scored: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Field of the evidence -> table, of what probes say."""
+    """Field of the evidence -> table, from the probes."""
     objectives = {model: objective for objective, model in family.members.items()}
     base = scored[scored["model"] == family.base].rename(columns={"accuracy": "value"}).assign(encoder=family.base)
     tuned = [model for objective, model in family.members.items() if objective in TUNED]
@@ -111,7 +111,7 @@ def _of_probes(db: Database, family: SentenceFamily, scored: pd.DataFrame) -> di
     gone = where_gone(db, tuned, family.protocol)
     gone = gone[gone["where_gone"].ne("") & gone["task"].isin(TASKS)].assign(encoder=family.base)
     poolings = _tested(counts[counts["model"].eq(family.base)]).assign(encoder=family.base)
-    # Stored is the first token against the mean.
+    # The stored pair is the first token minus the mean.
     poolings = poolings.assign(value=-poolings["value"], low=-poolings["high"], high=-poolings["low"])
     return {
         "accuracies": base[list(ACCURACY_COLUMNS)],
@@ -138,7 +138,7 @@ def _groups(changed: pd.DataFrame, means: pd.DataFrame, family: SentenceFamily) 
 
 
 def _of_changes(db: Database, family: SentenceFamily) -> dict[str, pd.DataFrame]:
-    """Field of the evidence -> table, of what was measured inside the models."""
+    """Field of the evidence -> table, from the measures of attention and perplexity."""
     measured = values(db, family.models, (ENTROPY, DISTANCE, ENTROPY_OF_MODEL))
     put_back, epochs = perplexities(db, family.models), epoch_perplexities(db, family.models)
     put_back = put_back.rename(columns={"perplexity": "_perplexity"}).drop(columns=["low", "high"])

@@ -1,7 +1,7 @@
 """The paper's published changes as evidence, for the same rules.
 
-A published number has no interval. Its only uncertainty that is known is its rounding, so that stands in the interval's place: a change
-printed to a hundredth of a point lies within half of that.
+A published number has no interval. Its only known uncertainty is its rounding, which is used as the interval: a change printed to a
+hundredth of a point is exact to half of that.
 """
 
 import pandas as pd
@@ -10,12 +10,12 @@ from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
 from probing.reports.reproduction.sentences.evidence import GROUP_COLUMNS, InterplayEvidence
 
-#: How far a published change may lie from the number, as share.
+#: Half of the rounding interval of a published change, as share.
 ROUNDING = 0.00005
 
 
 def papers_evidence(published: PublishedSentences) -> InterplayEvidence:
-    """Tables 2 and 5, and what Section 3.4 says of the number of probes. All models count as having learned their task."""
+    """Tables 2 and 5, and the number of probes that Section 3.4 states. All models count as having learned their task."""
     names = [model.name for model in published.models]
     rows = []
     for row in published.changes:

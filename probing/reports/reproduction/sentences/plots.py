@@ -1,4 +1,4 @@
-"""What the figures of the paper show, as points of ours: the paper prints no values, so only ours can be drawn."""
+"""Our points for the figures of the paper. The paper prints no values of its figures, so only ours can be drawn."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Plot(NamedTuple):
     """A figure of the paper with our numbers.
 
     Attributes:
-        points: ``POINT_COLUMNS``; ``dashed`` lines are of CLS-pooling where both poolings are drawn.
+        points: ``POINT_COLUMNS``; ``dashed`` lines are of CLS-pooling if both poolings are drawn.
         levels: ``LEVEL_COLUMNS``: yardsticks of a panel.
         stars: ``POINT_COLUMNS`` of single points: against the encoder's own mean-pooled probe.
     """
@@ -33,7 +33,7 @@ class Plot(NamedTuple):
 
 
 def plot(evidence: InterplayEvidence, kind: str) -> Plot:
-    """The points of a figure of this kind, of the encoders that are judged; those of pre-trained encoders also of the others there are."""
+    """The points of a figure of this kind, for the judged encoders; figures of pre-trained encoders show all stored ones."""
     nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
     if kind == "accuracy":
         return _accuracy(evidence, nothing[1])

@@ -1,4 +1,4 @@
-"""Tables 1 to 5 of the paper beside ours, cell by cell. A cell that is empty says why, and which command would fill it."""
+"""Tables 1 to 5 of the paper next to ours, cell by cell. ``why`` gives the reason for an empty cell and the command that fills it."""
 
 from collections.abc import Mapping
 
@@ -12,21 +12,21 @@ from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvi
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.store.database import Database
 
-#: The row of Table 1 whose numbers are of the test set.
+#: The row of Table 1 with numbers on the test set.
 TEST_SET = "Devlin et al. (2019)"
 SCORE_COLUMNS = ("tuned", "metric", TEST_SET, "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "baseline", "baseline_name", "verdict",
                  "model", "why")  # fmt: skip
 CHANGE_COLUMNS = (
     "tuned", "task", "pooling", "group", "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "control", "seed_low", "seed_high", "why",
 )  # fmt: skip
-#: What a published cell is that the text at hand does not give in order.
+#: A published cell that could not be read from the text of the paper.
 NOT_READ = "not read"
 
 
 def table_1(db: Database | None, family: SentenceFamily | None, published: PublishedSentences) -> pd.DataFrame:
-    """Table 1: task scores, published beside ours: ``SCORE_COLUMNS``, per cent.
+    """Table 1: task scores, published and ours: ``SCORE_COLUMNS``, per cent.
 
-    ``low`` and ``high`` are the 95 % interval of ours, ``baseline`` is what it has to beat.
+    ``low`` and ``high`` are the 95 % interval of ours, ``baseline`` is the score that it has to beat.
     """
     ours = scores(db, family.models) if db is not None and family else pd.DataFrame(columns=["model", "metric"])
     rows = []
@@ -45,10 +45,10 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
 
 
 def changes_beside(ours: InterplayEvidence | None, family: SentenceFamily | None, published: PublishedSentences) -> pd.DataFrame:
-    """Tables 2 and 5: change of accuracy in points: ``CHANGE_COLUMNS``, a row a cell, in the order of the tables.
+    """Tables 2 and 5: change of accuracy in points: ``CHANGE_COLUMNS``, one row per cell, in the order of the tables.
 
-    A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the least and the
-    greatest change of models that differ by their seed alone.
+    A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the smallest and
+    the largest change of models that differ only in their seed.
     """
     rows = []
     for tuned in published.tuned:
@@ -65,7 +65,7 @@ def changes_beside(ours: InterplayEvidence | None, family: SentenceFamily | None
 
 
 def _ours(evidence: InterplayEvidence | None, family: SentenceFamily | None, cell: tuple[str, str, str, str]) -> tuple:
-    """Value, ends, the control's, ends over seeds, and why there is none."""
+    """Value, ends, the control's value, ends over seeds, and why there is no value."""
     objective, task, *_ = cell
     if evidence is None or family is None:
         return (*[None] * 6, _no_model(None, objective))
@@ -85,16 +85,16 @@ def _why(family: SentenceFamily, objective: str, task: str) -> str:
     if not model:
         return _no_model(family, objective)
     base = f"python -m probing sentences train --model {family.base} --tasks {task}"
-    return f"not probed; made by: {base}, then the same with --model {model}"
+    return f"not probed; to make it: {base}, then the same with --model {model}"
 
 
 def _no_model(family: SentenceFamily | None, objective: str) -> str:
     base = family.base if family else "nesia-mini"
-    return f"no model; made by: python -m probing finetune --model {base} --objective {objective.lower()}"
+    return f"no model; to make it: python -m probing finetune --model {base} --objective {objective.lower()}"
 
 
 def settings(published: PublishedSentences, recipes: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
-    """Table 3: ``setting, published``, and a column for each objective of ours with what its recipe says.
+    """Table 3: ``setting, published``, and one column per objective of ours with the values of its recipe.
 
     Args:
         published: the paper's.
