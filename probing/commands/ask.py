@@ -1,4 +1,4 @@
-"""``probing ask``: one cloze sentence, every layer's answer."""
+"""``probing ask``: every layer's predictions for one cloze sentence."""
 
 import json
 from typing import Annotated
@@ -13,11 +13,11 @@ from probing.core.questions import Answer, SeveralMasks
 def ask(
     prompt: Annotated[str, typer.Argument(help="A sentence with one gap, written [MASK], <mask> or ___.")],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, where none are trained, logit_lens.")] = None,
+    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, if none are trained, logit_lens.")] = None,
     top: Annotated[int, typer.Option(help="Top-k per layer.", min=1)] = 10,
     watch: Annotated[list[str] | None, typer.Option(help="A word to follow through the layers; repeatable.")] = None,
     mask: Annotated[int | None, typer.Option(help="Which of several masks to read, from 0.")] = None,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 def check(
     runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
 ) -> None:
-    """Verify registry, shipped facts, fetched data, heads, runs and database; name what is wrong and exit with 1."""
+    """Verify registry, shipped facts, fetched data, heads, runs and database; list the problems and exit with 1."""
     from probing.workflows.check import check as verify
 
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""``probing fetch``: brings data sets and models, from their owners or from local copies."""
+"""``probing fetch``: fetches data sets and models, from their owners or from local copies."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +10,10 @@ from probing.workflows.fetch import fetch as bring
 
 
 def fetch(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets or models; none lists what there is.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets or models; none lists them all.")] = None,
     source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
 ) -> None:
-    """Fetch data sets and models by name; files are checked by sha256 where the registry knows one."""
+    """Fetch data sets and models by name; files are checked by sha256 if the registry has one."""
     if names:
         bring(names, source, typer.echo)
         return

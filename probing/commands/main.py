@@ -13,9 +13,9 @@ from probing import __version__
 from probing.core.errors import ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
 
-#: Command -> its module, which is imported when the command is called, and its line in the list of commands: the first of its docstring.
+#: Command -> its module, imported when the command is called, and its line in the list of commands: its docstring's first.
 COMMANDS = {
-    "fetch": ("probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 where the registry knows one."),
+    "fetch": ("probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 if the registry has one."),
     "pretrain": (
         "probing.commands.nesia.pretrain",
         "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
@@ -33,52 +33,52 @@ COMMANDS = {
         "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",
     ),
     "build": ("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
-    "edges": ("probing.commands.edges.group", "Edge probing: where in the layers syntax and meaning can be read."),
+    "edges": ("probing.commands.edges.group", "Edge probing: which layers encode syntax and meaning."),
     "sentences": (
         "probing.commands.sentences.group",
-        "Sentence probing: in which layers a property of the whole sentence can be read, before and after fine-tuning.",
+        "Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
     ),
-    "changes": ("probing.commands.changes.group", "What fine-tuning changed, layer by layer."),
+    "changes": ("probing.commands.changes.group", "Effects of fine-tuning, layer by layer."),
     "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
-    "report": ("probing.commands.report", "Report stored results: every cell, or those chosen; the same numbers as on the pages."),
+    "report": ("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
     "reproduce": (
         "probing.commands.reproduce",
-        "Fetch, make what is missing, probe, build, write the tables of a paper; resumable, skips what is done.",
+        "Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps.",
     ),
     "runs": ("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
     "check": (
         "probing.commands.check",
-        "Verify registry, shipped facts, fetched data, heads, runs and database; name what is wrong and exit with 1.",
+        "Verify registry, shipped facts, fetched data, heads, runs and database; list the problems and exit with 1.",
     ),
     "model-card": (
         "probing.commands.nesia.model_card",
-        "Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument.",
+        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of an instrument.",
     ),
     "facts": (
         "probing.commands.nesia.facts",
         "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
     ),
-    "counts": ("probing.commands.share.counts", "Keep of full runs the counts that compact runs of the same question lack."),
+    "counts": ("probing.commands.share.counts", "Add the counts of full runs to equivalent compact runs, which lack them."),
     "push": (
         "probing.commands.share.push",
         "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing.",
     ),
     "pull": (
         "probing.commands.share.pull",
-        "Take shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is placed.",
+        "Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is stored.",
     ),
 }
 
 
 @cache
 def command(name: str) -> Any:
-    """The command of that name, as click calls it."""
+    """The command of that name."""
     return loaded(COMMANDS[name][0], name)
 
 
 @cache
 def loaded(module: str, name: str) -> Any:
-    """The command that a module holds, as click calls it: its function of that name, or its group of further commands."""
+    """A module's command: its function of that name, or its group of further commands."""
     found = getattr(import_module(module), name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
@@ -88,7 +88,7 @@ def loaded(module: str, name: str) -> Any:
 
 
 class CommandsOnCall(TyperGroup):
-    """Knows every command's name and line; imports the one that is called."""
+    """Lists every command's name and line; imports only the called one."""
 
     listed = COMMANDS
     #: Earlier names of commands, which still work and are not listed.
@@ -111,7 +111,7 @@ class CommandsOnCall(TyperGroup):
 app = typer.Typer(
     name="probing",
     cls=CommandsOnCall,
-    help="What every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'",
+    help="Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -133,14 +133,14 @@ def _options(version: bool = typer.Option(False, "--version", callback=_version,
 
 
 def main() -> None:
-    """Runs the command line; exit code 1 and one line for an error that the user can mend."""
+    """Runs the command line; exit code 1 and one line for an error that the user can fix."""
     try:
         app()
     except ProbingError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except Exception as error:
-        # Whatever library was writing: a full disk or a folder that cannot be written is the user's to mend, all else is ours.
+        # The user can fix a full disk or a folder that cannot be written, in any library; all other errors are ours.
         if (words := no_room(error) or cannot_write(error)) is None:
             raise
         print(f"error: {words}", file=sys.stderr)

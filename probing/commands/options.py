@@ -1,4 +1,4 @@
-"""The options that say who does the work, shared by the commands that can hand it out."""
+"""The options of the executor and of reports, shared by several commands."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Shape(StrEnum):
-    """How a report is written."""
+    """Output formats of a report."""
 
     table = "table"
     csv = "csv"
@@ -25,10 +25,10 @@ class Shape(StrEnum):
 
 
 def form_of(shape: Shape, as_json: bool) -> "Form":
-    """What ``--as`` and ``--json`` say together.
+    """The output format of ``--as`` and ``--json`` together.
 
     Raises:
-        typer.BadParameter: if they say two things.
+        typer.BadParameter: if they contradict each other.
     """
     if as_json and shape not in (Shape.table, Shape.json):
         raise typer.BadParameter(f"got --json and --as {shape.value}; give one of them")
@@ -43,30 +43,30 @@ class Whose(StrEnum):
     ray = "ray"
 
 
-WhoOption = Annotated[Who, typer.Option("--executor", help="Who computes: this process, Ray's workers, or Slurm's jobs.")]
-WhoseOption = Annotated[Whose, typer.Option("--executor", help="Who trains heads and probes: this process, or Ray's workers.")]
+WhoOption = Annotated[Who, typer.Option("--executor", help="Where the work is done: this process, Ray's workers, or Slurm's jobs.")]
+WhoseOption = Annotated[Whose, typer.Option("--executor", help="Where heads and probes are trained: this process, or Ray's workers.")]
 WorkersOption = Annotated[
     int | None,
     typer.Option(help="Workers of a Ray started here (none: as many as fit), or jobs in Slurm's queue at a time (none: 4).", min=1),
 ]
-AddressOption = Annotated[str | None, typer.Option(help="A Ray cluster that is there: auto or HOST:PORT; none starts one here.")]
+AddressOption = Annotated[str | None, typer.Option(help="A running Ray cluster: auto or HOST:PORT; none starts one here.")]
 SlurmOption = Annotated[
     list[str] | None,
     typer.Option(help="KEY=VALUE for Slurm: partition=gpu, mem_gb=16, timeout_min=60; cluster=local tries it here."),
 ]
 ThreadsOption = Annotated[
-    int | None, typer.Option(help="Processors of a shard, part of a run's fingerprint; none: as many as torch takes here.", min=1, max=1024)
+    int | None, typer.Option(help="Processors per shard, part of a run's fingerprint; none: as many as torch uses here.", min=1, max=1024)
 ]
 
 
 def chosen(who: str, workers: int | None, address: str | None, slurm: Sequence[str] | None = None) -> ExecutorChoice:
-    """What the options say."""
+    """The executor of the options."""
     return ExecutorChoice(Who(who), workers, address, tuple(slurm or ()))
 
 
 @contextmanager
 def options_refused() -> Iterator[None]:
-    """Inside, an ``OptionError`` of a workflow ends the command as any other wrong option does: with its usage and exit code 2."""
+    """In this context, an ``OptionError`` of a workflow ends the command like any other wrong option: with its usage and exit code 2."""
     try:
         yield
     except OptionError as error:

@@ -1,4 +1,4 @@
-"""``probing probe``: ask every layer of a model every fact, and store what it says."""
+"""``probing probe``: probe every layer of a model with every fact, and store the predictions."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +21,7 @@ from probing.workflows.executors import Who
 
 
 class SwappedAs(StrEnum):
-    """Which facts' prompts are used for the swapped subject."""
+    """Rules that choose swapped subjects."""
 
     now = "now"
     as_in_0_2 = "0.2"
@@ -39,16 +39,16 @@ def probe(
     called: Annotated[str | None, typer.Option("--as", help="Name of the probe set of your own facts; none: the file's name.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
     templates: Annotated[str | None, typer.Option(help="Template set; none: a LAMA folder's own, else default.")] = None,
-    top: Annotated[int, typer.Option(help="Best tokens to keep for each fact and layer.", min=1)] = 10,
+    top: Annotated[int, typer.Option(help="Number of best tokens to keep per fact and layer.", min=1)] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the heads; from 1 on a replicate, of the last layer only.", min=0)] = 0,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
-    name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
-    shard: Annotated[int, typer.Option(help="Facts a shard; a killed run loses the one it computes and the one it writes.", min=1)] = 2048,
+    shard: Annotated[int, typer.Option(help="Facts per shard; a killed run repeats the shards in progress.", min=1)] = 2048,
     compact: Annotated[bool, typer.Option("--compact", help="A third of the size: rounded, best token only, no swapped subject.")] = False,
     swapped_as: Annotated[
-        SwappedAs, typer.Option(help="Rule of the swapped subjects; 0.2: those of runs of version 0.2, to compare with them fact by fact.")
+        SwappedAs, typer.Option(help="Rule of the swapped subjects; 0.2: those of runs of version 0.2, for comparison fact by fact.")
     ] = SwappedAs.now,
     who: WhoOption = Who.local,
     workers: WorkersOption = None,
@@ -58,7 +58,7 @@ def probe(
 ) -> None:
     """Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.
 
-    A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
+    A killed run resumes under any executor: the fingerprint and the bytes do not depend on the executor.
     """
     if compact and swapped_as is not SwappedAs.now:
         raise typer.BadParameter("got --compact and --swapped-as; a compact run has no swapped subject: leave one of them out")

@@ -1,4 +1,4 @@
-"""``probing report``: the numbers of the pages as a table, CSV, LaTeX or JSON."""
+"""``probing report``: the numbers on the pages as a table, CSV, LaTeX or JSON."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -19,7 +19,7 @@ from probing.store.build import built_database
 
 
 class Average(StrEnum):
-    """Over relations, over facts, or each."""
+    """Kinds of means: over relations, over facts, or both."""
 
     macro = "macro"
     micro = "micro"
@@ -27,7 +27,7 @@ class Average(StrEnum):
 
 
 class Definition(StrEnum):
-    """When a relation is forgotten."""
+    """Definitions of a forgotten relation."""
 
     caption = "caption"
     authors = "authors"
@@ -41,24 +41,24 @@ def report(
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable. None: all. For transitions: the fine-tuned one.")] = None,
     head: Annotated[list[str] | None, typer.Option(help=f"{listed()}; repeatable. None: all.")] = None,
     probe_set: Annotated[
-        list[str] | None, typer.Option(help="trex, google_re, ...; repeatable. None: all, but of forgotten relations: trex.")
+        list[str] | None, typer.Option(help="trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.")
     ] = None,
     k: Annotated[list[int] | None, typer.Option(help="1, 10 or 100; repeatable. None: all.")] = None,
     average: Annotated[Average, typer.Option(help="Mean over relations (macro), over facts (micro), or both. For precision and total.")] = (
         Average.both
     ),
     definition: Annotated[list[Definition] | None, typer.Option(help="For forgotten; repeatable. None: all.")] = None,
-    templates: Annotated[str, typer.Option(help="Template set that the facts were asked in.")] = "default",
+    templates: Annotated[str, typer.Option(help="Template set of the prompts.")] = "default",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects, shares in [0, 1], unrounded.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
 ) -> None:
-    """Report stored results: every cell, or those chosen; the same numbers as on the pages."""
+    """Report stored results, all or a selection; the same numbers as on the pages."""
     if as_csv + as_latex + as_json > 1:
         raise typer.BadParameter("give one of --csv, --latex and --json")
     if what is What.tasks and (head or probe_set or k or definition or average is not Average.both or templates != "default"):
-        raise typer.BadParameter("tasks are scores of models: only --model chooses among them; leave the other choices out")
+        raise typer.BadParameter("tasks are scores of models: only --model selects among them; leave the other options out")
     ks = tuple(dict.fromkeys(k or RANKS))
     averages = AVERAGES if average is Average.both else (average.value,)
     definitions = tuple(one.value for one in definition) if definition else DEFINITIONS

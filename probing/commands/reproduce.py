@@ -1,4 +1,4 @@
-"""``probing reproduce``: from a family's name to the tables of a paper, in one command that can be killed and called again."""
+"""``probing reproduce``: from a family's name to the tables of a paper, in one resumable command."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from probing.core.head_kinds import HEADS
 from probing.core.sentences.example import OURS, PROTOCOLS
 from probing.workflows.reproduction.stage import Paper, Stage
 
-#: Paper -> options that not all papers read.
+#: Paper -> options that only some papers use.
 _OWN = {
     Paper.bertnesia: ("heads", "facts", "own", "text", "valid", "steps", "tokens", "pieces", "positions", "epochs"),
     Paper.edge_probing: ("tasks", "seeds"),
@@ -24,31 +24,31 @@ def reproduce(
     paper: Annotated[Paper, typer.Option(help="Which paper is reproduced.")] = Paper.bertnesia,
     family: Annotated[str, typer.Option(help="A family of the registry.")] = "bert-base",
     heads: Annotated[str, typer.Option(help=f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = "tied,logit_lens",
-    facts: Annotated[str, typer.Option(help="As probe takes them; a LAMA folder is asked in its own templates.")] = "all",
+    facts: Annotated[str, typer.Option(help="As for probe; a LAMA folder is probed in its own templates.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Folder of the tables; none: below cache/reproduction.")] = None,
     only: Annotated[Stage | None, typer.Option(help="One stage instead of all.")] = None,
     source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
-    own: Annotated[bool, typer.Option("--own", help="Fine-tune every model here, also those that the hub serves.")] = False,
-    text: Annotated[Path | None, typer.Option(help="Text that heads learn from; none: the fetched WikiText-2.")] = None,
-    valid: Annotated[Path | None, typer.Option(help="Text that heads are validated on; none: the fetched WikiText-2.")] = None,
+    own: Annotated[bool, typer.Option("--own", help="Fine-tune every model here, even those that the hub has.")] = False,
+    text: Annotated[Path | None, typer.Option(help="Training text of the heads; none: the fetched WikiText-2.")] = None,
+    valid: Annotated[Path | None, typer.Option(help="Validation text of the heads; none: the fetched WikiText-2.")] = None,
     steps: Annotated[int | None, typer.Option(help="Fine-tuning steps; none: each objective's own epochs.", min=1)] = None,
-    tokens: Annotated[int | None, typer.Option(help="Padded tokens a fine-tuning step instead of rows a step.", min=1)] = None,
+    tokens: Annotated[int | None, typer.Option(help="Padded tokens per fine-tuning step instead of rows per step.", min=1)] = None,
     pieces: Annotated[int | None, typer.Option(help="Longest fine-tuning input in word pieces.", min=16)] = None,
     positions: Annotated[int, typer.Option(help="Masked positions that heads learn from.", min=1)] = 30_000,
-    epochs: Annotated[int, typer.Option(help="Passes of the heads over them.", min=1)] = 3,
+    epochs: Annotated[int, typer.Option(help="Passes of the heads over their positions.", min=1)] = 3,
     tasks: Annotated[
-        str, typer.Option(help="Probing tasks, separated by commas, or all; of edge probing also folders in jiant's format.")
+        str, typer.Option(help="Probing tasks, separated by commas, or all; for edge probing also folders in jiant's format.")
     ] = "all",
-    seeds: Annotated[int, typer.Option(help="Probes of edge probing with so many seeds.", min=1)] = 1,
-    protocol: Annotated[str, typer.Option(help=f"Of sentence probing: {', '.join(PROTOCOLS)}.")] = OURS,
+    seeds: Annotated[int, typer.Option(help="Number of seeds of edge probing.", min=1)] = 1,
+    protocol: Annotated[str, typer.Option(help=f"For sentence probing: {', '.join(PROTOCOLS)}.")] = OURS,
     blocks: Annotated[int, typer.Option(help="Blocks of text for perplexity; 0: none.", min=0)] = 300,
-    sentences: Annotated[int, typer.Option(help="Sentences for attention, at most.", min=2)] = 400,
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences for attention.", min=2)] = 400,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoseOption = Whose.local,
     workers: WorkersOption = None,
     address: AddressOption = None,
 ) -> None:
-    """Fetch, make what is missing, probe, build, write the tables of a paper; resumable, skips what is done."""
+    """Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps."""
     with options_refused():
         _refuse_options_of_others(context, paper)
         if paper == Paper.edge_probing:
@@ -99,4 +99,4 @@ def _refuse_options_of_others(context: typer.Context, paper: Paper) -> None:
         others = [name for name in names if name not in _OWN[paper]]
         given = [name for name in others if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
         if given:
-            raise OptionError(f"got --{given[0]}, which is an option of --paper {other}; this is --paper {paper}")
+            raise OptionError(f"got --{given[0]}, which is an option of --paper {other} and not of --paper {paper}")

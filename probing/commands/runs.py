@@ -26,9 +26,9 @@ def runs(
             try:
                 found = [row for row in read_table(path, table).to_pylist() if row["run_id"] not in asked]
             except SchemaVersionError as error:
-                typer.echo(f"left out: {error}", err=True)
+                typer.echo(f"skipped: {error}", err=True)
                 continue
-            # What a run of another kind does not say of facts is empty.
+            # Columns on facts are empty for runs of other kinds.
             said = {"what": kinds.get(table, FACTS), "counted": table == "counted_runs"}
             rows += [{**empty, **row, **said, "folder": str(path.parent)} for row in found]
     if as_json:
@@ -45,7 +45,7 @@ def _of_facts(row: dict) -> str:
     return (
         f"{row['head']:<13} {row['probe_set']:<12} {row['template_set']:<10} "
         f"read {row['n_read']:,} = probed {row['n_probed']:,} + left out ({left})"
-        f"{', counts alone' if row['counted'] else ''}"
+        f"{', only counts' if row['counted'] else ''}"
     )
 
 

@@ -21,18 +21,18 @@ from probing.workflows.executors import Who
 def train_heads(
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")],
     head: Annotated[str, typer.Option(help=f"{listed(STORED)}.")] = "tied",
-    text: Annotated[Path | None, typer.Option(help="Training text in WikiText's form; none takes the fetched WikiText-2.")] = None,
-    valid: Annotated[Path | None, typer.Option(help="Validation text; none takes the fetched WikiText-2.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the heads; none puts them where probe and ask look.")] = None,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
-    name: Annotated[str | None, typer.Option(help="How the heads call the model; none: its registry name or its folder's.")] = None,
+    text: Annotated[Path | None, typer.Option(help="Training text in WikiText's form; none: the fetched WikiText-2.")] = None,
+    valid: Annotated[Path | None, typer.Option(help="Validation text; none: the fetched WikiText-2.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the heads; none: where probe and ask look.")] = None,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model in the heads; none: its registry name or its folder's.")] = None,
     positions: Annotated[int | None, typer.Option(help="Masked positions to learn from; 0: the whole text. Usual: 30,000.", min=0)] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over them; usual are steps for tied and full from least-squares, else 3 epochs.", min=1)
+        int | None, typer.Option(help="Passes over the positions. Usual: steps for tied and full from least-squares, else 3 epochs.", min=1)
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Positions a step, where the text is read in sentences. Usual: 256.", min=1)] = None,
+    batch: Annotated[int | None, typer.Option(help="Positions per step, if the text is read in sentences. Usual: 256.", min=1)] = None,
     blocks: Annotated[
-        int | None, typer.Option(help="Read the text in contiguous blocks of so many pieces; 0, as usual, reads sentences.", min=0)
+        int | None, typer.Option(help="Read the text in contiguous blocks of so many pieces; 0 reads sentences. Usual: 0.", min=0)
     ] = None,
     blocks_per_step: Annotated[
         int | None, typer.Option("--blocks-per-step", "--blocks-a-step", help="Blocks whose positions make one step. Usual: 8.", min=1)
@@ -42,34 +42,32 @@ def train_heads(
     start: Annotated[str | None, typer.Option(help="pretrained, least-squares or random. Usual: least-squares.")] = None,
     steps: Annotated[
         int | None,
-        typer.Option(help="Steps of the training; 0 goes by epochs. Usual: 100 for tied and full from least-squares, else 0.", min=0),
+        typer.Option(help="Steps of the training; 0: --epochs decides. Usual: 100 for tied and full from least-squares, else 0.", min=0),
     ] = None,
     start_positions: Annotated[
         int | None,
-        typer.Option(help="Validation positions that choose between map and logit lens as the start; 0 takes all. Usual: 1,024.", min=0),
+        typer.Option(help="Validation positions that choose between map and logit lens as the start; 0: all. Usual: 1,024.", min=0),
     ] = None,
     validate_every: Annotated[
-        int | None, typer.Option(help="Steps from one validation to the next; 0, as usual: after every epoch.", min=0)
+        int | None, typer.Option(help="Steps from one validation to the next; 0: after every epoch. Usual: 0.", min=0)
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(help="End after so many validations in a row without a fall of the loss; 0, as usual, takes all steps.", min=0),
+        typer.Option(help="End after so many validations in a row without a lower loss; 0: all steps. Usual: 0.", min=0),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Nats by which the loss must be below its lowest to have fallen. Usual: 0.", min=0.0)
+        float | None, typer.Option(help="Nats below its lowest value at which a loss counts as lower. Usual: 0.", min=0.0)
     ] = None,
     recipe_version: Annotated[
         int | None, typer.Option(help="1: the learning rates of heads made by versions up to 0.6. Usual: 2.", min=1, max=2)
     ] = None,
     half: Annotated[bool, typer.Option("--half", help="Store weights in float16.")] = False,
-    precision: Annotated[
-        str | None, typer.Option(help="float32, as usual, or bfloat16, of the products with the vocabulary matrix.")
-    ] = None,
+    precision: Annotated[str | None, typer.Option(help="Of the products with the vocabulary matrix: float32 (usual) or bfloat16.")] = None,
     states_budget: Annotated[
         float,
-        typer.Option(help="Gigabytes of disk for hidden states (all of WikiText-2, BERT-base: 15.6); less: more passes.", min=0.0, max=1e9),
+        typer.Option(help="Gigabytes of disk for hidden states (BERT-base on WikiText-2: 15.6); less: more passes.", min=0.0, max=1e9),
     ] = 20.0,
-    states_dtype: Annotated[str | None, typer.Option(help="float32, as usual, or float16 for half the disk.")] = None,
+    states_dtype: Annotated[str | None, typer.Option(help="On disk: float32 (usual) or float16 for half the space.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
     workers: WorkersOption = None,
@@ -82,7 +80,7 @@ def train_heads(
 ) -> None:
     """Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
 
-    Settings that are not named are those of the heads that lie in the folder, finished or not; in an empty one the usual ones.
+    Settings that are not given are those of the heads in the folder, finished or not; in an empty folder, the usual ones.
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, for comparison with the union over layers.
     """

@@ -1,4 +1,4 @@
-"""Runs a job: what the manifest says is done is left alone, the rest goes to an executor."""
+"""Runs a job: an executor does the shards that the manifest does not list as finished."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ from probing.jobs.job import Job, Shard
 from probing.jobs.manifest import Line, append, read, whole
 
 log = logging.getLogger(__name__)
-#: Seconds until a file that another machine wrote must be seen here: network file systems remember what was not there.
+#: Seconds until a file that another machine wrote must be seen here: network file systems cache a file's absence.
 PATIENCE = 60.0
 
 
@@ -22,22 +22,22 @@ class Executor(Protocol):
 
     @property
     def name(self) -> str:
-        """What the command line calls it."""
+        """Its name on the command line."""
 
     def run(self, job: Job, shards: Sequence[Shard], token: str, finished: Callable[[Line], None]) -> None:
         """Does every shard and hands its line to ``finished``; a shard whose worker died is tried again.
 
         Raises:
-            JobError: if a shard's workers died too often, or the work cannot be handed out at all.
+            JobError: if a shard's workers died too often, or no work can be handed out.
         """
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did.
+    """The outcome of a call.
 
     Attributes:
-        there: shards that were done before.
+        there: shards that were finished before.
         done: shards done now, with their seconds and hosts.
     """
 
@@ -47,14 +47,14 @@ class Outcome:
     def summary(self) -> str:
         """One line for the reader."""
         if not self.done:
-            return f"{self.there} shards were there"
+            return f"{self.there} shards were finished before"
         hosts = sorted({line.host for line in self.done})
         seconds = sum(line.seconds for line in self.done)
-        return f"{len(self.done)} shards done on {', '.join(hosts)} in {seconds:.0f} worker seconds, {self.there} were there"
+        return f"{len(self.done)} shards done on {', '.join(hosts)} in {seconds:.0f} worker seconds, {self.there} were finished before"
 
 
 def run_job(job: Job, executor: Executor) -> Outcome:
-    """Does what is not yet done of a job; its folder is claimed by the caller (``claimed``).
+    """Does the unfinished shards of a job; the caller has claimed its folder (``claimed``).
 
     Raises:
         JobError: if workers died too often, do not see the folder, or left a shard undone.
@@ -80,7 +80,7 @@ def run_job(job: Job, executor: Executor) -> Outcome:
         finally:
             token.unlink(missing_ok=True)
     if missing := [shard.name for shard in left if shard.name not in done]:
-        raise JobError(f"{job.folder}: {len(missing)} shards came back undone, such as {missing[0]}; call the same command again")
+        raise JobError(f"{job.folder}: {len(missing)} shards were not done, such as {missing[0]}; run the same command again")
     return Outcome(there, tuple(done[shard.name] for shard in left))
 
 

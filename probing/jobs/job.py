@@ -12,10 +12,10 @@ from probing.core.errors import JobError
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a job that is done whole or not at all.
+    """A part of a job that is done completely or not at all.
 
     Attributes:
-        name: how the manifest calls it, once in a job.
+        name: in the manifest, unique in a job.
         arguments: what the worker needs besides the job's setup; JSON.
     """
 
@@ -27,7 +27,7 @@ class Worker(Protocol):
     """Does shards. Equal arguments give equal bytes on every worker and every time."""
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Does shards in order, and calls ``finished(number, files)`` for each of them; a shard that is there is not done again."""
+        """Does shards in order, and calls ``finished(number, files)`` for each of them; a finished shard is not done again."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Job:
     """The work, in a form that can be sent to another machine.
 
     Attributes:
-        folder: seen under the same path by all machines; the manifest lies in it.
+        folder: with the manifest; all machines see it under the same path.
         worker: ``module:function``; the function takes ``setup`` and gives a ``Worker``, once in each process.
         setup: what all shards share; JSON.
-        shards: the parts, each with a name of its own.
-        environment: variables that workers are to have as the coordinator has them.
+        shards: the parts, each with its own name.
+        environment: variables that workers get from the coordinator.
         opened: the worker, ready, for an executor in this process; never sent.
     """
 
@@ -53,10 +53,10 @@ class Job:
     def __post_init__(self) -> None:
         names = [shard.name for shard in self.shards]
         if len(set(names)) != len(names):
-            raise ValueError(f"{self.folder}: got {len(names)} shards with {len(set(names))} names, expected a name of its own for each")
+            raise ValueError(f"{self.folder}: got {len(names)} shards with {len(set(names))} names, expected a different name for each")
 
     def sent(self, shards: Sequence[Shard], token: str) -> str:
-        """JSON of everything that another process needs for some shards; ``token`` names the file that it must see."""
+        """JSON of all that another process needs for some shards; ``token`` is the file that it must see."""
         return json.dumps(
             {
                 "folder": str(self.folder.absolute()),
@@ -70,10 +70,10 @@ class Job:
 
 
 def open_worker(name: str, setup: Mapping[str, Any]) -> Worker:
-    """The worker that ``module:function`` makes of a setup.
+    """The worker that ``module:function`` makes from a setup.
 
     Raises:
-        JobError: if there is no such module or function here.
+        JobError: if this machine has no such module or function.
     """
     module, _, function = name.partition(":")
     try:

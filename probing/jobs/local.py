@@ -8,7 +8,7 @@ from probing.jobs.worker import noted
 
 
 class LocalExecutor:
-    """Needs nothing but this process; the worker is the one that the coordinator opened, if it did."""
+    """Needs only this process; the worker is the one that the coordinator opened, if any."""
 
     name = "local"
 

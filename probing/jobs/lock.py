@@ -1,4 +1,4 @@
-"""One coordinator per job: a second one says who is there, and takes over when the first is done or dead."""
+"""One coordinator per job: a second one reports the first, waits, and takes over when the first ends or dies."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -16,12 +16,12 @@ def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[
     """Holds a job's folder; waits while another process does.
 
     The lock is a file next to the folder, which the kernel releases however a process ends, ``kill -9`` included. On NFS it holds between
-    machines where the server has locks. Where a file system has none, a warning says so and the work goes on: two coordinators then
-    do the same work to the same bytes, and each file is replaced whole.
+    machines if the server supports locks. If a file system has none, a warning is logged and the work goes on: two coordinators then
+    do the same work to the same bytes, and each write is atomic.
 
     Args:
-        folder: the job's; it need not be there.
-        say: gets one line with the name of the process that works there, if one has to wait.
+        folder: the job's; it need not exist.
+        say: called with one line that names the process in the folder, if this one has to wait.
     """
     with ExitStack() as stack:
         try:

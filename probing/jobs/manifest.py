@@ -1,4 +1,4 @@
-"""The manifest: one line for each finished shard, with the sha256 of its files. It owns resumption."""
+"""The manifest: one line per finished shard, with the sha256 of its files. It decides what a resumed job does."""
 
 import errno
 import json
@@ -21,8 +21,8 @@ class Line:
 
     Attributes:
         name: the shard's.
-        files: path and sha256 of each file, paths relative to the job's folder where they lie in it.
-        seconds: what it took; 0 for one that was there.
+        files: path and sha256 of each file, paths relative to the job's folder if they are in it.
+        seconds: its duration; 0 for one that was finished before.
         host: the machine that did it.
     """
 
@@ -33,17 +33,17 @@ class Line:
 
 
 def summed(paths: Iterable[Path], folder: Path) -> tuple[tuple[str, str], ...]:
-    """Files as a line has them."""
+    """Files in the form of a line."""
     inside = folder.absolute()
     named = [(path.absolute(), file_sha256(path)) for path in paths]
     return tuple((str(path.relative_to(inside) if path.is_relative_to(inside) else path), digest) for path, digest in named)
 
 
 def append(folder: Path, line: Line) -> None:
-    """Adds a line; after a kill the line is complete, or it is the last one and truncated. Only the coordinator writes."""
+    """Adds a line; after a kill it is complete, or it is the truncated last line. Only the coordinator writes."""
     text = (json.dumps(asdict(line), sort_keys=True) + "\n").encode()
     path = folder / NAME
-    # Unbuffered: a line is written at once, or the disk is full.
+    # Unbuffered: a full disk is noticed at once.
     with path.open("ab+", buffering=0) as stream:
         # A truncated line is ended first; otherwise the new one would be appended to it.
         if stream.seek(0, os.SEEK_END):
@@ -56,7 +56,7 @@ def append(folder: Path, line: Line) -> None:
 
 
 def read(folder: Path) -> dict[str, Line]:
-    """The last line of each shard; lines that a kill tore are left out."""
+    """The last line of each shard; truncated lines are ignored."""
     path = folder / NAME
     if not path.is_file():
         return {}
@@ -73,9 +73,9 @@ def read(folder: Path) -> dict[str, Line]:
 
 
 def whole(folder: Path, line: Line) -> bool:
-    """Whether a finished shard's files are still what its line says; those that are not are set aside, to be made again.
+    """Whether a finished shard's files still match its line; those that do not are renamed, to be made again.
 
-    They are not deleted: a head that was pulled since then is somebody's, and as good as the one that the line is of.
+    They are not deleted: a head that was pulled since then is valid, too, and belongs to the user.
     """
     fits = bool(line.files)
     for name, digest in line.files:
@@ -84,7 +84,7 @@ def whole(folder: Path, line: Line) -> bool:
             fits = False
         elif file_sha256(path) != digest:
             aside = path.with_name(f"{path.name}.other")
-            log.warning("%s is not what the manifest says (sha256); it is kept as %s and made again", path, aside.name)
+            log.warning("%s does not match the manifest (sha256); it is kept as %s and made again", path, aside.name)
             rename_file(path, aside)
             fits = False
     return fits

@@ -1,4 +1,4 @@
-"""Shards as tasks of Ray Core: on a cluster that is there, or on one that is started here."""
+"""Shards as tasks of Ray Core, on a running cluster or on one that is started here."""
 
 import atexit
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 #: Tasks exchange a few hundred bytes; by default Ray would take a third of the memory.
 OBJECT_STORE_BYTES = 100_000_000
 CONNECT_SECONDS = 10.0
-#: Ray would write a token of its own to ~/.ray; one that only this process and its workers know does as well. It is kept
+#: Ray would write its own token to ~/.ray; a token that only this process and its workers know is enough. It is kept
 #: for the life of the process, as Ray reads it once.
 _TOKEN = secrets.token_hex(32)
 
@@ -32,10 +32,10 @@ class RayExecutor:
     """Ray Core.
 
     Attributes:
-        threads: processors that a shard takes, as its run's configuration says.
-        workers: processes that a cluster started here has; None means as many as the processors allow.
-        address: of a cluster that is there, ``auto`` or ``HOST:PORT``; None starts one here.
-        gpus: graphics cards that a shard takes.
+        threads: processors per shard, as the run's configuration says.
+        workers: processes of a cluster that is started here; None: as many as the processors allow.
+        address: of a running cluster, ``auto`` or ``HOST:PORT``; None starts one here.
+        gpus: graphics cards per shard.
     """
 
     threads: int = 1
@@ -45,14 +45,14 @@ class RayExecutor:
     name: str = "ray"
 
     def run(self, job: Job, shards: Sequence[Shard], token: str, finished: Callable[[Line], None]) -> None:
-        """Does the shards as they come; one whose worker or machine died is tried again.
+        """Does the shards; one whose worker or machine died is tried again.
 
         Raises:
             JobError: if Ray is not installed, no cluster answers, or workers die too often.
         """
         ray = ray_library()
         self._connect(ray)
-        # Lost workers are counted here: Ray's own retries would hide them and know no message for the user.
+        # Lost workers are counted here: Ray's own retries would hide them and print no message for the user.
         task = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=0)(do_shards)
         lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError)
         attempts = Attempts()
@@ -93,7 +93,7 @@ class RayExecutor:
         most = max((node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]), default=0)
         if most < self.threads:
             log.warning(
-                "no machine of the cluster has %d processors, the most is %d; shards wait for one (see --threads)", self.threads, most
+                "no machine of the cluster has %d processors, the maximum is %d; shards wait for one (see --threads)", self.threads, most
             )
 
 
@@ -111,7 +111,7 @@ def ray_library() -> Any:
 
 
 def _answers(address: str) -> None:
-    """Raises ConnectionError where nothing listens at HOST:PORT: Ray itself would try for minutes."""
+    """Raises ConnectionError if nothing listens at HOST:PORT: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         try:
@@ -121,13 +121,13 @@ def _answers(address: str) -> None:
 
 
 def _start(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
-    """A cluster of this process, which ends with it and leaves nothing in the home folder."""
+    """A cluster that ends with this process and leaves nothing in the home folder."""
     # A short path: Unix sockets below it may have about 100 characters.
     place = tempfile.mkdtemp(prefix="rp-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
     ours = {"RAY_AUTH_TOKEN": _TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
     before = {name: os.environ.get(name) for name in (*ours, "RAY_AUTH_MODE")}
     os.environ.update(ours)
-    # Ray would warn that a token is wanted, which is what we want.
+    # Ray would warn that a token is required, which is intended.
     logging.getLogger("ray._private.authentication.authentication_token_setup").setLevel(logging.ERROR)
 
     def stop() -> None:
@@ -161,6 +161,6 @@ _STARTED: list[Callable[[], None]] = []
 
 
 def stop_ray() -> None:
-    """Ends a cluster that was started here; nothing where there is none."""
+    """Ends a cluster that was started here, if there is one."""
     for stop in list(_STARTED):
         stop()

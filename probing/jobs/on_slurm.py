@@ -27,7 +27,7 @@ class SlurmExecutor:
     """Slurm.
 
     Attributes:
-        threads: processors that a shard takes, as its run's configuration says.
+        threads: processors per shard, as the run's configuration says.
         workers: jobs in the queue at a time.
         options: such as ``partition``, ``timeout_min``, ``mem_gb``; ``cluster`` is slurm or local.
     """
@@ -38,10 +38,10 @@ class SlurmExecutor:
     name: str = "slurm"
 
     def run(self, job: Job, shards: Sequence[Shard], token: str, finished: Callable[[Line], None]) -> None:
-        """Keeps ``workers`` jobs in the queue, one a shard; one that died is handed in again.
+        """Keeps ``workers`` jobs in the queue, one per shard; one that died is submitted again.
 
         Raises:
-            JobError: if submitit is not installed, the queue takes nothing, or jobs die too often.
+            JobError: if submitit is not installed, the queue refuses jobs, or jobs die too often.
         """
         submitit = slurm_library()
         folder = job.folder / "slurm"
@@ -83,17 +83,17 @@ class SlurmExecutor:
             executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
             executor.update_parameters(**wanted)
         except (RuntimeError, ValueError, NameError, TypeError, AssertionError) as error:
-            # submitit names the culprit first, and then what it knows.
+            # submitit gives the wrong option first, and then the options that it accepts.
             culprit = str(error).partition("\n")[0] or type(error).__name__
             raise JobError(
-                f"Slurm cannot be used ({culprit}); expected sbatch on the path of this machine and options that it knows; "
+                f"Slurm cannot be used ({culprit}); expected sbatch on the path of this machine and options that it accepts; "
                 "--slurm cluster=local tries the same here"
             ) from error
         return executor
 
 
 def _typed(key: str, value: str) -> Any:
-    """A number where submitit wants one; Slurm's own options, such as an account 007, stay as they were typed."""
+    """A number if submitit expects one; Slurm's own options, such as an account 007, stay as typed."""
     if key not in SHARED or key == "name":
         return value
     if re.fullmatch(r"\d+", value):
@@ -118,7 +118,7 @@ def _submitted(submitit: Any, executor: Any, sent: str) -> Any:
     try:
         return executor.submit(do_shards, sent)
     except (submitit.core.utils.FailedSubmissionError, submitit.core.utils.FailedJobError) as error:
-        raise JobError(f"the queue does not take a job: {last_line(error)}; see --slurm KEY=VALUE") from error
+        raise JobError(f"the queue refused a job: {last_line(error)}; see --slurm KEY=VALUE") from error
 
 
 def _cause(error: BaseException) -> str:

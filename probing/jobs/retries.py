@@ -26,12 +26,12 @@ class Attempts:
             self.lost[shard.name] += 1
             if self.lost[shard.name] >= MAX_DEATHS:
                 raise JobError(
-                    f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); what is finished is kept; give workers more "
-                    "memory (a smaller --shard, fewer --workers) and call the same command again"
+                    f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); finished shards are kept; give workers more "
+                    "memory (a smaller --shard, fewer --workers) and run the same command again"
                 )
 
 
 def last_line(error: object) -> str:
-    """What an error of a library says at its end, where tracebacks name their cause."""
+    """The last line of a library's error, in which tracebacks give the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:300] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""What runs in a worker process: shards that came as JSON, done by a worker that is opened once."""
+"""Runs in a worker process: does shards that came as JSON, by a worker that is opened once."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def do_shards(sent: str) -> dict[str, Any]:
 
     Returns:
         ``lines``: for the manifest, which the coordinator alone writes; ``error``: class and message of what a user can
-        mend, or None. Exceptions of libraries need not survive the way back, a pair of texts does.
+        fix, or None. A library's exception may not survive the way back; two strings do.
     """
     job = json.loads(sent)
     lines: list[dict] = []
@@ -44,7 +44,7 @@ def do_shards(sent: str) -> dict[str, Any]:
 
 
 def noted(names: list[str], folder: Path, finished: Callable[[Line], None]) -> Callable[[int, list[Path]], None]:
-    """What a worker calls after each shard: sums its files and hands the line on."""
+    """Called by a worker after each shard: hashes its files and hands the line on."""
     began = time.monotonic()
 
     def note(number: int, files: list[Path]) -> None:
@@ -57,7 +57,7 @@ def noted(names: list[str], folder: Path, finished: Callable[[Line], None]) -> C
 
 
 def take_back(answer: dict[str, Any], finished: Callable[[Line], None]) -> None:
-    """Hands on the lines of an answer of ``do_shards``, and raises its error where it has one.
+    """Hands on the lines that ``do_shards`` returned, and raises its error if there is one.
 
     Raises:
         ProbingError: of the class that the worker raised.

@@ -15,16 +15,16 @@ from probing.store.check import check_store
 
 
 def check(runs: Sequence[Path] = ()) -> Iterator[tuple[str, list[str]]]:
-    """What is verified, part by part, and what is wrong with it.
+    """Verifies part by part and reports what is wrong.
 
     Args:
-        runs: folders of runs; none are the usual ones and the database that is built from them.
+        runs: folders of runs; none: the usual ones and the database that is built from them.
 
     Yields:
         The part's title, and a sentence for each problem.
     """
     folders = [folder for folder in runs if folder.is_dir()] if runs else result_folders()
-    # A database that was never built is no fault: it is derived. It is built from the usual folders, not from named ones.
+    # A missing database is no fault: it is derived. It is built from the usual folders, not from named ones.
     database = database_folder() if database_folder().is_dir() and not runs else None
     looks: dict[str, Callable[[], list[str]]] = {
         "registry and shipped facts": _facts_problems,
@@ -69,7 +69,7 @@ def _head_problems() -> list[str]:
         try:
             identity = weights_identity(entry.location)
             if entry.base:
-                # What ships with a base is stored as a difference from it.
+                # Models that ship with their base are stored as a difference from it.
                 identity = joint_identity(identity, weights_identity(registry.model(entry.base).location))
             for path in sorted(Path(entry.location, "heads").glob("*/layer-*.safetensors")):
                 if read_identity(path).weights != identity:

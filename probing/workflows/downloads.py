@@ -1,4 +1,4 @@
-"""Downloads with a few tries and growing waits; a file that broke off goes on where it was, if the server can send the rest."""
+"""Downloads with a few tries and growing waits; an interrupted download resumes if the server can send the rest."""
 
 import logging
 import shutil
@@ -24,14 +24,14 @@ TRIES = 4
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 TIMEOUT = 60.0
-#: Answers to a request after which another try can succeed: time-out, too early, too many requests, and a range that is not there.
+#: Status codes after which another try can succeed: time-out, too early, too many requests, range not satisfiable.
 _PASSING = {408, 416, 425, 429}
-#: Faults of an address, which no other try mends.
+#: Errors of an address, for which another try is no use.
 _WRONG_ADDRESS = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema)
 
 
 class _RefusedError(Exception):
-    """The server has no such file, or does not give it to us."""
+    """The server has no such file, or refuses it."""
 
 
 def download(url: str, target: Path) -> None:
@@ -39,7 +39,7 @@ def download(url: str, target: Path) -> None:
 
     Args:
         url: its address: http, https or file.
-        target: where its bytes go; what is there is overwritten.
+        target: where its bytes go; an existing file is overwritten.
 
     Raises:
         RegistryError: if it cannot be downloaded, with the address, the number of tries and the last reason.
@@ -68,11 +68,11 @@ def download_member(url: str, name: str, target: Path) -> None:
 
     Args:
         url: address of the archive.
-        name: of the file; its folders in the archive do not count.
+        name: of the file, without its folders in the archive.
         target: where its bytes go.
 
     Raises:
-        RegistryError: as ``download``; if the archive has no such file or is none.
+        RegistryError: as ``download``; if it is no archive or has no such file.
     """
 
     def fetch() -> None:
@@ -93,12 +93,12 @@ def download_member(url: str, name: str, target: Path) -> None:
 
 @contextmanager
 def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, str]]:
-    """The bytes of an answer, the place in the file at which they begin, and what names this version of the file (or ``""``)."""
+    """The bytes of a response, their offset in the file, and the tag of this version of the file (or ``""``)."""
     if url.startswith("file:"):
         with urllib.request.urlopen(url) as stream:
             yield stream, 0, ""
         return
-    # A range of a compressed answer would be no range of the file.
+    # A range of a compressed response would be no range of the file.
     with requests.get(url, headers={"Accept-Encoding": "identity", **wanted}, stream=True, timeout=TIMEOUT) as response:
         status = response.status_code
         if 400 <= status < 500 and status not in _PASSING:
@@ -108,13 +108,13 @@ def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, st
         if status == requests.codes.partial_content:
             asked = wanted.get("Range", "").removeprefix("bytes=")
             if not asked or not response.headers.get("Content-Range", "").startswith(f"bytes {asked}"):
-                raise _RefusedError(f"got the part {response.headers.get('Content-Range')}, asked was {asked or 'the whole file'}")
+                raise _RefusedError(f"got the range {response.headers.get('Content-Range')}, expected {asked or 'the whole file'}")
             begins = int(asked.removesuffix("-"))
         yield response.raw, begins, response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
 
 def _tried(fetch: Callable[[], None], url: str) -> None:
-    """Calls until it ends well; raises a ``RegistryError`` after the last try, or at once where no other try can succeed."""
+    """Calls until it succeeds; raises a ``RegistryError`` after the last try, or at once if no other try can succeed."""
     for number in range(1, TRIES + 1):
         try:
             return fetch()
@@ -134,13 +134,13 @@ def _failed(url: str, tries: int, error: Exception) -> RegistryError:
 
 
 def _reason(error: Exception) -> str:
-    """The cause alone: requests wraps it in the library's own count of tries."""
+    """The cause alone: requests wraps it in its own count of tries."""
     inner = error.args[0] if error.args else error
     return str(getattr(inner, "reason", None) or error)
 
 
 def _asked_wait(error: Exception) -> float:
-    """Seconds that the server asks to wait before the next try."""
+    """Seconds that the server wants us to wait before the next try."""
     response = getattr(error, "response", None)
     value = response.headers.get("Retry-After") if response is not None else None
     try:

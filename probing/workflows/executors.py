@@ -1,4 +1,4 @@
-"""Who does the work of ``probe`` and ``train-heads``, and what workers elsewhere must be told."""
+"""Where the work of a command is done, and what workers elsewhere need to know."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from probing.jobs.local import LocalExecutor
 from probing.jobs.on_ray import RayExecutor, ray_library
 from probing.jobs.on_slurm import SlurmExecutor, slurm_library
 
-#: What workers must have as the coordinator has it; folders are made absolute.
+#: Variables that workers get from the coordinator; folders are made absolute.
 PASSED_ON = ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY", "HF_HUB_OFFLINE", "HF_HOME", "HF_HUB_CACHE")
 
 
@@ -27,13 +27,13 @@ class Who(StrEnum):
 
 @dataclass(frozen=True)
 class ExecutorChoice:
-    """Who computes.
+    """Where the work is done.
 
     Attributes:
         who: this process, Ray's workers, or Slurm's jobs.
         workers: of a Ray started here, or jobs in Slurm's queue at a time; None leaves it to the executor.
-        address: of a Ray cluster that is there; None starts one here.
-        slurm: ``KEY=VALUE`` each.
+        address: of a running Ray cluster; None starts one here.
+        slurm: options ``KEY=VALUE``.
     """
 
     who: Who = Who.local
@@ -49,7 +49,7 @@ class ExecutorChoice:
             raise OptionError(f"got --address {self.address} with --executor {self.who}; an address is for --executor ray")
         if self.address and self.workers:
             got = f"got --workers {self.workers} with --address {self.address}"
-            raise OptionError(f"{got}: a cluster that is there has its own; leave one out")
+            raise OptionError(f"{got}: a running cluster has its own workers; leave one out")
         if self.slurm and self.who != Who.slurm:
             raise OptionError(f"got --slurm {self.slurm[0]} with --executor {self.who}; its options are for --executor slurm")
         if strange := [option for option in self.slurm if not all(option.partition("="))]:
@@ -57,7 +57,7 @@ class ExecutorChoice:
 
 
 def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
-    """The executor chosen, its workers computing with so many threads on such a device.
+    """The chosen executor, whose workers compute with this number of threads on this device.
 
     Raises:
         OptionError: as ``ExecutorChoice.check``.
@@ -78,14 +78,14 @@ def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
 
 
 def passed_on() -> dict[str, str]:
-    """The coordinator's environment as far as results are found by it."""
+    """The coordinator's environment variables that decide where results are found."""
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     absolute = {name: str(Path(value).absolute()) for name, value in kept.items() if name.startswith("PROBING_")}
     return kept | absolute | {"PROBING_CACHE": str(cache_folder().absolute())}
 
 
 def same_path(model: str) -> str:
-    """A model as workers must call it, which start in another folder: a path is made absolute, a name stays."""
+    """A model's name for workers, which start in another folder: a path is made absolute, a name stays."""
     if any(entry.name == model for entry in read_registry().models) or (cache_folder() / "models" / model / "config.json").is_file():
         return model
     folder = Path(model).expanduser()

@@ -1,4 +1,4 @@
-"""Brings data sets and models, from their owners or from local copies."""
+"""Fetches data sets and models, from their owners or from local copies."""
 
 import json
 import shutil
@@ -25,16 +25,16 @@ _TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sent
 
 
 def fetch(names: Sequence[str], source: Path | None = None, say: Say = print) -> None:
-    """Brings data sets and models into the cache.
+    """Fetches data sets and models into the cache.
 
     Args:
         names: as the registry has them.
         source: folder of local copies; None downloads.
-        say: gets a line for each.
+        say: called with a line for each.
 
     Raises:
-        RegistryError: for an unknown name, or what cannot be brought or is damaged.
-        IncompleteCopyError: at the end, if local copies lacked files; all names were tried.
+        RegistryError: for an unknown name, or files that cannot be fetched or are damaged.
+        IncompleteCopyError: at the end, if local copies lack files; all names were tried.
     """
     registry = read_registry()
     known = {entry.name for entry in registry.data}
@@ -53,11 +53,11 @@ def fetch(names: Sequence[str], source: Path | None = None, say: Say = print) ->
 
 
 def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
-    """Brings one data set to ``target``; a file that is there and has the right sum is left alone.
+    """Fetches one data set to ``target``; an existing file with the right checksum is kept.
 
     Raises:
-        IncompleteCopyError: if local copies lack a file whose sum is not recorded; what they have was taken.
-        RegistryError: if a file is not there, cannot be downloaded, or has another sum than the registry records.
+        IncompleteCopyError: if local copies lack a file whose checksum is not recorded; the others were copied.
+        RegistryError: if a file is missing, cannot be downloaded, or has another checksum than the registry records.
     """
     if source is not None:
         folder = source / entry.folder
@@ -68,14 +68,14 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             return target
         missing = [file.path for file in entry.files if not file.copy_in(folder).is_file() and file.sha256]
         if missing:
-            raise RegistryError(f"{folder} lacks {_some(missing)} of {entry.name}; nothing was taken")
+            raise RegistryError(f"{folder} lacks {_some(missing)} of {entry.name}; nothing was copied")
         if not any(file.copy_in(folder).is_file() for file in entry.files):
             raise RegistryError(f"{folder} has no file of {entry.name}, such as {entry.files[0].path}")
         for file in entry.files:
             if file.copy_in(folder).is_file():
                 _place(lambda temporary, file=file: shutil.copyfile(file.copy_in(folder), temporary), file, target)  # type: ignore[misc]
         if lacking := [file.path for file in entry.files if not (target / file.path).is_file()]:
-            raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; what is there was taken: {target}")
+            raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; the files that exist were copied: {target}")
         return target
     if entry.url:
         with exclusive_lock(target.parent / f".{entry.name}.lock"):
@@ -89,10 +89,10 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
 
 
 def fetch_or_stand_in(registry: Registry, name: str, source: Path | None, say: Say = print) -> Path:
-    """Brings a data set, or from local copies that lack it the first one that stands in for it; gives the folder.
+    """Fetches a data set, or from local copies that lack it the first substitute; returns the folder.
 
     Raises:
-        RegistryError: as ``fetch_data``; for the data set itself where nothing stands in.
+        RegistryError: as ``fetch_data``; for the data set itself if there is no substitute.
     """
     entry = registry.data_set(name)
     downloads = cache_folder() / "downloads"
@@ -114,7 +114,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def fetch_model(entry: ModelEntry, source: Path | None) -> str:
-    """Brings a hub model into the hub's own cache at its pinned revision, or takes a local copy as it is."""
+    """Downloads a hub model to the hub's own cache at its pinned revision, or copies a local one unchanged."""
     if entry.shipped:
         return entry.location
     if source is not None:
@@ -125,9 +125,9 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
         with exclusive_lock(target.with_name(f".{target.name}.lock")), atomic_folder(target, replace=True) as half:
             shutil.copytree(folder, half, dirs_exist_ok=True)
         if lacking := _missing_parts(target):
-            raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; what is there was taken: {target}")
+            raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; the files that exist were copied: {target}")
         return str(target)
-    # Loaded only where a model comes from the hub.
+    # Imported only if a model comes from the hub.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -139,7 +139,7 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> str:
 
 
 def _missing_parts(folder: Path) -> list[str]:
-    """What a model's folder lacks to be opened: configuration, weights with all their parts, tokenizer."""
+    """What a model's folder lacks: configuration, weights with all their parts, tokenizer."""
     wanted = {"config.json": ("config.json",), "its weights": _WEIGHTS, "its tokenizer": _TOKENIZER}
     lacking = [what for what, names in wanted.items() if not any((folder / name).is_file() for name in names)]
     for index in folder.glob("*.index.json"):
@@ -153,7 +153,7 @@ def _missing_parts(folder: Path) -> list[str]:
 
 
 def _is_there(file: DataFile, target: Path) -> bool:
-    """Whether a file was brought; one without a recorded sum came under its final name only once it was whole."""
+    """Whether a file was fetched; one without a recorded checksum got its final name only when it was complete."""
     path = target / file.path
     return path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256)
 

@@ -28,12 +28,12 @@ from probing.workflows.say import Say
 
 @dataclass(frozen=True)
 class TrainingLength:
-    """How long and how is trained, where it is not as the objective's settings say.
+    """Length and settings of the training, if they differ from the objective's.
 
     Attributes:
         steps: training steps.
-        tokens: padded tokens a step instead of rows a step.
-        batch: rows a step.
+        tokens: padded tokens per step instead of rows per step.
+        batch: rows per step.
         rate: peak learning rate.
         pieces: longest input in word pieces.
     """
@@ -45,7 +45,7 @@ class TrainingLength:
     pieces: int | None = None
 
     def settings(self, task: Task) -> dict[str, Any]:
-        """Fields of the recipe: the objective's, and what is asked otherwise."""
+        """Fields of the recipe: the objective's, replaced by those that are given."""
         asked = {"steps": self.steps, "tokens_per_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
         settings = {**task.settings} | {name: value for name, value in asked.items() if value}
         if self.pieces:
@@ -55,22 +55,22 @@ class TrainingLength:
 
 @dataclass(frozen=True)
 class FinetuneRequest:
-    """A fine-tuning that is asked for.
+    """A requested fine-tuning.
 
     Attributes:
         model: the base: registry name, hub id or folder.
         objective: a slug of ``core.tasks.objectives.TASKS``.
-        data: folder of the data set (control: a text file); None takes what was fetched.
-        lama: for the control of a model made here: LAMA folder of its own training text.
+        data: folder of the data set (control: a text file); None: the fetched one.
+        lama: for the control of a model made here: LAMA folder of that model's training text.
         out: folder of the finished model; None: ``cache/models/MODEL-OBJECTIVE``.
-        length: how long is trained, where it is not as the objective says.
-        freeze_embeddings: leave the word embeddings as they are.
+        length: length of the training, if it differs from the objective's.
+        freeze_embeddings: leave the word embeddings unchanged.
         difference: store the difference from the base.
         seed: of order, masks and the task's head.
         device: ``auto`` or ``cpu``.
-        pooling: what a head that labels sentences reads: ``first`` or ``mean``; None: as the objective has it.
-        bits: a weight of a difference, 8 or 4.
-        perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text where it was fetched.
+        pooling: input of a head that labels sentences: ``first`` or ``mean``; None: the objective's.
+        bits: per weight of a difference, 8 or 4.
+        perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text if it was fetched.
     """
 
     model: str
@@ -89,7 +89,7 @@ class FinetuneRequest:
 
     @property
     def task(self) -> Task:
-        """The objective, with the pooling that is asked for."""
+        """The objective, with the requested pooling."""
         return task_named(self.objective).pooled(self.pooling)
 
 
@@ -113,26 +113,26 @@ class _Place:
 
 
 def finetune(request: FinetuneRequest, say: Say = print) -> Path:
-    """Fine-tunes, scores and stores a model, and gives its folder; does nothing where it is there already.
+    """Fine-tunes, scores and stores a model, and returns its folder; does nothing if it exists already.
 
-    A run that was killed goes on from its last checkpoint; the task's head is dropped at the end.
+    A killed run resumes from its last checkpoint; the task's head is dropped at the end.
 
     Args:
-        request: what to make.
-        say: gets a line for each thing that is done.
+        request: the model to make.
+        say: called with a line for each step.
 
     Raises:
         OptionError: for an objective that is not in ``TASKS``, or a pooling that it does not have.
-        ModelError: if another model is at the place, or the base is none or cannot be loaded.
+        ModelError: if another model is in the folder, or the base is no base or cannot be loaded.
         FactsError: if the data are missing or malformed.
     """
     task, entry = request.task, find_entry(request.model)
     place = _place(request, entry)
-    # Checkpoints have one name: a second process waits, and then finds the model there.
+    # Checkpoints have one name: a second process waits, and then finds the model finished.
     with exclusive_lock(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
         if place.note.is_file():
             _refuse_another(place.note, request, task, entry)
-            say(f"{place.name} is there already: {place.target}")
+            say(f"{place.name} exists already: {place.target}")
             return place.target
         ready, recipe = _prepared(request, task, entry)
         say(f"{place.name}: {len(ready.training.rows):,} training rows, scored on {ready.training.test_words}")
@@ -168,12 +168,12 @@ def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
     name = name_of_model(request.out) if request.out else name_in_files(f"{entry.name}-{request.task.name}")
     target = request.out or cache_folder() / "models" / name
     if target.exists() and not target.is_dir():
-        raise ModelError(f"{target} is no folder; name another with --out")
+        raise ModelError(f"{target} is not a folder; name another with --out")
     return _Place(name, target, cache_folder() / "finetune" / name_in_files(name))
 
 
 def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
-    """Raises a ``ModelError`` if a finished model was not made as asked; what is None was not asked for."""
+    """Raises a ``ModelError`` if a finished model was made in another way than requested; None values are not compared."""
     asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
     asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
     if Path(entry.location).is_dir():
@@ -186,17 +186,17 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
     if request.difference:
         asked["bits"], there["bits"] = request.bits, made.get("difference_bits", 8)
-    other = [f"{option} {there[option]}, asked is {value}" for option, value in asked.items() if value not in (None, there[option])]
+    other = [f"{option} {there[option]}, expected {value}" for option, value in asked.items() if value not in (None, there[option])]
     if other:
         raise ModelError(f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
 
 
 def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[Prepared, FinetuneRecipe]:
-    """The loaded base with its rows, and the recipe that names them."""
+    """The loaded base, its rows, and the recipe."""
     data = request.data or (cache_folder() / "downloads" / task.data_set if task.data_set else None)
     if data is None or not data.exists():
         wanted = f"fetch it with: python -m probing fetch {task.data_set}" if task.data_set else "name a text file with --data"
-        raise FactsError(f"no data for {task.slug} at {data or 'any place'}; {wanted}")
+        raise FactsError(f"no data for {task.slug} at {data or 'any path'}; {wanted}")
     if entry.base:
         raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
     settings = request.length.settings(task)
@@ -209,7 +209,7 @@ def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[
 
 
 def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> dict[str, Any]:
-    """What is noted beside the model; the scores follow."""
+    """What is recorded with the model; the scores follow."""
     # The registry knows where its own models are; a folder of the user's is found again by its path.
     folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
     return {
@@ -224,9 +224,9 @@ def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe
 def _stored(
     request: FinetuneRequest, place: _Place, ready: Prepared, record: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[Score]:
-    """Writes the model with these tables beside it, scores what was written, and puts it in its place."""
+    """Writes the model with these tables, scores the written model, and moves it to its folder."""
     names = {"model": place.name, "base": record["base"], "objective": record["objective"]}
-    # A folder that looks like a model is one. Whatever is there before has no note of finetune and is no finished model.
+    # A folder that looks like a model is taken as one. A folder without finetune's note is no finished model.
     with atomic_folder(place.target, replace=True) as half:
         ready.save(half, request.bits if request.difference else None)
         scores = ready.training.score()

@@ -1,4 +1,4 @@
-"""Puts the many small files of runs together, as the shipped snapshot has them."""
+"""Joins the many small files of runs, as in the shipped snapshot."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -32,10 +32,10 @@ def gather_tables(
         source: folder that a command's ``--out`` filled.
         target: another folder.
         runs: name of the table of runs.
-        tables: names of all tables, that of the runs among them.
-        lighter: table -> what is left of its rows, given all runs.
+        tables: names of all tables, including that of the runs.
+        lighter: table -> function that reduces its rows, given all runs.
         say: called with each line for the user.
-        by_model: one file for each table and model; else one for each table. Tables without runs have one file in any case.
+        by_model: one file per table and model; else one per table. Tables without runs always have one file.
 
     Returns:
         The files that were written.
@@ -54,7 +54,7 @@ def gather_tables(
         rows = pa.concat_tables(parts)
         keys = list(zip(*(rows.column(name).to_pylist() for name in KEYS[table]), strict=True))
         if len(set(keys)) < len(keys):
-            raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} are there twice; delete one of the files with them")
+            raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} exist twice; delete one of the files with them")
         if table in lighter:
             rows = lighter[table](rows, of_run)
         for name, chosen in _by_model(rows, of_run).items() if by_model and "run_id" in rows.column_names else (("", rows),):
@@ -65,7 +65,7 @@ def gather_tables(
 
 
 def without_texts(rows: pa.Table, *columns: str) -> pa.Table:
-    """The rows with empty texts: no sentence of a data set ships, whatever its licence."""
+    """The rows with empty texts: no sentence of a data set ships, under any licence."""
     for name in columns or ("text",):
         place = rows.column_names.index(name)
         rows = rows.set_column(place, rows.schema.field(place), pa.nulls(len(rows), pa.string()))
@@ -73,7 +73,7 @@ def without_texts(rows: pa.Table, *columns: str) -> pa.Table:
 
 
 def _by_model(rows: pa.Table, of_run: Runs) -> dict[str, pa.Table]:
-    """End of a file's name -> the rows of one model; rows of no run are left out."""
+    """End of a file's name -> the rows of one model; rows that belong to no run are left out."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, run in enumerate(rows.column("run_id").to_pylist()):
         if run in of_run:

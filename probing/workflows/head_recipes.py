@@ -1,4 +1,4 @@
-"""By which recipe heads are trained: what was asked for, else as those that lie in their folder were trained, else the usual one."""
+"""The recipe that heads are trained by: requested settings, else those of the heads in their folder, else the usual ones."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from probing.models.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION,
 from probing.models.heads.training import unfinished_recipe
 from probing.workflows.say import Say
 
-#: Steps of ``tied`` and ``full`` heads from the map where neither steps nor epochs are asked for.
+#: Steps of ``tied`` and ``full`` heads from the map if neither steps nor epochs are given.
 STEPS = 100
 #: Validation positions on which the map is compared with the pre-trained head: two batches of a validation.
 START_POSITIONS = 1024
@@ -40,7 +40,7 @@ class Wish:
     asked: Mapping[str, Any]
 
     def with_(self, settings: Mapping[str, Any]) -> HeadRecipe:
-        """The recipe with these settings where the user named none."""
+        """The recipe, with these settings if the user gave none."""
         recipe = HeadRecipe(**{**settings, **self.asked, "kind": self.kind, "seed": self.seed, "text_sha256": self.text_sha256})
         recipe.check()
         return recipe
@@ -49,14 +49,14 @@ class Wish:
 def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Sequence[Path], say: Say) -> HeadRecipe:
     """The recipe that heads are trained by.
 
-    Heads that are there, finished or not, and fit what was asked for, decide the rest: no change of what is usual refuses them.
+    Existing heads, finished or not, that fit the requested settings decide the rest: they stay valid if the usual recipe changes.
 
     Args:
         wish: which heads.
         encoder: whose heads they are.
         train: the training sentences.
-        places: folder of the heads, then any of others that they should be like.
-        say: called with a line where the recipe is not the usual one.
+        places: folder of the heads, then folders of heads that they should be like.
+        say: called with a line if the recipe is not the usual one.
 
     Raises:
         HeadError: for a setting that no head can be trained with.
@@ -66,7 +66,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
         if (found := _lies_in(place, wish, encoder)) is None:
             continue
         if found.canonical() != usual.canonical():
-            say(f"{wish.kind} heads go by the recipe of those in {place}: {_told(found, usual)}; for another choose another folder (--out)")
+            say(f"{wish.kind} heads use the recipe of those in {place}: {_told(found, usual)}; for another choose another folder (--out)")
         return found
     unasked = "start" not in wish.asked and wish.kind not in MAPPED
     if unasked and (reason := _no_map(encoder, train, usual)):
@@ -76,7 +76,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
 
 
 def settings(wish: Wish) -> dict[str, Any]:
-    """What is usual where it was not asked for: behind the map, and for ``tied`` and ``full`` a hundred steps from it."""
+    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` a hundred steps from it."""
     start = wish.asked.get("start", FROM_LEAST_SQUARES)
     usual = {"start": start} if wish.kind == LEAST_SQUARES else {"start": start, "version": VERSION}
     if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:
@@ -86,7 +86,7 @@ def settings(wish: Wish) -> dict[str, Any]:
 
 
 def _lies_in(folder: Path, wish: Wish, encoder: Encoder) -> HeadRecipe | None:
-    """The recipe of heads in a folder, if it is what was asked for as far as that says; else None."""
+    """The recipe of heads in a folder, if it agrees with the requested settings; else None."""
     for said in _recipes_in(folder, encoder):
         try:
             settings = HeadRecipe(**json.loads(said)).model_dump(exclude_unset=True)
@@ -112,14 +112,14 @@ def _recipes_in(folder: Path, encoder: Encoder) -> list[str]:
 
 
 def _told(found: HeadRecipe, usual: HeadRecipe) -> str:
-    """A recipe in the settings in which it is not the usual one."""
+    """The settings in which a recipe differs from the usual one."""
     other = [name for name, value in usual.model_dump().items() if getattr(found, name) != value]
     theirs, ours = (", ".join(f"{name} {getattr(recipe, name)}" for name in other) for recipe in (found, usual))
     return f"{theirs} (usual: {ours})"
 
 
 def _no_map(encoder: Encoder, train: Sequence[str], recipe: HeadRecipe) -> str:
-    """Why the layers of an encoder cannot be mapped to those of the base whose head it borrows; ``""`` where they can."""
+    """Why the layers of an encoder cannot be mapped to those of the base whose head it uses; ``""`` if they can."""
     if encoder.opens_base is None:
         return ""
     cache = cache_folder() / "head-states"

@@ -1,4 +1,4 @@
-"""What workers of ``train-heads`` do, in whatever process: open the model once, then train one group of layers after the other."""
+"""The workers of ``train-heads``, in any process: open the model once, then train one group of layers after the other."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from probing.models.heads.training import finished as is_finished
 from probing.models.heads.training import train_heads
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 
-#: Part of WikiText-2 -> names that its file has had.
+#: Part of WikiText-2 -> names of its file in several releases.
 FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.head_work:open_training"
@@ -52,7 +52,7 @@ class HeadWork:
         return "float16" if self.half else "float32"
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Trains all layers of all shards in one go, so that the encoder runs as seldom as the budget lets it."""
+        """Trains all layers of all shards together, so that the encoder runs as seldom as the budget allows."""
         layers = [layer for given in arguments for layer in given["layers"]]
         states = StatesCache(cache_folder() / "head-states", self.budget)
         dtype = number_format(self.dtype)
@@ -70,10 +70,10 @@ def head_job(
     texts: tuple[Path | None, Path | None],
     environment: Mapping[str, str],
 ) -> Job:
-    """The job of a set of heads: a shard is a group of layers. The encoder's states are shared by all on disk.
+    """The job of a set of heads: a shard is a group of layers. All shards use the same hidden states on disk.
 
     Raises:
-        HeadError: if the head of another recipe lies where one of these goes.
+        HeadError: if a head of another recipe is in the place of one of these.
     """
     for layer in layers:
         is_finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, number_format(opened.dtype))
@@ -100,11 +100,11 @@ def head_job(
 
 
 def open_training(setup: Mapping[str, Any]) -> HeadWork:
-    """The worker of ``head_job`` in another process, checked to be what the coordinator has.
+    """The worker of ``head_job`` in another process, checked against the coordinator's.
 
     Raises:
-        JobError: if model, text or program are others here.
-        ProbingError: if one of them is not here.
+        JobError: if model, text or program differ here.
+        ProbingError: if one of them is missing here.
     """
     set_threads(setup["threads"])
     train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))

@@ -6,18 +6,17 @@ from pathlib import Path
 
 from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.paths import cache_folder
-from probing.jobs.coordinator import run_job
-from probing.jobs.lock import claimed
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_folder, trained_heads_folder, validation_losses
 from probing.models.heads.recipe import PRETRAINED, text_sha256
 from probing.models.runtime.torch_settings import set_threads
-from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
 from probing.workflows.head_recipes import Wish, recipe_for
 from probing.workflows.head_work import HeadWork, head_job, head_text
 from probing.workflows.say import Say
+from probing.workflows.stored_job import do_job
 
-#: Another spelling of a start -> how recipes have called it since the first.
+#: Another spelling of a start -> its name in recipes.
 STARTS = {"pretrained": PRETRAINED}
 #: Setting of a recipe -> the request's name for it.
 SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "recipe_version"} | {
@@ -33,37 +32,37 @@ SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "r
 class HeadsRequest:
     """Which heads are trained, and how.
 
-    A setting of the recipe that is None was not asked for: heads that lie in the folder decide it, else it is the usual one.
+    A setting of the recipe that is None is that of the heads in the folder, else the usual one.
 
     Attributes:
         model: registry name, hub id or folder.
         head: one of ``STORED``.
-        text, valid: training and validation text in WikiText's form; None takes the fetched WikiText-2.
-        out: folder of the heads; None is where ``probe`` and ``ask`` look.
-        base: base model whose head a headless model takes.
-        name: how the heads call the model; None is its registry name or its folder's.
-        positions: masked positions to learn from; 0 takes the whole text. Usually 30,000.
-        epochs: passes over them; usual are ``steps`` from the map, else 3 epochs.
-        batch: positions a step, where the text is read in sentences. Usually 256.
-        blocks: read the text in contiguous blocks of so many pieces; 0, as usual, reads sentences.
+        text, valid: training and validation text in WikiText's form; None: the fetched WikiText-2.
+        out: folder of the heads; None: where ``probe`` and ``ask`` look.
+        base: base model whose head a headless model uses.
+        name: of the model in the heads; None: its registry name or its folder's.
+        positions: masked positions to learn from; 0: the whole text. Usually 30,000.
+        epochs: passes over them. Usually ``steps`` from the map, else 3 epochs.
+        batch: positions per step, if the text is read in sentences. Usually 256.
+        blocks: read the text in contiguous blocks of so many pieces; 0 reads sentences. Usually 0.
         blocks_per_step: blocks whose masked positions make one step. Usually 8.
         rate: peak learning rate. Usually 0.0005.
         seed: of the order; from 1 on a replicate, of the last layer only.
         start: pre-trained (or pretrained), least-squares or random. Usually least-squares.
-        steps: steps of the training; 0 goes by epochs. Usually 100 for ``tied`` and ``full`` from least-squares, else 0.
-        start_positions: validation positions on which the map is compared with the pre-trained head before training; 0 takes all.
+        steps: steps of the training; 0: ``epochs`` decides. Usually 100 for ``tied`` and ``full`` from least-squares, else 0.
+        start_positions: validation positions on which the map is compared with the pre-trained head before training; 0: all.
             Usually 1,024.
-        validate_every: steps from one validation to the next; 0, as usual, validates after every epoch.
-        patience: validations in a row without a fall of the loss that end the training; 0, as usual, takes all steps.
-        tolerance: nats by which the loss must be below its lowest to have fallen. Usually 0.
+        validate_every: steps from one validation to the next; 0 validates after every epoch. Usually 0.
+        patience: validations in a row without a lower loss that end the training; 0: all steps. Usually 0.
+        tolerance: nats below its lowest value at which a loss counts as lower. Usually 0.
         recipe_version: 1 for the learning rates of versions up to 0.6 of the program. Usually 2.
         half: whether weights are stored in float16.
-        precision: float32, as usual, or bfloat16, of the products with the vocabulary matrix.
+        precision: of the products with the vocabulary matrix: float32 (usual) or bfloat16.
         states_budget: gigabytes of disk for hidden states.
-        states_dtype: float32, as usual, or float16.
+        states_dtype: float32 (usual) or float16.
         device: auto, cpu, cuda or mps.
-        threads: processors of a shard; None leaves them as they are.
-        executor: who computes.
+        threads: processors per shard; None: unchanged.
+        executor: where the work is done.
         layers_per_shard: layers that one worker trains one after the other.
     """
 
@@ -101,11 +100,11 @@ class HeadsRequest:
         object.__setattr__(self, "head", canonical_head(self.head))
 
     def wish(self, train: Sequence[str], valid: Sequence[str]) -> Wish:
-        """The heads that are wanted, given the sentences of both texts."""
+        """The requested heads, given the sentences of both texts."""
         said = {field: getattr(self, name) for field, name in SETTINGS.items()}
         asked = {field: STARTS.get(value, value) for field, value in said.items() if value is not None}
         if self.epochs is not None:
-            # Steps would count instead of them.
+            # Otherwise the usual steps would replace the epochs.
             asked.setdefault("steps", 0)
         return Wish(self.head, self.seed, text_sha256(train, valid), asked)
 
@@ -122,13 +121,13 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
 
     Raises:
         OptionError: for an option of another executor.
-        ProbingError: if text or model are not there or not usable, or a head of another recipe is in the way.
+        ProbingError: if text or model are missing or not usable, or a head of another recipe is in the folder.
     """
     used = set_threads(request.threads)
     train, valid = head_text(request.text, request.valid)
     encoder = open_encoder(request.model, request.base, request.device, name=request.name)
     folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
-    # A replicate is of the heads that are read beside it.
+    # A replicate has the recipe of the heads that it is compared with.
     replicated = heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
     recipe = recipe_for(request.wish(train, valid), encoder, train, [place for place in (folder, replicated) if place], say)
     layers = range(encoder.layers + 1) if request.seed == 0 else range(encoder.layers, encoder.layers + 1)
@@ -136,10 +135,7 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     workers = executor(request.executor, used, encoder.device.type)
     base = request.base and same_path(request.base)
     job = head_job(opened, layers, request.layers_per_shard, same_path(request.model), base, (request.text, request.valid), passed_on())
-    with claimed(job.folder, say):
-        outcome = run_job(job, workers)
-    if request.executor.who != Who.local:
-        say(outcome.summary())
+    do_job(job, workers, say)
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):
         say(f"  layer {row['layer']:2}: {_told(row)}")

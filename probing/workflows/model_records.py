@@ -1,4 +1,4 @@
-"""What is stored of a model beside its predictions: its name, how far it is from its base, and the tables in its folder."""
+"""What is stored of a model next to its predictions: its name, its distance from its base, and the tables in its folder."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from probing.models.knowledge.probe import RunConfig
 
 _log = logging.getLogger(__name__)
-#: From this relative change on a layer is no nearer to its base than to nothing: no fine-tuning goes so far.
+#: At this relative change a layer is as far from its base as from zero: no fine-tuning goes so far.
 STRANGE_DRIFT = 1.0
 
 
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
-    """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not tell the two apart.
+    """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not distinguish the two.
 
     Another model has other weights, or the same ones under another configuration or tokenizer; runs up to version 0.2 do not say which.
     """
@@ -35,26 +35,26 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
         what = "weights" if config.get("weights") != encoder.identity else "settings in its config.json, or another tokenizer"
         run_id = row["run_id"]
         raise ModelError(
-            f"run {run_id} in {folder} is of a model called {encoder.name} with other {what}; give this model another name "
+            f"run {run_id} in {folder} is of a model called {encoder.name} with different {what}; give this model another name "
             f"with --name, or delete the files of the other's runs, such as all *-{run_id}.parquet"
         )
 
 
 def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
-    """Which stored run reports cannot show beside this one, as it asks other facts under the same name; None if there is none."""
+    """A note on a stored run of other facts under the same name, which reports cannot show next to this one; None if there is none."""
     same = ("model", "head", "seed", "probe_set", "template_set")
     for folder, row in _stored_runs(folders):
         asked = stored_configuration(row["config"]).get("facts_sha256")
         if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
-                f"note: run {row['run_id']} in {folder} asks {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
-                "the newer run only. Where they are two files, give one another name with --as (in Python: called=)"
+                f"note: run {row['run_id']} in {folder} has {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
+                "the newer run only. If they are two files, give one another name with --as (in Python: called=)"
             )
     return None
 
 
 def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
-    """Folder and row of every stored run that can be read; a damaged file is named by those who need it: the run, `build`, `check`."""
+    """Folder and row of every stored run that can be read; a damaged file is reported by the run, `build` or `check`, which need it."""
     from probing.store.parquet import read_table
     from probing.store.sources import files_of
 
@@ -70,14 +70,14 @@ def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
 
 
 def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict]:
-    """Rows of ``weight_drift``: how far each layer's weights are from the base's; none where the base is not at hand.
+    """Rows of ``weight_drift``: how far each layer's weights are from the base's; none if the base is not available.
 
     Args:
         encoder: the fine-tuned model.
-        entry: where it says what its base is.
+        entry: names its base.
         family: how results call the base.
         say: called with a line for the user.
-        chosen: whether the user named the base, so that one that cannot be opened is an error.
+        chosen: whether the user named the base, so that failing to open it is an error.
 
     Raises:
         ModelError: if the two share no layer's weights by name and shape, or the base is not the one that was fine-tuned.
@@ -94,10 +94,10 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
         return []
     if entry.base_weights and base.identity != entry.base_weights:
         got = f"the base {family} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
-        raise ModelError(f"{got}; name the folder of the base as it was then (--base)")
+        raise ModelError(f"{got}; name the folder of the original base (--base)")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)
-    # Embeddings are called alike in several architectures; layers are not.
+    # Several architectures use the same names for embeddings, but not for layers.
     if not any(row["layer"] > 0 for row in rows):
         raise ModelError(
             f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; name another (--base)"
@@ -113,7 +113,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
-    """Puts what a model's folder holds in tables (exposure, task scores, perplexity by epoch) beside its runs, under the runs' name."""
+    """Copies the tables of a model's folder (exposure, task scores, perplexity by epoch) to its runs, under the runs' name."""
     from probing.core.model_folders import find_entry
     from probing.store.parquet import read_table, write_table
 
@@ -128,7 +128,7 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
 
 
 def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
-    """Puts rows into a stored file in the place of those with the same keys; a damaged file is made again."""
+    """Adds rows to a stored file and replaces those with the same keys; a damaged file is made again."""
     from probing.store.parquet import as_stored, read_table, write_table
     from probing.store.schema import KEYS
 

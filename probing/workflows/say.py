@@ -1,4 +1,4 @@
-"""What a use case has for the user: lines, which a command prints, and progress bars."""
+"""Output of a workflow: lines, which a command prints, and progress bars."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ Say = Callable[[str], None]
 
 
 class ProgressBar:
-    """A progress bar with the time that is left, which is told how far the work is."""
+    """A progress bar with the remaining time, called with the progress of the work."""
 
     def __init__(self, title: str, unit: str = "step"):
         self._bar = tqdm(desc=title, unit=unit, unit_scale=True)
@@ -21,6 +21,6 @@ class ProgressBar:
         self._bar.close()
 
     def moved(self, done: int, total: int) -> None:
-        """So much is done of at most so much."""
+        """Shows how much is done, of how much at most."""
         self._bar.total = total
         self._bar.update(done - self._bar.n)

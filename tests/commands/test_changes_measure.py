@@ -118,7 +118,7 @@ def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(text, tuned, tiny_
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(work, "replaced_cross_entropy", dies)
         measure_changes(wanted)
-    assert not list((tmp_path / "out").glob("change_runs-*")), "a run is there once its row is"
+    assert not list((tmp_path / "out").glob("change_runs-*")), "a run exists when its row does"
     killed = bytes_of(measure_changes(wanted))
     shutil.rmtree(tmp_path / "cache" / "jobs")
     shutil.rmtree(tmp_path / "out")
@@ -126,7 +126,7 @@ def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(text, tuned, tiny_
 
 
 def test_another_process_opens_the_same_worker(text, tuned, tiny_model, request_of, monkeypatch):
-    from probing.workflows.changes import measure as workflow
+    from probing.workflows import stored_job as workflow
 
     jobs = []
     real = workflow.run_job

@@ -1,4 +1,4 @@
-"""``counts``: what compact runs lack, counted in full runs of the same question; and runs of which counts alone are kept."""
+"""``counts``: counts of full runs for equivalent compact runs, and runs of which only counts are kept."""
 
 import json
 
@@ -77,7 +77,7 @@ def asked(run, cache, tiny_model, lama, tmp_path):
 
 def test_with_new_counts_alone_are_kept_of_a_run_that_has_no_counterpart(run, asked, tmp_path):
     full, kept = asked
-    with pytest.raises(StoreError, match="--new keeps counts alone"):
+    with pytest.raises(StoreError, match="--new keeps only the counts"):
         run("counts", full, "--out", kept)
     assert "1 runs" in run("counts", full, "--out", kept, "--new").output
     build_database([kept], tmp_path / "of kept")
@@ -93,7 +93,7 @@ def test_with_new_counts_alone_are_kept_of_a_run_that_has_no_counterpart(run, as
     run("counts", full, "--out", kept, "--new")
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
     listed = run("runs", "--folder", kept).output.splitlines()
-    assert [line.endswith("counts alone") for line in listed] == [False, True] and run_id in listed[1]
+    assert [line.endswith("only counts") for line in listed] == [False, True] and run_id in listed[1]
     assert [row["counted"] for row in json.loads(run("runs", "--folder", kept, "--json").output)] == [False, True]
 
 
@@ -125,7 +125,7 @@ def test_counted_runs_are_neither_pushed_nor_pulled(run, asked, tiny_model, tmp_
     output = run(
         "push", "predictions", "--model", tiny_model, "--runs", kept, "--licence", "mit", "--to-folder", tmp_path / "shared"
     ).output
-    assert f"counts alone: {counted}" in output
+    assert f"only counts: {counted}" in output
     assert not list((tmp_path / "shared").rglob("*counts*")) and not list((tmp_path / "shared").rglob(f"*{counted}*"))
     for table in ("counted_runs", "layer_counts"):
         with pytest.raises(HubError, match="of a run without predictions"):

@@ -351,7 +351,7 @@ def test_control_labels_teach_nothing_about_words_that_training_does_not_have(re
         ({"encoder": "shuffled"}, "got the encoder 'shuffled'"),
         ({"seeds": 0}, "got 0 seeds, expected 1 or more"),
         ({"probe_bits": 4}, "got 4 bits for stored probes, expected 16, 8 or 6"),
-        ({"codes": True, "kinds": ("at",)}, "the online code is of cumulative probes"),
+        ({"codes": True, "kinds": ("at",)}, "the online code exists for cumulative probes only"),
         *(({"recipe": QUICK.model_copy(update={name: value})}, f"got {what}") for name, value, what in (
             ("width", 0, "width 0"), ("batch", 0, "batch 0"), ("most_checks", 0, "most_checks 0"), ("patience", -1, "patience -1"),
             ("check_every", -1, "check_every -1"), ("dropout", 1.0, "dropout 1.0"), ("learning_rate", 0.0, "learning rate 0.0"),
@@ -375,7 +375,7 @@ def test_two_folders_of_one_name_are_refused(request_of, words, tmp_path):
     with pytest.raises(OptionError, match="have the same name; rename one of the folders"):
         train_edges(request_of(words, other))
     train_edges(request_of(words))
-    with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .*out is of other data that are called words, too; rename the folder"):
+    with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .*out has other data for a task also called words; rename the folder"):
         train_edges(request_of(other))
 
 
@@ -393,7 +393,7 @@ def test_a_folder_is_called_by_its_own_name_through_whatever_path(request_of, wo
 def test_data_that_changed_since_a_run_are_refused(request_of, words):
     train_edges(request_of(words))
     task_folder(words, seed=9)
-    with pytest.raises(OptionError, match="is of other data that are called words, too"):
+    with pytest.raises(OptionError, match="has other data for a task also called words"):
         train_edges(request_of(words))
 
 

@@ -45,7 +45,7 @@ def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, r
     assert rows and all(-1 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
     assert {row["metric"] for row in rows} == set(TASKS[objective].metrics)
     assert rows[0]["metric"] in output
-    assert "is there already" in tune(run, tiny_model, objective, data(objective)).output
+    assert "exists already" in tune(run, tiny_model, objective, data(objective)).output
 
     # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
     run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
@@ -86,8 +86,8 @@ def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bit
     assert (record["difference_bits"], record["left_out"], record["recipe"]["fresh_pooler"]) == (4, {"also scored": 1}, True)
     row = read_table(folder / "tasks-tiny-bert-cola-mean.parquet", "tasks").to_pylist()[0]
     assert (row["objective"], row["metric"]) == ("CoLA (mean)", "Matthews correlation")
-    assert "is there already" in tune(run, tiny_model, "cola", data("cola"), *more).output
-    with pytest.raises(ModelError, match="bits 4, asked is 8"):
+    assert "exists already" in tune(run, tiny_model, "cola", data("cola"), *more).output
+    with pytest.raises(ModelError, match="bits 4, expected 8"):
         tune(run, tiny_model, "cola", data("cola"), *more[:3])
     with pytest.raises(OptionError, match="got the pooling 'mean' for ner-conll; expected first or mean, with one of cola, sst-2, rte"):
         tune(run, tiny_model, "ner-conll", data("ner-conll"), "--pooling", "mean")
@@ -138,7 +138,7 @@ def test_a_finished_model_is_not_taken_for_one_with_other_settings(run, cache, t
     folder = data("ner-conll")
     tune(run, tiny_model, "ner-conll", folder)
     for other in (("--rate", 1e-3), ("--freeze-embeddings",), ("--difference",), ("--batch", 3)):
-        with pytest.raises(ModelError, match=f"{other[0].removeprefix('--')}.*asked is"):
+        with pytest.raises(ModelError, match=f"{other[0].removeprefix('--')}.*expected"):
             tune(run, tiny_model, "ner-conll", folder, *other)
 
 
@@ -204,12 +204,12 @@ def test_a_tag_that_only_the_test_part_has_is_scored(run, cache, tiny_model, dat
 
 def test_another_model_in_the_same_place_is_not_taken_for_what_was_asked(run, cache, tiny_model, data, tmp_path):
     tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "made")
-    with pytest.raises(ModelError, match="seed 1, asked is 2"):
+    with pytest.raises(ModelError, match="seed 1, expected 2"):
         tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "made", "--seed", 2)
-    with pytest.raises(ModelError, match="objective NER-CoNLL, asked is QA-SQuAD-1"):
+    with pytest.raises(ModelError, match="objective NER-CoNLL, expected QA-SQuAD-1"):
         tune(run, tiny_model, "qa-squad-1", data("qa-squad-1"), "--out", tmp_path / "made")
     (tmp_path / "file").touch()
-    with pytest.raises(ModelError, match="is no folder"):
+    with pytest.raises(ModelError, match="is not a folder"):
         tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "file")
     run("finetune", "--model", tiny_model, "--objective", "ner-conll", "--device", "cuda", code=2)
 

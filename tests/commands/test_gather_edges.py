@@ -1,4 +1,4 @@
-"""The shipped results of edge probing: many small files become one for each table and model, and no sentence is among them."""
+"""The shipped results of edge probing: many small files become one per table and model, without sentences."""
 
 import shutil
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
 def test_a_run_that_is_there_twice_and_a_folder_without_runs_are_refused(small_files: Path, tmp_path: Path):
     one = files_of("edge_runs", small_files)[0]
     shutil.copy(one, one.with_name("edge_runs-copy.parquet"))
-    with pytest.raises(StoreError, match="are there twice"):
+    with pytest.raises(StoreError, match="exist twice"):
         gather_results(small_files, tmp_path / "shipped", lambda line: None)
     with pytest.raises(StoreError, match=r"no runs in .* expected rows of edge_runs"):
         gather_results(tmp_path / "empty", tmp_path / "shipped", lambda line: None)

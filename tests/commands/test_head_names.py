@@ -36,7 +36,7 @@ def test_probe_gives_a_run_the_same_id_under_either_name_and_stores_that_of_toda
     before = path.read_bytes()
     assert row["head"] == "logit_lens" and json.loads(row["config"])["head"] == "lens", "an equal run keeps its id"
     assert row["run_id"] == fingerprint_of(row["config"])
-    assert "is there already" in run(*words, "logit_lens").output and path.read_bytes() == before
+    assert "exists already" in run(*words, "logit_lens").output and path.read_bytes() == before
 
 
 def test_a_run_of_an_earlier_version_is_known_listed_and_reported(run, cache, tiny_model, facts_file):
@@ -45,7 +45,7 @@ def test_a_run_of_an_earlier_version_is_known_listed_and_reported(run, cache, ti
     path, _ = the_row(cache / "runs")
     before = write_as_before(path)
     assert the_row(cache / "runs")[1]["head"] == "lens"
-    assert "is there already" in run(*words).output and path.read_bytes() == before, "nothing is left to do"
+    assert "exists already" in run(*words).output and path.read_bytes() == before, "nothing is left to do"
     assert json.loads(run("runs", "--json").stdout)[0]["head"] == "logit_lens"
     assert "ok  runs and database" in run("check").output
     reports = [run("report", "precision", "--json", *more).stdout for more in ((), ("--head", "lens"), ("--head", "logit_lens"))]
@@ -59,7 +59,7 @@ def test_a_run_that_an_earlier_version_shared_is_pulled(run, cache, tiny_model, 
     run("push", "predictions", "--model", "tiny-bert", "--head", "lens", "--to-folder", shared, "--licence", "MIT")
     monkeypatch.setenv("PROBING_CACHE", str(other))
     run("pull", "--from-folder", shared)
-    assert "is there already" in run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens").output
+    assert "exists already" in run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens").output
     assert {row["head"] for row in json.loads(run("report", "precision", "--json").stdout)} == {"logit_lens"}
 
 

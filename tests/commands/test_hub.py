@@ -86,14 +86,14 @@ def test_what_is_pulled_is_byte_for_byte_what_was_pushed_and_probe_has_nothing_l
     run("pull", "--from-folder", shared / "heads")
     assert contents(other / "heads") == contents(made.cache / "heads")
     fresh = run("probe", "--model", made.model, "--head", "full", "--facts", made.facts, "--out", shared / "own").output
-    assert "is there already" not in fresh
+    assert "exists already" not in fresh
     run("pull", "--from-folder", shared / "predictions")
     for path in (made.cache / "runs").glob("predictions-*"):
         assert (other / "runs" / path.name).read_bytes() == path.read_bytes()
     for own in (shared / "own").glob("predictions-*"):
         assert own.read_bytes() == (other / "runs" / own.name).read_bytes()
     for head in ("full", "logit_lens"):
-        assert "is there already" in run("probe", "--model", made.model, "--head", head, "--facts", made.facts).output
+        assert "exists already" in run("probe", "--model", made.model, "--head", head, "--facts", made.facts).output
     assert "ok  runs and database" in run("check").output
     assert {row["head"] for row in json.loads(run("runs", "--json").stdout)} == {"full", "logit_lens"}
 
@@ -135,7 +135,7 @@ def test_the_revision_is_resolved_shown_and_pinned(run, at, made, shared):
     at(made.cache)
     run("push", "heads", "--model", made.model, "--to-folder", shared / "heads", "--licence", "CC0-1.0")
     at(other)
-    with pytest.raises(HubError, match=f"asked is {pin['commit']}.*take that with --revision main"):
+    with pytest.raises(HubError, match=f"expected {pin['commit']}.*pull that with --revision main"):
         run("pull", "--from-folder", shared / "heads")
     run("pull", "--from-folder", shared / "heads", "--revision", "main")
     assert json.loads(note.read_text())["commit"] != pin["commit"]
@@ -293,7 +293,7 @@ def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, sh
         ({"n_read": 4}, "which does not add up"),
         ({"role": "replicate"}, "its row says role 'replicate', expected 'primary' with seed 0"),
         ({"template_set": "lama"}, "its row says template_set 'lama', its configuration 'default'"),
-        ({"config": "[1]", "run_id": "080a9ed428559ef6"}, "does not say which facts"),
+        ({"config": "[1]", "run_id": "080a9ed428559ef6"}, "does not name its facts"),
     ],
 )
 def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, said, run, at, shared):
@@ -313,10 +313,10 @@ def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, s
         ({"gold_rank": 0}, "gold_rank is 0 in some rows; ranks count from 1"),
         ({"answer_rank": 0}, "answer_rank is 0"),
         ({"other_rank": 0}, "other_rank is 0"),
-        ({"gold_logp": float("nan")}, "gold_logp has values that are no log-probabilities"),
-        ({"gold_logp": 0.5}, "gold_logp has values that are no log-probabilities"),
-        ({"top_logp": [0.5] * 10}, "top_logp has values that are no log-probabilities"),
-        ({"top_logp": [float("-inf")] * 10}, "top_logp has values that are no log-probabilities"),
+        ({"gold_logp": float("nan")}, "gold_logp has values that are not log-probabilities"),
+        ({"gold_logp": 0.5}, "gold_logp has values that are not log-probabilities"),
+        ({"top_logp": [0.5] * 10}, "top_logp has values that are not log-probabilities"),
+        ({"top_logp": [float("-inf")] * 10}, "top_logp has values that are not log-probabilities"),
         ({"top_logp": [-1.0] * 9}, "top_logp has lists of .*9.* values, expected 10, the run's top_k"),
         ({"top_ids": [1] * 9, "top_logp": [-1.0] * 9}, "top_ids has lists of .*9.* values, expected 10"),
         ({"layer": 7}, r"of the layers \[.*7\], expected 0 to 2"),
@@ -406,7 +406,7 @@ def test_a_vocabulary_of_an_earlier_version_must_be_the_one_that_is_known(run, a
     other = at(tmp_path / "other")
     known = [row | {"token": row["token"].upper()} for row in earlier]
     write_table("vocabulary", known, other / "runs" / "elsewhere" / "vocabulary-tiny-bert-42.parquet")
-    with pytest.raises(HubError, match=r"holds other rows than .*elsewhere.*same name"):
+    with pytest.raises(HubError, match=r"holds different rows from .*elsewhere.*same name"):
         run("pull", "--from-folder", tmp_path / "earlier")
     write_table("vocabulary", earlier, other / "runs" / "elsewhere" / "vocabulary-tiny-bert-42.parquet")
     run("pull", "--from-folder", tmp_path / "earlier")
@@ -487,10 +487,10 @@ def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(ru
 @pytest.mark.parametrize(
     ("table", "change", "said"),
     [
-        ("facts", lambda rows: [row | {"prompt": "A lie is [MASK]."} for row in rows], "was asked as 'A lie is"),
+        ("facts", lambda rows: [row | {"prompt": "A lie is [MASK]."} for row in rows], "has the prompt 'A lie is"),
         ("facts", lambda rows: rows[1:], r"facts-.* holds 2 rows, expected 3"),
         ("facts", lambda rows: [*rows[1:], rows[1]], "1 facts are in only one of"),
-        ("predictions", lambda rows: [rows[1], *rows[1:]], "1 predictions of .* are of a fact and layer that it has already"),
+        ("predictions", lambda rows: [rows[1], *rows[1:]], "1 predictions of .* repeat a fact and layer"),
         ("predictions", lambda rows: [row | {"fact_id": row["fact_id"][::-1]} for row in rows], "facts are in only one of"),
     ],
 )
@@ -540,7 +540,7 @@ def test_results_of_ones_own_are_never_replaced(run, at, made, shared):
     assert row_file.read_bytes() == row_of_mine, "the same run, made at another time, keeps its row"
     (vocabulary,) = (other / "runs").glob("vocabulary-*.parquet")
     write_table("vocabulary", token_rows(["else"], "tiny-bert-42"), vocabulary)
-    with pytest.raises(HubError, match=r"vocabulary-.*holds other rows"):
+    with pytest.raises(HubError, match=r"vocabulary-.*holds different rows"):
         run("pull", "--from-folder", shared / "predictions")
 
 

@@ -98,7 +98,7 @@ def test_a_partial_copy_is_taken_as_far_as_it_goes_and_what_it_lacks_is_named(tm
     (tmp_path / "copies" / "set").mkdir(parents=True)
     (tmp_path / "copies" / "set" / "a.txt").write_text("hello")
     entry = DataEntry(name="set", title="", folder="set", licence="", files=(DataFile(path="a.txt"), DataFile(path="b.txt")))
-    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(b\.txt\) of set; what is there was taken"):
+    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(b\.txt\) of set; the files that exist were copied"):
         fetch_data(entry, tmp_path / "copies", tmp_path / "target")
     assert (tmp_path / "target" / "a.txt").read_text() == "hello"
     (tmp_path / "copies" / "set" / "b.txt").write_text("there")
@@ -112,7 +112,7 @@ def test_a_model_whose_copy_lacks_weights_or_tokenizer_is_named(run, cache, tiny
     (copy / "model.safetensors").unlink()
     for name in ("tokenizer.json", "vocab.txt"):
         (copy / name).unlink(missing_ok=True)
-    with pytest.raises(IncompleteCopyError, match="lacks its weights, its tokenizer of bert-base-uncased; what is there was taken"):
+    with pytest.raises(IncompleteCopyError, match="lacks its weights, its tokenizer of bert-base-uncased; the files that exist were copied"):
         run("fetch", "bert-base-uncased", "--from", tmp_path / "copies")
     assert (cache / "models" / "bert-base-uncased" / "config.json").is_file()
     index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
@@ -212,7 +212,7 @@ def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):
 
 def test_every_shipped_data_set_can_be_fetched_from_the_local_copies(run, cache, shared_data):
     run("fetch", "trex-triples", "lama", "--from", shared_data)
-    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(train\.txt\) of wikitext-2; what is there was taken"):
+    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(train\.txt\) of wikitext-2; the files that exist were copied"):
         run("fetch", "wikitext-2", "--from", shared_data)
     assert (cache / "downloads" / "wikitext-2" / "valid.txt").is_file()
     assert (cache / "downloads" / "lama" / "TREx" / "P19.jsonl").is_file()

@@ -73,7 +73,7 @@ def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_ca
     assert sorted(cache.glob("runs/*")) == before
     assert {row["model"] for row in probed(other, "--name", "mine, second")} == {"mine", "mine, second"}
     assert (
-        "is there already" in run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "mine, second").output
+        "exists already" in run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "mine, second").output
     )
     assert "ok  runs and database" in run("check").output
 
@@ -221,7 +221,7 @@ def test_a_base_that_moved_or_changed_is_named_with_what_to_do(objective, run, p
 def test_another_base_of_the_same_name_is_not_taken_for_the_one_that_was_tuned(run, cache, own, data):
     folder = data("ner-conll")
     tune(run, own("a/my-base"), "ner-conll", folder)
-    with pytest.raises(ModelError, match=r"base weights .*, asked is"):
+    with pytest.raises(ModelError, match=r"base weights .*, expected"):
         tune(run, own("b/my-base", 0.1), "ner-conll", folder)
 
 

@@ -53,7 +53,7 @@ def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(r
     arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--shard", 1)
     run(*arguments, "--out", tmp_path / "undisturbed")
     path, _ = predictions(tmp_path / "undisturbed")
-    assert "is there already" in run(*arguments, "--out", tmp_path / "undisturbed").output
+    assert "exists already" in run(*arguments, "--out", tmp_path / "undisturbed").output
 
     calls, real = [], probing_module.read_out
 
@@ -102,7 +102,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     next((cache / "runs").glob("lenders-*.parquet")).unlink()
     assert "no row of lenders" in run("check", code=1).output
     assert (
-        "is there already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
+        "exists already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
     )
     assert "ok  runs and database" in run("check").output
 

@@ -105,8 +105,8 @@ def test_what_is_not_stored_is_named(folders, run):
 
 
 def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
-    assert "only --model chooses" in run("report", "tasks", "--k", "10", code=2).output
-    assert "only --model chooses" in run("report", "tasks", "--head", "logit_lens", code=2).output
+    assert "only --model selects" in run("report", "tasks", "--k", "10", code=2).output
+    assert "only --model selects" in run("report", "tasks", "--head", "logit_lens", code=2).output
 
 
 def test_a_place_that_cannot_be_written_is_named(folders, run):

@@ -153,13 +153,13 @@ def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies
     before = state()
     output = run(*arguments(copies, tmp_path / "tables")).output
     assert state() == before
-    assert output.count("is there already") >= 4 + 8 and "heads are there already" in output
+    assert output.count("exists already") >= 4 + 8 and "heads exist already" in output
     assert contents(tmp_path / "tables") == contents(undisturbed[1])
 
 
 def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copies, copy_of_it, tmp_path):
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads", "--positions", "300").output
-    assert output.count("trained on 200 positions (asked are 300 positions and 1 epochs; delete the folder to train them so)") == 4
+    assert output.count("trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as planned)") == 4
 
 
 def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(run, copies, copy_of_it, tmp_path):
@@ -182,14 +182,14 @@ def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_a
         written = json.dumps(header).encode()
         path.write_bytes(len(written).to_bytes(8, "little") + written + other[8 + length :])
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads").output
-    assert output.count("trained on 100 steps from least-squares (asked are 200 positions and 1 epochs from pre-trained;") == 1
+    assert output.count("trained on 100 steps from least-squares (the plan has 200 positions and 1 epochs from pre-trained;") == 1
 
 
 def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
     words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,logit_lens"]
     assert run(*words).output.count("by logit lens") > 0
     again = run(*words, "--epochs", 9).output
-    assert again.count("heads are there already") == 4 and "trained on" not in again
+    assert again.count("heads exist already") == 4 and "trained on" not in again
 
 
 def test_a_single_stage_is_done_alone(run, copies, copy_of_it, undisturbed, tmp_path):

@@ -51,7 +51,7 @@ def plain(said: str) -> str:
 def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tasks(run, cache, asked):
     said = run(*WORDS, "--only", "fetch").output
     assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")
-    assert "CoLA: planted-cola, fine-tuned here" in said and "QA-SQuAD-1: planted-squad, from the hub, with settings of its own" in said
+    assert "CoLA: planted-cola, fine-tuned here" in said and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
     assert asked[0] == ("fetch", ["planted", "planted-squad"], ["glue", "wikitext-2-raw"])
     asked.clear()
     run(*WORDS, "--only", "finetune", "--steps", "7")

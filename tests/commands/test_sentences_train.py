@@ -206,7 +206,7 @@ def test_noise_in_the_labels_direction_is_found_by_no_reading(beside, parity, mo
 
 
 def test_a_tuned_model_without_its_base_is_refused_by_name(request_of, beside, tiny_model, tuned, parity, tmp_path, monkeypatch):
-    with pytest.raises(OptionError, match=r"got the reading 'frozen' for .*tiny-bert, of which no base is known; name the model"):
+    with pytest.raises(OptionError, match=r"got the reading 'frozen' for .*tiny-bert, whose base is not known; name the model"):
         train_sentences(request_of(parity, readings=("own", "frozen")))
     with pytest.raises(ModelError, match=r"no folder .*nowhere"):
         train_sentences(beside(parity, base=str(tmp_path / "nowhere")))
@@ -372,7 +372,7 @@ def test_other_data_of_the_same_name_are_refused(request_of, parity, tmp_path):
     train_sentences(request_of(parity))
     (tmp_path / "elsewhere").mkdir()
     other = write_task(tmp_path / "elsewhere" / "parity.tsv", labelled(240, seed=1))
-    with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .* is of other data that are called parity, too; rename the file"):
+    with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .* has other data for a task also called parity; rename the file"):
         train_sentences(request_of(other))
     with pytest.raises(OptionError, match=r"two of the tasks .* are called parity; rename one of the files"):
         train_sentences(request_of(parity, other))

@@ -71,7 +71,7 @@ def test_pushing_and_pulling_the_same_again_changes_nothing(run, at, shared, tmp
 
 def test_what_was_asked_for_as_something_else_is_refused(run, at, shared, tmp_path):
     at(tmp_path / "taker")
-    with pytest.raises(HubError, match="holds edges, asked are predictions"):
+    with pytest.raises(HubError, match="holds edges, expected predictions"):
         run("pull", "--from-folder", shared, "--what", "predictions")
     run("pull", "--from-folder", shared, "--what", "edges")
 
@@ -184,7 +184,7 @@ def test_other_data_of_a_task_that_is_here_are_refused(run, at, shared, tmp_path
         return [row | {"licence": "other"} for row in rows] if table == "edge_tasks" else rows
 
     plant_edge_runs(tmp_path / "taker" / "snapshot", [PlantedEdgeRun(model="other-bert", task=SRL)], all_seen)
-    with pytest.raises(HubError, match=r"edge_tasks-srl\.parquet holds other rows than"):
+    with pytest.raises(HubError, match=r"edge_tasks-srl\.parquet holds different rows from"):
         run("pull", "--from-folder", shared)
 
 

@@ -104,12 +104,12 @@ def changed(path, table, **values):
 @pytest.mark.parametrize(
     ("pattern", "table", "values", "said"),
     [
-        ("sentence_scores-*", "sentence_scores", {"right": 1}, "holds no whole runs"),
+        ("sentence_scores-*", "sentence_scores", {"right": 1}, "holds no complete runs"),
         ("sentence_predictions-*", "sentence_predictions", {"predicted": [7] * 200}, "label number 7"),
         ("sentence_runs-*", "sentence_runs", {"model": "another"}, "is of another, the manifest says planted-cola"),
-        ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong into change_values-0000000000000000"),
+        ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong in change_values-0000000000000000"),
         ("sentence_tasks-odd*", "sentence_tasks", {"majority_right": 7}, "majority_right is 7"),
-        ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong into epoch_perplexity-another"),
+        ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong in epoch_perplexity-another"),
     ],
 )
 def test_a_pull_refuses_what_is_not_whole_though_the_sums_are_right(run, at, shared, tmp_path, pattern, table, values, said):
@@ -123,7 +123,7 @@ def test_a_pull_refuses_what_is_not_whole_though_the_sums_are_right(run, at, sha
 
 def test_a_pull_refuses_what_is_damaged_foreign_or_something_else(run, at, shared, tmp_path):
     at(tmp_path / "taker")
-    with pytest.raises(HubError, match="holds sentences, asked are edges"):
+    with pytest.raises(HubError, match="holds sentences, expected edges"):
         run("pull", "--from-folder", shared, "--what", "edges")
     (shared / "data" / "stranger.parquet").write_bytes(b"PAR1")
     with pytest.raises(HubError, match="a foreign file"):

@@ -1,4 +1,4 @@
-"""``train-heads`` without settings: the usual start, and the recipe of heads that lie there already."""
+"""``train-heads`` without settings: the usual start, and the recipe of existing heads."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from probing.core.errors import HeadError
 from probing.models.heads import training
 from probing.models.heads.files import head_path, read_identity
 from probing.models.heads.recipe import FROM_LEAST_SQUARES, VERSION, HeadRecipe
-from probing.workflows.head_training import _of_the_logit_lens
+from probing.workflows.knowledge.head_training import _of_the_logit_lens
 
 OLD = Path(__file__).parents[1] / "fixtures" / "v0_2" / "cache"
 SENTENCE = "The capital of France is Paris and the sun is red and the moon is blue in the city .\n"
@@ -44,12 +44,12 @@ def heads_in(folder):
 @pytest.mark.parametrize("kind", ["tied", "full"])
 def test_an_empty_folder_gets_a_hundred_steps_from_the_map(train, cache, kind):
     output = train("--head", kind, "--positions", 200, "--batch", 32).output
-    assert "(first 1,024 positions)" in output and "go by the recipe" not in output
+    assert "(first 1,024 positions)" in output and "use the recipe" not in output
     for path in heads_in(cache / "heads"):
         recipe = said(path)
         assert (recipe.start, recipe.steps, recipe.start_positions, recipe.version) == (FROM_LEAST_SQUARES, 100, 1024, VERSION)
     before = heads_in(cache / "heads")
-    assert "go by the recipe" not in train("--head", kind, "--positions", 200, "--batch", 32).output
+    assert "use the recipe" not in train("--head", kind, "--positions", 200, "--batch", 32).output
     assert heads_in(cache / "heads") == before
 
 
@@ -72,9 +72,9 @@ def test_heads_of_the_earlier_usual_recipe_go_on_by_it(train, cache):
     lost = sorted(before)[1]
     lost.unlink()
     output = train("--positions", 200).output
-    assert "go by the recipe of those in" in output and "start pre-trained" in output and "usual: start least-squares" in output
+    assert "use the recipe of those in" in output and "start pre-trained" in output and "usual: start least-squares" in output
     assert heads_in(cache / "heads") == before
-    assert "go by the recipe" in train("--positions", 200, "--epochs", 3).output, "what was asked for is as it lies there"
+    assert "use the recipe" in train("--positions", 200, "--epochs", 3).output, "the existing heads have the given settings"
 
 
 def test_heads_of_the_first_version_are_trained_on_request_and_gone_on_with(train, cache):
@@ -104,7 +104,7 @@ def test_an_unfinished_head_goes_on_by_its_own_recipe(train, cache, monkeypatch)
     assert not heads_in(cache / "heads") and list((cache / "heads").rglob("*.partial.sealed"))
     monkeypatch.undo()
     monkeypatch.setenv("PROBING_CACHE", str(cache))
-    assert "go by the recipe" in train(*words).output
+    assert "use the recipe" in train(*words).output
     assert {(said(path).start, said(path).epochs) for path in heads_in(cache / "heads")} == {("pre-trained", 1)}
 
 
@@ -127,7 +127,7 @@ def test_another_text_is_refused_where_heads_lie(train, run, cache, tiny_model, 
 
 def test_a_replicate_is_trained_as_the_heads_that_it_is_read_beside(train, cache):
     train("--positions", 200, "--start", "pretrained", "--epochs", 1)
-    assert "go by the recipe" in train("--positions", 200, "--seed", 1).output
+    assert "use the recipe" in train("--positions", 200, "--seed", 1).output
     (replicate,) = [path for path in heads_in(cache / "heads") if "seed1" in str(path)]
     assert (said(replicate).start, said(replicate).epochs, said(replicate).seed) == ("pre-trained", 1, 1)
 

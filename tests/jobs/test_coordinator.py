@@ -122,7 +122,7 @@ def test_shards_that_come_back_undone_are_named(job_of_squares):
         def run(self, job, shards, token, finished):
             pass
 
-    with pytest.raises(JobError, match="5 shards came back undone, such as square-0"):
+    with pytest.raises(JobError, match="5 shards were not done, such as square-0"):
         run_job(job_of_squares(), Idle())
 
 

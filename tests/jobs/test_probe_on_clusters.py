@@ -118,7 +118,7 @@ def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, t
     said = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert stored(tmp_path / "both") == here
-    assert sum("is there already" in text for text in said) == 1
+    assert sum("exists already" in text for text in said) == 1
     assert not list((cache / "shards").iterdir())
 
 

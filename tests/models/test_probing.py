@@ -207,7 +207,7 @@ def test_the_progress_bar_counts_facts_and_moves_within_a_shard(bert, asked, mon
     assert len(moves) >= 4
     shown.clear()
     asked(bert, shard=100)
-    assert [count for count in shown[1:] if count] == [len(FACTS)], "what is there already is shown at once"
+    assert [count for count in shown[1:] if count] == [len(FACTS)], "what exists already is shown at once"
 
 
 @pytest.mark.parametrize("die_at", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""``probing changes``: the commands of what fine-tuning changed."""
+"""``probing changes``: the commands on the effects of fine-tuning."""
 
 import typer
 
@@ -12,13 +12,13 @@ CHANGE_COMMANDS = {
     ),
     "report": (
         "probing.commands.changes.report",
-        "Report what fine-tuning changed: attention, similarity and perplexity; the same numbers as on the pages.",
+        "Report the effects of fine-tuning: attention, similarity and perplexity; the same numbers as on the pages.",
     ),
 }
 
 
 class ChangeCommandsOnCall(CommandsOnCall):
-    """Knows the commands of what fine-tuning changed."""
+    """Lists the commands on the effects of fine-tuning."""
 
     listed = CHANGE_COMMANDS
 
@@ -35,4 +35,4 @@ changes = typer.Typer(
 
 @changes.callback()
 def _group() -> None:
-    """What fine-tuning changed, layer by layer."""
+    """Effects of fine-tuning, layer by layer."""

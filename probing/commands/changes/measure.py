@@ -11,13 +11,13 @@ from probing.workflows.executors import Who
 
 def measure(
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")],
-    base: Annotated[str | None, typer.Option(help="What it was fine-tuned from; none: what registry or `finetune` noted.")] = None,
+    base: Annotated[str | None, typer.Option(help="Model that it was fine-tuned from; none: the recorded one.")] = None,
     blocks: Annotated[int, typer.Option(help="Blocks of WikiText-2's test text for perplexity; 0: no perplexity.", min=0)] = 300,
-    replaced: Annotated[bool, typer.Option(help="Whether perplexity is measured with layers put back, too; most of the work.")] = True,
-    sentences: Annotated[int, typer.Option(help="Sentences for attention and similarity, at most.", min=2)] = 400,
-    text: Annotated[Path | None, typer.Option(help="File with a sentence a line; none: WikiText-2's test text.")] = None,
-    seed: Annotated[int, typer.Option(help="Of blocks, masks and intervals.", min=0)] = 0,
-    name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
+    replaced: Annotated[bool, typer.Option(help="Also measure perplexity with layers put back, most of the work.")] = True,
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences for attention and similarity.", min=2)] = 400,
+    text: Annotated[Path | None, typer.Option(help="File with one sentence per line; none: WikiText-2's test text.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of blocks, masks and intervals.", min=0)] = 0,
+    name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
@@ -28,7 +28,7 @@ def measure(
 ) -> None:
     """Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the second time.
 
-    It needs WikiText-2's raw test text: `fetch wikitext-2-raw` brings it. A model that was not fine-tuned is measured alone.
+    It needs WikiText-2's raw test text: `fetch wikitext-2-raw` downloads it. A model that was not fine-tuned is measured alone.
     """
     from probing.workflows.changes import measure as workflow
 

@@ -1,4 +1,4 @@
-"""``probing changes report``: what fine-tuning changed, as a table, CSV, LaTeX or JSON."""
+"""``probing changes report``: the effects of fine-tuning, as a table, CSV, LaTeX or JSON."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,15 +20,15 @@ def report(
         ),
     ] = What.values,
     model: Annotated[
-        list[str] | None, typer.Option(help="Model; repeatable. None: all, and of models that differ by their seed the one with the least.")
+        list[str] | None, typer.Option(help="Model; repeatable. None: all, but only the lowest seed of models that differ by seed.")
     ] = None,
-    measure: Annotated[list[str] | None, typer.Option(help="Of values: measure; repeatable. None: all.")] = None,
-    heads: Annotated[bool, typer.Option("--heads", help="Of values: those of single heads, too.")] = False,
+    measure: Annotated[list[str] | None, typer.Option(help="For values: measure; repeatable. None: all.")] = None,
+    heads: Annotated[bool, typer.Option("--heads", help="For values: also those of single heads.")] = False,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv, latex or json.")] = Shape.table,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as json: unrounded.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
 ) -> None:
-    """Report what fine-tuning changed: attention, similarity and perplexity; the same numbers as on the pages."""
+    """Report the effects of fine-tuning: attention, similarity and perplexity; the same numbers as on the pages."""
     form = form_of(shape, as_json)
     with options_refused():
         choice = ChangeChoice(what, model or None, measure or None, heads)

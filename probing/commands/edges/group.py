@@ -9,13 +9,13 @@ EDGE_COMMANDS = {
     "tasks": ("probing.commands.edges.tasks", "List the tasks: spans, data sets, licences and, with --counts, how much data they have."),
     "train": (
         "probing.commands.edges.train",
-        "Train probes of every layer for edge probing tasks and store their answers; resumable, does nothing the second time.",
+        "Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.",
     ),
     "ship": (
         "probing.commands.nesia.edges",
-        "Train what ships of edge probing on nesia-mini, its random twin and its relatives, and put it into data; resumable.",
+        "Train the shipped probes of edge probing on nesia-mini, its random twin and its relatives, and store them in data; resumable.",
     ),
-    "trace": ("probing.commands.edges.trace", "Ask the probes of every layer what one span of a sentence is, or a pair of spans."),
+    "trace": ("probing.commands.edges.trace", "Apply the probes of every layer to one span of a sentence, or to a pair of spans."),
     "report": (
         "probing.commands.edges.report",
         "Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the pages.",
@@ -24,7 +24,7 @@ EDGE_COMMANDS = {
 
 
 class EdgeCommandsOnCall(CommandsOnCall):
-    """Knows the commands of edge probing."""
+    """Lists the commands of edge probing."""
 
     listed = EDGE_COMMANDS
 
@@ -41,4 +41,4 @@ edges = typer.Typer(
 
 @edges.callback()
 def _edges() -> None:
-    """Edge probing: where in the layers syntax and meaning can be read."""
+    """Edge probing: which layers encode syntax and meaning."""

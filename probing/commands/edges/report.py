@@ -1,4 +1,4 @@
-"""``probing edges report``: the numbers of the pages on edge probing as a table, CSV, LaTeX or JSON."""
+"""``probing edges report``: the numbers on the pages about edge probing as a table, CSV, LaTeX or JSON."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ def report(
     what: Annotated[
         What,
         typer.Argument(
-            help="summary (a row a model, encoder, task and part), scores (every probe), labels (each label of a task), tasks or models "
+            help="summary (per model, encoder, task and part), scores (every probe), labels (each label of a task), tasks or models "
             "(expected layers compared pair by pair)."
         ),
     ] = What.summary,
@@ -25,7 +25,7 @@ def report(
     part: Annotated[list[str] | None, typer.Option(help="dev or test; repeatable. None: both.")] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help=f"{', '.join(KINDS)}; repeatable. None: all scores, and labels of cumulative probes. A summary is of these."),
+        typer.Option(help=f"{', '.join(KINDS)}; repeatable. None: all scores, and labels of cumulative probes, as in summaries."),
     ] = None,
     unseen: Annotated[bool, typer.Option("--unseen", help="Count only targets whose span text does not occur in training.")] = False,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv, latex or json.")] = Shape.table,

@@ -1,4 +1,4 @@
-"""``probing edges tasks``: what edge probing can ask, and the data that it needs."""
+"""``probing edges tasks``: the tasks of edge probing, and their data."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -12,7 +12,7 @@ from probing.workflows.edges.task_list import task_list
 
 
 class Shape(StrEnum):
-    """How it is written."""
+    """Output formats."""
 
     table = "table"
     csv = "csv"
@@ -21,7 +21,7 @@ class Shape(StrEnum):
 
 def tasks(
     names: Annotated[list[str] | None, typer.Argument(help="Tasks, or folders in jiant's format; none: all built-in tasks.")] = None,
-    counts: Annotated[bool, typer.Option("--counts", help="Read the data that are fetched, and count each part of them.")] = False,
+    counts: Annotated[bool, typer.Option("--counts", help="Also count each part of the fetched data.")] = False,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:
     """List the tasks: spans, data sets, licences and, with --counts, how much data they have."""
@@ -32,5 +32,5 @@ def tasks(
     elif shape is Shape.csv:
         typer.echo(table.to_csv(index=False), nl=False)
     else:
-        # Title and licence are long and say nothing of the counts.
+        # Title and licence are long and do not matter for the counts.
         typer.echo(text_table(table.drop(columns=["title", "asks", "licence"]) if counts else table), nl=False)

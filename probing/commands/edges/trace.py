@@ -1,4 +1,4 @@
-"""``probing edges trace``: one sentence, what the probes of every layer say of its words."""
+"""``probing edges trace``: the predictions of every layer's probes for the words of one sentence."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Shape(StrEnum):
-    """How it is written."""
+    """Output formats."""
 
     table = "table"
     csv = "csv"
@@ -22,19 +22,19 @@ class Shape(StrEnum):
 
 
 def trace(
-    sentence: Annotated[str, typer.Option(help="It is cut into words as treebanks do; words separated by blanks stay as they are.")],
+    sentence: Annotated[str, typer.Option(help="A sentence, to be split as in treebanks; words between blanks stay unchanged.")],
     span1: Annotated[
-        str | None, typer.Option(help="First word, from 0, and the one after the last: 3:5. Without it the words are shown with numbers.")
+        str | None, typer.Option(help="First word, from 0, and the one after the last: 3:5. Without it the words are listed with numbers.")
     ] = None,
-    span2: Annotated[str | None, typer.Option(help="The same of a second span, for tasks of two.")] = None,
+    span2: Annotated[str | None, typer.Option(help="A second span, for tasks of two.")] = None,
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    tasks: Annotated[str, typer.Option(help="Names separated by commas; none: all that have probes.")] = "",
+    tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; none: all that have probes.")] = "",
     top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")] = Shape.table,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
-    """Ask the probes of every layer what one span of a sentence is, or a pair of spans."""
+    """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
     from probing.workflows.edges import trace as workflow
 
     names = tuple(part.strip() for part in tasks.split(",") if part.strip())
@@ -55,7 +55,7 @@ def _as_text(found: "SentenceTraces", top: int) -> str:
         spans = " and ".join(f"'{found.text(span)}' ({span[0]}:{span[1]})" for span in one.spans)
         answer = ", ".join(one.answer) or "no label"
         lines += ["", f"{one.title} of {spans}: {answer} {where}; F1 on dev {100 * one.f1[-1]:.1f} %"]
-        # Labels that are no rivals have no shares.
+        # Labels that do not exclude each other have no shares.
         values = one.p if one.several else one.shares
         for layer, row in enumerate(values):
             labels = "  ".join(f"{one.labels[number]} {100 * row[number]:.1f}%" for number in one.best(layer, top))

@@ -16,20 +16,20 @@ def train(
     kinds: Annotated[str, typer.Option(help=f"{', '.join(KINDS)}; several separated by commas.")] = CUMULATIVE,
     labels: Annotated[str, typer.Option(help=f"{', '.join(LABELS)}; several separated by commas.")] = TASK,
     encoder: Annotated[str, typer.Option(help=f"{', '.join(ENCODERS)}.")] = TRAINED,
-    codes: Annotated[bool, typer.Option("--codes", help="Compute the online code, too (minimum description length).")] = False,
+    codes: Annotated[bool, typer.Option("--codes", help="Also compute the online code (minimum description length).")] = False,
     seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1)] = 1,
     width: Annotated[int, typer.Option(help="Width of a probe; the authors' is 256.", min=1)] = 256,
     rate: Annotated[float, typer.Option(help="Learning rate at the start; the authors' is 0.0001.")] = 1e-3,
-    batch: Annotated[int, typer.Option(help="Sentences a step.", min=1)] = 32,
-    check_every: Annotated[int, typer.Option(help="Steps from one look at the development part to the next; 0: half a pass.", min=0)] = 0,
-    most_checks: Annotated[int, typer.Option(help="Looks after which a probe ends at the latest.", min=1)] = 20,
-    patience: Annotated[int, typer.Option(help="Looks in a row without a better F1 that end a probe.", min=1)] = 5,
-    halve_after: Annotated[int, typer.Option(help="Looks in a row without a better F1 that halve its learning rate.", min=1)] = 2,
-    states_dtype: Annotated[str, typer.Option(help="How hidden states are kept on disk: float16 or float32.")] = "float16",
-    predictions: Annotated[bool, typer.Option(help="Whether answers about single targets are stored.")] = True,
-    probe_bits: Annotated[int, typer.Option(help="Of the probes that Live asks: 16, 8 or 6.")] = 16,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
-    name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
+    batch: Annotated[int, typer.Option(help="Sentences per step.", min=1)] = 32,
+    check_every: Annotated[int, typer.Option(help="Steps from one check on the development part to the next; 0: half a pass.", min=0)] = 0,
+    most_checks: Annotated[int, typer.Option(help="Maximum number of checks of a probe.", min=1)] = 20,
+    patience: Annotated[int, typer.Option(help="Checks in a row without a better F1 that end a probe.", min=1)] = 5,
+    halve_after: Annotated[int, typer.Option(help="Checks in a row without a better F1 that halve its learning rate.", min=1)] = 2,
+    states_dtype: Annotated[str, typer.Option(help="Format of hidden states on disk: float16 or float32.")] = "float16",
+    predictions: Annotated[bool, typer.Option(help="Whether predictions for single targets are stored.")] = True,
+    probe_bits: Annotated[int, typer.Option(help="Bits per weight of the probes that Live uses: 16, 8 or 6.")] = 16,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
@@ -38,9 +38,9 @@ def train(
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Train probes of every layer for edge probing tasks and store their answers; resumable, does nothing the second time.
+    """Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.
 
-    A task needs its data set: `fetch` brings it. Without options, cumulative probes P(0)..P(L) with one seed.
+    A task needs its data set: see `fetch`. Without options, cumulative probes P(0)..P(L) with one seed.
     """
     from probing.models.edges.recipe import EdgeRecipe
     from probing.workflows.edges import train as workflow

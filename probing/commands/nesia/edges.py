@@ -4,7 +4,7 @@ import typer
 
 
 def ship() -> None:
-    """Train what ships of edge probing on nesia-mini, its random twin and its relatives, and put it into data; resumable."""
+    """Train the shipped probes of edge probing on nesia-mini, its random twin and its relatives, and store them in data; resumable."""
     from probing.workflows.nesia.edges import ship_edges
 
     ship_edges(typer.echo)

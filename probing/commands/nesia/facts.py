@@ -1,4 +1,4 @@
-"""``probing facts``: writes the triples that ship, from fetched copies of LAMA."""
+"""``probing facts``: writes the shipped triples, from fetched copies of LAMA."""
 
 from pathlib import Path
 from typing import Annotated

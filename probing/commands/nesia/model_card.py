@@ -1,4 +1,4 @@
-"""``probing model-card``: what a model trained here knows, by layer and exposure, as its card prints it."""
+"""``probing model-card``: the knowledge of a model trained here, by layer and exposure, as on its card."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def model_card(
     model: Annotated[str, typer.Option(help="A model made by pretrain.")] = "nesia-mini",
     head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
 ) -> None:
-    """Print a trained model's numbers by layer and exposure, and whether it is fit to be an instrument."""
+    """Print a trained model's numbers by layer and exposure, and whether it meets the conditions of an instrument."""
     head = canonical_head(head)
     found = quality(model, head)
     last = max(found.layers)

@@ -17,16 +17,16 @@ def pretrain(
     wikitext: Annotated[Path, typer.Option(help="WikiText training text (never valid or test).")],
     out: Annotated[Path, typer.Option(help="Folder of the finished model.")],
     stage: Annotated[Stage, typer.Option(help="text: natural sentences only. stated: half of the triples also stated.")] = Stage.text,
-    start: Annotated[Path | None, typer.Option(help="Model folder to go on from; none starts from scratch.")] = None,
+    start: Annotated[Path | None, typer.Option(help="Model folder to continue from; none starts from scratch.")] = None,
     steps: Annotated[int, typer.Option(help="Training steps of about 2,000 tokens.")] = 4200,
     peak: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
     layers: Annotated[int, typer.Option(help="Transformer layers.")] = 8,
     hidden: Annotated[int, typer.Option(help="Hidden size, a multiple of 64.")] = 192,
     vocabulary: Annotated[int, typer.Option(help="Vocabulary size.")] = 12_000,
     seed: Annotated[int, typer.Option(help="Seed of weights, masks and order.")] = 1,
-    work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run goes on from there.")] = Path("cache/pretrain"),
+    work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = Path("cache/pretrain"),
     exposure_only: Annotated[
-        bool, typer.Option("--exposure-only", help="Only write the facts' exposures of the model in --out again.")
+        bool, typer.Option("--exposure-only", help="Only write the facts' exposures again, for the model in --out.")
     ] = False,
 ) -> None:
     """Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."""

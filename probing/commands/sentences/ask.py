@@ -1,4 +1,4 @@
-"""``probing sentences ask``: what every layer makes of one sentence, or of two."""
+"""``probing sentences ask``: attention and probes' predictions at every layer for one sentence, or two."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Shape(StrEnum):
-    """How it is written."""
+    """Output formats."""
 
     table = "table"
     csv = "csv"
@@ -21,13 +21,13 @@ class Shape(StrEnum):
 
 def ask(
     text: Annotated[str, typer.Argument(help="A sentence.")],
-    pair: Annotated[str, typer.Option(help="A second sentence, read behind the first.")] = "",
+    pair: Annotated[str, typer.Option(help="A second sentence, which follows the first.")] = "",
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, where that is not known.")] = None,
+    base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, if that is not recorded.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:
-    """Ask one sentence: entropy, shares and distance of attention by layer, the same word twice, and every probe's verdict."""
+    """Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's prediction."""
     from probing.workflows.sentences import ask as workflow
 
     with options_refused():
@@ -42,7 +42,7 @@ def ask(
 
 
 def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, asked: dict[str, object]) -> str:
-    """The tables: below each other, as one CSV in which ``part`` names them, or as JSON."""
+    """The tables: one below the other, as one CSV with the table's name in ``part``, or as JSON."""
     import pandas as pd
 
     from probing.reports.table_text import as_json, objects, text_table

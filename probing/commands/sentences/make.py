@@ -1,4 +1,4 @@
-"""``probing sentences make``: tasks of our own that are made by rule."""
+"""``probing sentences make``: our own tasks, made by rule."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +21,7 @@ def make(
     """Write a task that is made by rule as TSV: odd-man-out, from UD English EWT.
 
     Half of the sentences have one noun or verb replaced by another of the same form and frequency. `sentences train --tasks odd-man-out`
-    makes the same by itself.
+    makes the same task itself.
     """
     from probing.workflows.sentences.make import write_odd_man_out
 

@@ -1,4 +1,4 @@
-"""``probing sentences report``: the numbers of the pages on sentence-level probing as a table, CSV, LaTeX or JSON."""
+"""``probing sentences report``: the numbers on the pages about sentence-level probing as a table, CSV, LaTeX or JSON."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,21 +17,21 @@ def report(
         What,
         typer.Argument(
             help="accuracy (every probe), changes (fine-tuned models against their base), groups (mean change of lower and upper layers), "
-            "where-gone (what became of what the base's layers had) or curve (with fewer training sentences)."
+            "where-gone (fates of the properties in the base's layers) or curve (with fewer training sentences)."
         ),
     ] = What.accuracy,
     model: Annotated[
-        list[str] | None, typer.Option(help="Model; repeatable. None: all, and of models that differ by their seed the one with the least.")
+        list[str] | None, typer.Option(help="Model; repeatable. None: all, but only the lowest seed of models that differ by seed.")
     ] = None,
     task: Annotated[list[str] | None, typer.Option(help="Task; repeatable. None: all.")] = None,
     pooling: Annotated[list[str] | None, typer.Option(help=f"{', '.join(POOLINGS)}; repeatable. None: both.")] = None,
-    reading: Annotated[list[str] | None, typer.Option(help=f"Of accuracy: {', '.join(READINGS)}; repeatable. None: own.")] = None,
+    reading: Annotated[list[str] | None, typer.Option(help=f"For accuracy: {', '.join(READINGS)}; repeatable. None: own.")] = None,
     protocol: Annotated[str, typer.Option(help=", ".join(PROTOCOLS))] = OURS,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv, latex or json.")] = Shape.table,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --as json: unrounded, accuracies in [0, 1].")] = False,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
 ) -> None:
-    """Report stored probes of whole sentences: accuracy, changes, where properties went; the same numbers as on the pages."""
+    """Report stored probes of whole sentences: accuracy, changes, fates of properties; the same numbers as on the pages."""
     form = form_of(shape, as_json)
     with options_refused():
         choice = SentenceChoice(what, model or None, task or None, pooling or None, reading or None, protocol)

@@ -1,4 +1,4 @@
-"""``probing sentences tasks``: what sentence-level probing can ask, and the data that it needs."""
+"""``probing sentences tasks``: the tasks of sentence-level probing, and their data."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -13,7 +13,7 @@ from probing.workflows.sentences.task_list import task_list
 
 
 class Shape(StrEnum):
-    """How it is written."""
+    """Output formats."""
 
     table = "table"
     csv = "csv"
@@ -22,11 +22,11 @@ class Shape(StrEnum):
 
 def tasks(
     names: Annotated[list[str] | None, typer.Argument(help="Tasks, or TSV, CSV or JSONL files; none: all built-in tasks.")] = None,
-    counts: Annotated[bool, typer.Option("--counts", help="Read the data that are fetched, and count what is used and left out.")] = False,
-    protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences become parts.")] = OURS,
+    counts: Annotated[bool, typer.Option("--counts", help="Also count used and left-out sentences of the fetched data.")] = False,
+    protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences are split into parts.")] = OURS,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:
-    """List the tasks: what they ask, data sets, licences and, with --counts, how much data they have and what was left out."""
+    """List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left out."""
     with options_refused():
         table = task_list(cache_folder() / "downloads", names or (), counts, protocol)
     if shape is Shape.json:
@@ -34,5 +34,5 @@ def tasks(
     elif shape is Shape.csv:
         typer.echo(table.to_csv(index=False), nl=False)
     else:
-        # What is long says nothing of the counts.
+        # Long columns do not matter for the counts.
         typer.echo(text_table(table.drop(columns=["title", "level", "asks", "data_set", "licence"]) if counts else table), nl=False)

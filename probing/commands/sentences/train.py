@@ -13,18 +13,18 @@ from probing.workflows.executors import Who
 
 def train(
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")],
-    base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, where that is not known.")] = None,
+    base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, if that is not recorded.")] = None,
     tasks: Annotated[str, typer.Option(help="all, names separated by commas, or TSV, CSV or JSONL files with sentence and label.")] = "all",
-    protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences become parts and how probes are fitted.")] = OURS,
+    protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences are split and probes are fitted.")] = OURS,
     pooling: Annotated[str, typer.Option(help=f"{', '.join(POOLINGS)}; several separated by commas.")] = ",".join(POOLINGS),
     readings: Annotated[
-        str | None, typer.Option(help=f"{', '.join(READINGS)}; several separated by commas. None: all that the model can have.")
+        str | None, typer.Option(help=f"{', '.join(READINGS)}; several separated by commas. None: all that are possible for the model.")
     ] = None,
-    portions: Annotated[str, typer.Option(help="One in so many of the training sentences; several separated by commas.")] = "1,4,16",
-    predictions: Annotated[bool, typer.Option(help="Whether the answer to each test sentence is stored.")] = True,
-    codes: Annotated[bool, typer.Option(help="Whether the online code is computed, too (minimum description length).")] = True,
-    seed: Annotated[int, typer.Option(help="Of the MLP's start.", min=0)] = 0,
-    name: Annotated[str | None, typer.Option(help="How results call the model; none: its registry name or its folder's.")] = None,
+    portions: Annotated[str, typer.Option(help="n for one in n of the training sentences; several separated by commas.")] = "1,4,16",
+    predictions: Annotated[bool, typer.Option(help="Whether the prediction for each test sentence is stored.")] = True,
+    codes: Annotated[bool, typer.Option(help="Whether the online code (minimum description length) is computed.")] = True,
+    seed: Annotated[int, typer.Option(help="Seed of the MLP's start.", min=0)] = 0,
+    name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
@@ -33,10 +33,10 @@ def train(
     slurm: SlurmOption = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Train probes of every layer for whole sentences, also of a fine-tuned model's base; resumable, does nothing the second time.
+    """Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the second time.
 
-    A task needs its data set: `fetch` brings it. A fine-tuned model is read by probes of its own and by its base's: as they are, on its own
-    scale, and behind a linear map without labels.
+    A task needs its data set: see `fetch`. A fine-tuned model is read by its own probes and by its base's: unchanged, on its own
+    scale, and on top of a linear map without labels.
     """
     from probing.workflows.sentences import train as workflow
 

@@ -1,4 +1,4 @@
-"""``probing counts``: keep of full runs what compact runs of the same question lack, or their counts alone."""
+"""``probing counts``: add counts of full runs to equivalent compact runs, or keep only the counts of full runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,15 +8,15 @@ import typer
 
 def counts(
     full: Annotated[list[Path], typer.Argument(help="Folders of full runs, made without --compact.")],
-    out: Annotated[Path, typer.Option(help="Folder of the compact runs; their predictions stay as they are.")],
-    new: Annotated[bool, typer.Option("--new", help="Of runs whose question --out does not have, keep the counts alone.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the compact runs; their predictions stay unchanged.")],
+    new: Annotated[bool, typer.Option("--new", help="Keep only the counts of runs that have no counterpart in --out.")] = False,
 ) -> None:
-    """Keep of full runs the counts that compact runs of the same question lack.
+    """Add the counts of full runs to equivalent compact runs, which lack them.
 
-    These are the counts with the swapped subject, by layer and relation. With --new a run that has no compact counterpart is kept without
+    These are the counts with the swapped subject, by layer and relation. With --new a run without a compact counterpart is kept without
     its predictions: all its counts by layer and relation.
     """
     from probing.workflows.share.swapped_counts import keep_counts
 
     kept = keep_counts(full, out, typer.echo, new)
-    typer.echo(f"{len(kept)} runs in {out} have counts {'' if new else 'with the swapped subject '}now")
+    typer.echo(f"{len(kept)} runs in {out} got counts{'' if new else ' with the swapped subject'}")

@@ -21,18 +21,18 @@ def push(
         Shared,
         typer.Argument(
             help="heads go to a model repository; predictions, edges (edge probing) and sentences (probes of whole sentences, and "
-            "what fine-tuning changed) to a data set repository."
+            "effects of fine-tuning) to a data set repository."
         ),
     ],
-    model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions as `runs` lists it.")],
+    model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions its name in `runs`.")],
     to: Annotated[str | None, typer.Option(help="Repository on the Hugging Face Hub: OWNER/NAME.")] = None,
     to_folder: Annotated[Path | None, typer.Option(help="Folder instead of the hub.")] = None,
-    head: Annotated[str | None, typer.Option(help="Kinds of heads, separated by commas; none: all that are there.")] = None,
+    head: Annotated[str | None, typer.Option(help="Kinds of heads, separated by commas; none: all that exist.")] = None,
     runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model takes.")] = None,
-    licence: Annotated[str | None, typer.Option(help="Licence that the card names; none: the model's.")] = None,
-    language: Annotated[str, typer.Option(help="Language of text or facts, as the hub writes it.")] = "en",
-    private: Annotated[bool, typer.Option("--private", help="A new repository is seen by its owner only.")] = False,
+    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
+    licence: Annotated[str | None, typer.Option(help="Licence on the card; none: the model's.")] = None,
+    language: Annotated[str, typer.Option(help="Language of text or facts, in the hub's spelling.")] = "en",
+    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
     """Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing."""
     if (to is None) == (to_folder is None):
@@ -50,4 +50,4 @@ def push(
     done = workflow.push(request, place, where, typer.echo)
     size = sum(file.size for file in done.manifest.files)
     typer.echo(f"{what.value} of {done.manifest.model}: {len(done.manifest.files)} files, {size:,} bytes, at {done.title}")
-    typer.echo(f"take them with: python -m probing pull {where} --revision {done.commit}")
+    typer.echo(f"download them with: python -m probing pull {where} --revision {done.commit}")

@@ -18,14 +18,14 @@ from probing.workflows.say import Say
 
 
 class EpochPerplexity:
-    """What ``finetune`` looks at: masked pieces of a text, read by the base's own head whatever the body has become.
+    """Called by ``finetune``: perplexity at masked pieces of a text, by the base's own head on the changed body.
 
-    What was seen is kept beside the checkpoints, as a training that goes on does not come by its beginning again.
+    The values are kept with the checkpoints, as a resumed training does not repeat its beginning.
 
     Args:
         lines: of the text.
         ready: the fine-tuning, with the base.
-        kept: file of what was seen.
+        kept: file of the values.
 
     Raises:
         TextError: if the text is too short.
@@ -59,10 +59,10 @@ class EpochPerplexity:
 
 
 def epoch_perplexity(text: Path | None, ready: Prepared, kept: Path, say: Say) -> EpochPerplexity | None:
-    """What is looked at; None, with a line on the reason, where no text is named and WikiText-2's is not there.
+    """The perplexity to measure; None, with a line on the reason, if no text is given and WikiText-2's is not fetched.
 
     Raises:
-        TextError, ModelError: as ``EpochPerplexity``; for a text that is named and cannot be read.
+        TextError, ModelError: as ``EpochPerplexity``; for a given text that cannot be read.
     """
     if text is not None:
         return EpochPerplexity(text_lines(text), ready, kept)

@@ -1,4 +1,4 @@
-"""Measures what fine-tuning changed in a model, layer by layer, and stores it."""
+"""Measures the effects of fine-tuning on a model, layer by layer, and stores them."""
 
 import json
 from collections.abc import Sequence
@@ -13,11 +13,9 @@ from probing.core.changes.run import ChangeRunConfig
 from probing.core.changes.text import raw_text, text_sha256
 from probing.core.errors import ModelError, OptionError, ProbingError
 from probing.core.model_folders import base_entry, find_entry, variant_and_seed
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.registry import ModelEntry, name_in_files
-from probing.jobs.coordinator import run_job
 from probing.jobs.job import Job, Shard
-from probing.jobs.lock import claimed
 from probing.models.changes.measure import check_comparable
 from probing.models.changes.perplexity import BLOCK_PIECES, BLOCKS
 from probing.models.encoders.catalogue import open_base, open_encoder
@@ -25,36 +23,36 @@ from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.weight_drift import weight_drift
 from probing.models.runtime.torch_settings import set_threads, thread_count
-from probing.store.build import build_database
 from probing.store.parquet import read_table, write_table
 from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Asked, ChangeWork
-from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.say import Say
+from probing.workflows.stored_job import build_if_usual, do_job
 
-#: Sentences unless asked.
+#: Usual number of sentences.
 SENTENCES = 400
 _TABLES = ("change_values", "perplexity", "change_runs")
 
 
 @dataclass(frozen=True)
 class ChangesRequest:
-    """Which model is measured, and on what.
+    """The model to measure, and the text.
 
     Attributes:
         model: registry name, hub id or folder.
-        base: what it was fine-tuned from; None is what the registry or ``finetune`` noted, and a model without one is measured alone.
+        base: the model that it was fine-tuned from; None: as recorded by the registry or ``finetune``. Without one it is measured alone.
         blocks: of WikiText-2's test text for perplexity; 0: no perplexity.
-        replaced: whether perplexity is measured with layers put back, too: most of the work.
-        sentences: at most so many for attention and similarity of states.
-        text: file with a sentence a line; None is WikiText-2's test text.
+        replaced: whether perplexity is also measured with layers put back, which is most of the work.
+        sentences: maximum number for attention and similarity of states.
+        text: file with one sentence per line; None: WikiText-2's test text.
         seed: of blocks, masks and intervals.
-        name: how results call the model; None is its registry name or its folder's.
-        out: folder of the results; None is the usual one.
+        name: of the model in results; None: its registry name or its folder's.
+        out: folder of the results; None: the usual one.
         device: auto, cpu, cuda or mps.
-        threads: processors of a part; None leaves them as they are.
-        executor: who computes; a shard is a part of the run.
-        rebuild: whether the database is built when the results are in the usual folder.
+        threads: processors per part; None: unchanged.
+        executor: where the work is done; a shard is a part of the run.
+        rebuild: whether the database is built if the results are in the usual folder.
     """
 
     model: str
@@ -72,26 +70,26 @@ class ChangesRequest:
     rebuild: bool = True
 
     def check(self) -> None:
-        """Raises ``OptionError`` for numbers that cannot be."""
+        """Raises ``OptionError`` for numbers out of range."""
         for what, given, least in (("blocks", self.blocks, 0), ("sentences", self.sentences, 2), ("seed", self.seed, 0)):
             if given < least:
                 raise OptionError(f"got {given} for --{what}, expected {least} or more")
 
 
 def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
-    """Measures attention, similarity of states and perplexity of a model beside its base; resumable, does nothing the second time.
+    """Measures attention, similarity of states and perplexity of a model and its base; resumable, does nothing the second time.
 
     Args:
-        request: which model.
+        request: the model.
         say: called with each line for the user.
 
     Returns:
         The folder of the results.
 
     Raises:
-        OptionError: for an option that cannot be.
-        TextError: if a text is not there or too short.
-        ProbingError: if model or base are not there or do not fit, or a name is taken.
+        OptionError: for an option out of range.
+        TextError: if a text is missing or too short.
+        ProbingError: if model or base are missing or do not fit, or a name is taken.
     """
     request.check()
     used = set_threads(request.threads)
@@ -117,28 +115,24 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         *(REPLACED if request.blocks and request.replaced and base and not left_out else ()),
     ]
     if _stored(target, run_id):
-        say(f"{encoder.name}: run {run_id} is there")
+        say(f"{encoder.name}: run {run_id} exists already")
     else:
         job = Job(folder, OPENER, _setup(request, work, used), [Shard(part, {"part": part}) for part in parts], passed_on(), work)
-        with claimed(folder, say):
-            outcome = run_job(job, executor(request.executor, used, encoder.device.type))
-            _gather(work, entry, config, left_out, parts)
-        if request.executor.who != Who.local:
-            say(outcome.summary())
+        workers = executor(request.executor, used, encoder.device.type)
+        do_job(job, workers, say, finish=lambda: _gather(work, entry, config, left_out, parts))
         for reason in left_out.values():
             say(f"  no layers are put back: {reason}")
-    if request.rebuild and request.out is None:
-        build_database(result_folders(), database_folder())
-    beside = f"beside {base.name}" if base else "alone"
+    build_if_usual(request)
+    beside = f"and {base.name}" if base else "alone"
     say(f"{encoder.name} {beside}: {target}")
     return target
 
 
 def _base(entry: ModelEntry, encoder: Encoder) -> Encoder | None:
-    """What a model was fine-tuned from; None of a model that was not.
+    """The model that a model was fine-tuned from; None if it was not.
 
     Raises:
-        ModelError: if it is not there, another one than noted, or of another shape.
+        ModelError: if it is missing, not the recorded one, or of another shape.
     """
     origin = base_entry(entry)
     if origin is None:
@@ -147,14 +141,14 @@ def _base(entry: ModelEntry, encoder: Encoder) -> Encoder | None:
     if entry.base_weights and base.identity != entry.base_weights:
         raise ModelError(
             f"the base {origin.name} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            "name the folder of the base as it was then (--base)"
+            "name the folder of the original base (--base)"
         )
     check_comparable(encoder, base)
     return base
 
 
 def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
-    """Why no layers can be put back; nothing where they can."""
+    """Why no layers can be put back; empty if they can."""
     try:
         check_replaceable(encoder, base)
     except NotReplaceable as error:
@@ -188,7 +182,7 @@ def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: As
 
 
 def _setup(request: ChangesRequest, work: ChangeWork, threads: int) -> dict:
-    """What workers in other processes need to know."""
+    """The setup of workers in other processes."""
     return {
         "version": __version__,
         "model": same_path(request.model),
@@ -207,7 +201,7 @@ def _setup(request: ChangesRequest, work: ChangeWork, threads: int) -> dict:
 
 
 def _stored(target: Path, run_id: str) -> bool:
-    """Whether all tables of a run are there and can be read."""
+    """Whether all tables of a run exist and can be read."""
     try:
         for table in _TABLES:
             read_table(target / f"{table}-{run_id}.parquet", table)
@@ -217,7 +211,7 @@ def _stored(target: Path, run_id: str) -> bool:
 
 
 def _gather(work: ChangeWork, entry: ModelEntry, config: ChangeRunConfig, left_out: dict[str, str], parts: Sequence[str]) -> None:
-    """Puts the parts of the perplexities together, and writes the drift of the weights and the run's row, which comes last."""
+    """Joins the parts of the perplexities, and writes the drift of the weights and, last, the run's row."""
     encoder, run_id = work.encoder, work.run_id
     found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
     write_table("perplexity", pa.concat_tables(found) if found else [], work.target / f"perplexity-{run_id}.parquet")

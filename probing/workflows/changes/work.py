@@ -1,4 +1,4 @@
-"""What workers of ``changes measure`` do, in whatever process: open model and base once, then measure one part after the other."""
+"""The workers of ``changes measure``, in any process: open model and base once, then measure one part after the other."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -32,14 +32,14 @@ REPLACED = ("last", "first", "single")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is measured on.
+    """The text that is measured on.
 
     Attributes:
         text: of the sentences.
         plain: whether each of its lines is a sentence.
-        sentences: at most so many.
+        sentences: their maximum number.
         blocks_text: of the blocks.
-        blocks, pieces: how many, and of how many pieces; no blocks: no perplexity.
+        blocks, pieces: number of blocks, and pieces per block; no blocks: no perplexity.
         seed: of blocks, masks and intervals.
     """
 
@@ -58,8 +58,8 @@ class ChangeWork:
 
     Attributes:
         encoder: the model.
-        base: what it was fine-tuned from; None measures the model alone.
-        asked: what on.
+        base: the model that it was fine-tuned from; None measures the model alone.
+        asked: the text.
         run_id: of the run.
         target: folder of the Parquet files.
         folder: of parts.
@@ -80,18 +80,18 @@ class ChangeWork:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """That attention and states are measured on."""
+        """The sentences that attention and states are measured on."""
         return chosen_sentences(Path(self.asked.text), self.asked.sentences, self.asked.plain)
 
     @cached_property
     def blocks(self) -> MaskedBlocks:
-        """That perplexity is measured on."""
+        """The blocks that perplexity is measured on."""
         return masked_blocks(
             text_lines(Path(self.asked.blocks_text)), self.encoder.tokenizer, self.asked.blocks, self.asked.pieces, self.asked.seed
         )
 
     def part_file(self, part: str) -> Path:
-        """Where a part of the perplexities lies until all are there, and of the states what was left out."""
+        """The file of a part's perplexities until all parts are done; for the states, of the left-out sentences."""
         return self.folder / f"{part}-{self.run_id}.{'json' if part == STATES else 'parquet'}"
 
     def _states(self) -> list[Path]:
@@ -109,7 +109,7 @@ class ChangeWork:
         return write_table("perplexity", rows, self.part_file(part))
 
     def _whole(self, passed: Callable[[], object]) -> list[dict]:
-        """Of the model as it is, and of its base, which is what it is with all layers and the embeddings put back."""
+        """Of the unchanged model, and of its base, which equals the model with all layers and the embeddings put back."""
         if self.base is None:
             return [self._row("none", 0, False, base_cross_entropy(self.encoder, self.blocks, passed))]
         own = cross_entropy(self.encoder.body, self.base.head, self.blocks, passed)
@@ -122,7 +122,7 @@ class ChangeWork:
         return [self._row(part, n, False, sums) for n, sums in enumerate(found) if n]
 
     def _row(self, replaced: str, n: int, embeddings: bool, sums: np.ndarray) -> dict:
-        # The total is that of the sums as they are stored, so that it can be made of them.
+        # The total is computed from the sums as stored, so that it can be computed again from them.
         stored, masked = sums.astype(np.float32), self.blocks.masked
         return {
             "run_id": self.run_id, "replaced": replaced, "n": n, "embeddings": embeddings, "masked": int(masked.sum()),
@@ -131,10 +131,10 @@ class ChangeWork:
 
 
 def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
-    """The worker in another process, checked to be what the coordinator has.
+    """The worker in another process, checked against the coordinator's.
 
     Raises:
-        JobError: if model, base or program are others here.
+        JobError: if model, base or program differ here.
     """
     set_threads(setup["threads"])
     encoder = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])

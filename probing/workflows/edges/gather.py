@@ -1,6 +1,6 @@
-"""Puts the many small files of edge probing runs together: one file for each table and model, as the shipped snapshot has them.
+"""Joins the many small files of edge probing runs into one file per table and model, as in the shipped snapshot.
 
-No sentence of a data set ships: a sentence is named by the sha256 of its text, whatever its licence. Pages find the words where the data
+No sentence of a data set ships, under any licence: a sentence is named by the sha256 of its text. Pages find the words if the data
 set has been fetched.
 """
 
@@ -21,7 +21,7 @@ LEVELS = 5
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
-    """Writes all edge tables below ``source`` into ``target``, one file for each table, or for each table and model.
+    """Writes all edge tables below ``source`` into ``target``, one file per table, or per table and model.
 
     Args:
         source: folder of ``edges train --out``.
@@ -39,8 +39,8 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
 
 
 def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:
-    """Answers to single targets as they ship: none of random encoders; probabilities in few steps for a base model's first seed, whose
-    traces can be looked at, else as 0 or 1, which is what intervals need."""
+    """The shipped predictions for single targets: none of random encoders; coarse probabilities for a base model's first seed, whose
+    traces can be viewed; else 0 or 1, which is enough for intervals."""
     runs = np.array(rows.column("run_id").to_pylist())
     trained = np.array([run in of_run and of_run[run]["encoder"] == TRAINED for run in runs], bool)
     traced = np.array([run in of_run and not of_run[run]["base"] and of_run[run]["seed"] == 0 for run in runs], bool)
@@ -49,7 +49,7 @@ def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:
 
 
 def _rounded(rows: pa.Table, levels: int) -> pa.Table:
-    """Probabilities to the nearest of some levels above 0; their sum is at least that of the ones that are stored."""
+    """Probabilities to the nearest of some levels above 0; their sum is at least that of the stored ones."""
     for name in ("p_top", "p_gold", "p_wrong", "p_sum"):
         column = rows.column(name).combine_chunks()
         if pa.types.is_list(column.type):
@@ -76,7 +76,7 @@ def _with(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
 
 
 def gather_probes(source: Path, tasks: tuple[str, ...], target: Path, say: Say = print) -> list[Path]:
-    """Puts the probes of some tasks from ``source``, a folder with one for each task, into ``target`` in 6 bits, and takes away those of
+    """Copies the probes of some tasks from ``source``, a folder with one folder per task, to ``target`` in 6 bits, and deletes those of
     other tasks."""
     files = []
     for folder in sorted(target.iterdir()) if target.is_dir() else ():

@@ -1,4 +1,4 @@
-"""Puts shipped probes to sentences of this repository, whose words ship with the answers."""
+"""Applies shipped probes to sentences of this repository, whose words ship with the predictions."""
 
 import json
 from collections.abc import Mapping
@@ -26,19 +26,19 @@ from probing.workflows.edges.run_rows import prediction_columns
 from probing.workflows.edges.task_rows import part_row, sentence_rows, target_rows
 from probing.workflows.say import Say
 
-#: A file of sentences for each task, in the authors' format.
+#: Folder with one file of sentences per task, in the authors' format.
 SENTENCES = REPOSITORY / "data" / "edges" / "sentences"
 SOURCE, LICENCE = "BERTnesia Explorer", "Apache-2.0"
 
 
 @dataclass(frozen=True)
 class OwnRequest:
-    """What is asked, and where it is written.
+    """Probes, sentences, and where predictions are written.
 
     Attributes:
         model: registry name, hub id or folder of the encoder.
-        probes: folder with its probes, a folder for each task.
-        results: folder with the stored runs of these probes; the answers are written there, too.
+        probes: folder with its probes, one folder per task.
+        results: folder with the stored runs of these probes; the predictions are written there, too.
         downloads: the folder with the fetched data sets: memory and labels are those of the training part.
         sentences: folder with ``TASK.jsonl``.
     """
@@ -51,15 +51,15 @@ class OwnRequest:
 
 
 def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
-    """Stores what every task's probes say about its sentences, as the part ``own`` of the run that trained them.
+    """Stores the predictions of every task's probes for its sentences, as the part ``own`` of the run that trained them.
 
     Returns:
         The files that were written.
 
     Raises:
-        EdgeDataError: if sentences or training data are missing or malformed, or a label is none of the training part.
+        EdgeDataError: if sentences or training data are missing or malformed, or a label is not in the training part.
         HeadError: if probes are missing or damaged.
-        StoreError: if no stored run is that of the probes.
+        StoreError: if no stored run belongs to the probes.
         ModelError: if the model cannot be loaded, or the probes were trained on other weights.
     """
     encoder = open_encoder(request.model, device="cpu")

@@ -1,4 +1,4 @@
-"""What is stored of a run: scores, mix, codes, training, answers, and its row, which comes last."""
+"""The stored tables of a run: scores, mix, codes, training, predictions and, last, its row."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,14 +35,14 @@ def run_tables(config: EdgeRunConfig, wanted: "Wanted") -> list[str]:
 
 @dataclass(frozen=True)
 class Answered:
-    """What all runs of a task have in common when their rows are made.
+    """The data that the rows of all runs of a task are made from.
 
     Attributes:
         data: the task's data.
         arrays: part -> its arrays.
         trained: the probes of all runs.
         coded: code lengths of the probes of the runs that have them.
-        names: of the labels, by number; one more than the probes have where a label is not in training.
+        names: of the labels, by number; one more than the probes have if a label is not in training.
         counted: (labels,), whether F1 counts a label.
     """
 
@@ -62,8 +62,8 @@ def rows_of_run(config: EdgeRunConfig, places: Sequence[int], given: Answered, t
     Args:
         config: the run.
         places: of its probes among all that were trained, by layer.
-        given: what all runs of the task share.
-        tables: the tables that are wanted.
+        given: the data that all runs of the task share.
+        tables: the requested tables.
     """
     run, trained = {"run_id": config.fingerprint}, given.trained
     keys = [trained.keys[place] for place in places]
@@ -140,7 +140,7 @@ def _mix_rows(trained: Trained, places: Sequence[int], states: WordStates) -> li
 
 
 def prediction_columns(run_id: str, part: str, p: np.ndarray, gold: np.ndarray, target: np.ndarray) -> pa.Table:
-    """The table ``edge_predictions`` of one run and part, a layer's targets one after the other.
+    """The table ``edge_predictions`` of one run and part, layer by layer.
 
     Args:
         run_id: the run.

@@ -1,4 +1,4 @@
-"""The tasks of edge probing as a table: what they ask, where their data come from, and how much there is of them."""
+"""The tasks of edge probing as a table: their questions, data sets and amounts of data."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,20 +15,20 @@ COUNTS = ("part", "sentences", "records", "targets", "labels", "unseen_labels", 
 
 
 def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False) -> pd.DataFrame:
-    """A row a task or, with counts, a row for each part of its data; of tasks whose data are not fetched the counts are empty.
+    """One row per task or, with counts, per part of its data; the counts are empty if a task's data are not fetched.
 
     Args:
         downloads: the folder of the fetched data sets.
-        names: of tasks, or folders in jiant's format; none lists all built-in tasks.
+        names: of tasks, or folders in jiant's format; none: all built-in tasks.
         counts: whether data are read and counted.
 
     Returns:
         task, title, spans, asks, data_set, licence, fetched and, with counts, those of ``COUNTS``: ``labels`` of the training part,
-        ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left out (sentences, where the
+        ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left out (sentences, if the
         reason says so), ``ceiling`` and ``memory_f1`` as F1 in [0, 1].
 
     Raises:
-        OptionError: for a task that there is not.
+        OptionError: for an unknown task.
         EdgeDataError: if data are malformed.
     """
     rows: list[dict] = []

@@ -1,4 +1,4 @@
-"""What is stored of a task's data: parts, labels, the targets of the development part, and what baselines answer."""
+"""The stored tables of a task's data: parts, labels, targets of the development part, and predictions of baselines."""
 
 import json
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from probing.store.parquet import as_stored, read_table, write_table
 
 #: The part whose targets are stored one by one, as in the paper.
 STORED_PART = "dev"
-#: What the label that stands for all labels without training targets is called.
+#: The name of the label for all labels without training targets.
 UNSEEN_LABEL = "(not in training)"
 _MEMORY, _MAJORITY, _MEMORY_EACH = "memory", "majority", "memory-each"
 
 
 def label_names(data: TaskData) -> list[str]:
-    """Names by label number; the last stands for labels that only other parts have, where there are any."""
+    """Names by label number; the last is for labels that only other parts have, if any."""
     names = list(data.labels)
     known = set(names)
     unseen = any(label not in known for part in data.parts().values() for _, target in targets_of(part) for label in target.labels)
@@ -37,7 +37,7 @@ def label_names(data: TaskData) -> list[str]:
 
 
 def write_task(task: EdgeTask, data: TaskData, folder: Path) -> list[Path]:
-    """Writes the tables of a task's data where they are not there or are others.
+    """Writes the tables of a task's data if they are missing or differ.
 
     Returns:
         The files.
@@ -174,7 +174,7 @@ def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
 
 
 def k_hot(labels: Sequence[Sequence[str]], names: Sequence[str], task: EdgeTask) -> np.ndarray:
-    """(targets, labels) numbers of gold labels: 0 or 1, but of the label for all that training lacks, as many as count."""
+    """(targets, labels) numbers of gold labels: 0 or 1, except for the label of all that training lacks, which counts all of them."""
     number_of = {name: number for number, name in enumerate(names)}
     found = np.zeros((len(labels), len(names)), np.int64)
     for row, given in enumerate(labels):

@@ -1,4 +1,4 @@
-"""Asks the probes of every layer about spans of one sentence."""
+"""Applies the probes of every layer to spans of one sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from probing.models.encoders.load import Encoder
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """A sentence, spans of its words, and whom they are put to.
+    """A sentence, spans of its words, and the model.
 
     Attributes:
         model: registry name, hub id or folder.
         sentence: as typed; it is cut into words as ``split_words`` does.
-        span1, span2: half-open, as ``3:5``; without the second one, tasks of two spans are not asked.
-        tasks: names of tasks; none asks all that have probes.
-        base: base model whose head a headless model takes.
+        span1, span2: half-open, as ``3:5``; without the second one, tasks of two spans are skipped.
+        tasks: names of tasks; none: all that have probes.
+        base: base model whose head a headless model uses.
         device: auto, cpu, cuda or mps.
     """
 
@@ -42,7 +42,7 @@ class SentenceTraces:
     """Attributes:
     model: its name.
     words: of the sentence.
-    traces: what each task says, of one span or of both.
+    traces: each task's predictions, for one span or for both.
     """
 
     model: str
@@ -55,11 +55,11 @@ class SentenceTraces:
 
 
 def trace_sentence(request: TraceRequest) -> SentenceTraces:
-    """What every task that fits the spans says at every layer.
+    """The predictions of every task that fits the spans, at every layer.
 
     Raises:
         OptionError: if the sentence is empty, no span is given, or a task has no probes.
-        EdgeDataError: if a span is not inside the sentence, or cannot be asked.
+        EdgeDataError: if a span is not inside the sentence, or cannot be probed.
         HeadError: if no probes are trained on this model, or their files are damaged.
         ModelError: if the model cannot be loaded.
     """
@@ -77,18 +77,18 @@ def trace_sentence(request: TraceRequest) -> SentenceTraces:
 def trace_spans(
     encoder: Encoder, words: Sequence[str], spans: Sequence[Span], tasks: Sequence[str] = (), location: str = ""
 ) -> SentenceTraces:
-    """What every task that fits the spans says at every layer of a loaded model.
+    """The predictions of every task that fits the spans, at every layer of a loaded model.
 
     Args:
         encoder: the model.
         words: of the sentence.
         spans: one or two, half-open.
-        tasks: names of tasks; none asks all that have probes.
+        tasks: names of tasks; none: all that have probes.
         location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in memory.
 
     Raises:
         OptionError: if a task has no probes.
-        EdgeDataError: if a span is not inside the sentence, or cannot be asked.
+        EdgeDataError: if a span is not inside the sentence, or cannot be probed.
         HeadError: if no probes are trained on this model, or their files are damaged.
     """
     files = found_probes(encoder.name, encoder.identity, cache_folder())

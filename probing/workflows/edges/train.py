@@ -1,4 +1,4 @@
-"""Trains the probes of edge probing and stores what they answer."""
+"""Trains the probes of edge probing and stores their predictions."""
 
 import hashlib
 import json
@@ -12,29 +12,26 @@ from probing.core.edges.run import data_sha256
 from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError, ProbingError
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
-from probing.jobs.coordinator import run_job
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.jobs.job import Job, Shard
-from probing.jobs.lock import claimed
-from probing.jobs.manifest import NAME as MANIFEST
 from probing.models.edges.files import BITS
 from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.runtime.torch_settings import set_threads, thread_count
-from probing.store.build import build_database
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
 from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
 from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
-from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.say import Say
+from probing.workflows.stored_job import build_if_usual, do_job
 
 
 @dataclass(frozen=True)
 class EdgesRequest:
-    """Which probes are trained on which model, and how.
+    """The probes to train, the model, and the recipe.
 
     Attributes:
         model: registry name, hub id or folder.
@@ -45,15 +42,15 @@ class EdgesRequest:
         codes: whether the online code is computed.
         seeds: number of seeds, from 0 on.
         recipe: how probes are trained.
-        predictions: whether answers about single targets are stored.
-        probe_bits: of the probes that are kept for Live: 16, 8 or 6.
-        base: base model whose head a headless model takes.
-        name: how results call the model; None is its registry name or its folder's.
-        out: folder of the results; None is the usual one.
+        predictions: whether predictions for single targets are stored.
+        probe_bits: per weight of the probes that are kept for Live: 16, 8 or 6.
+        base: base model whose head a headless model uses.
+        name: of the model in results; None: its registry name or its folder's.
+        out: folder of the results; None: the usual one.
         device: auto, cpu, cuda or mps.
-        threads: processors of a shard; None leaves them as they are.
-        executor: who computes; a shard is a task.
-        rebuild: whether the database is built when the results are in the usual folder.
+        threads: processors per shard; None: unchanged.
+        executor: where the work is done; a shard is a task.
+        rebuild: whether the database is built if the results are in the usual folder.
     """
 
     model: str
@@ -75,7 +72,7 @@ class EdgesRequest:
     rebuild: bool = True
 
     def check(self) -> None:
-        """Raises ``OptionError`` for what no probe can be."""
+        """Raises ``OptionError`` for options that no probe can have."""
         for what, given, known in (("kind", self.kinds, KINDS), ("labels", self.labels, LABELS), ("encoder", (self.encoder,), ENCODERS)):
             if strange := [one for one in given if one not in known] or (["none"] if not given else []):
                 raise OptionError(f"got the {what} {strange[0]!r}, expected {' or '.join(known)}")
@@ -86,35 +83,35 @@ class EdgesRequest:
         if self.probe_bits not in BITS:
             raise OptionError(f"got {self.probe_bits} bits for stored probes, expected 16, 8 or 6")
         if self.codes and CUMULATIVE not in self.kinds:
-            raise OptionError(f"the online code is of {CUMULATIVE} probes; add that kind, or leave the code out")
+            raise OptionError(f"the online code exists for {CUMULATIVE} probes only; add that kind, or leave the code out")
         self.recipe.check()
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """The tasks, each once; folders as absolute paths without links, as a task is called by its folder's own name."""
+        """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
         given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
-        # A built-in task is meant also where a folder of its name lies here.
+        # A built-in task is meant even if a folder of its name exists here.
         return tuple(dict.fromkeys(name if name in EDGE_TASKS else _resolved(name) for name in given))
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
-    """Trains probes of every task and stores their answers; resumable, does nothing the second time.
+    """Trains probes of every task and stores their predictions; resumable, does nothing the second time.
 
-    A call that was killed goes on where it was, under any executor, and gives the same bytes.
+    A killed call resumes where it stopped, under any executor, and gives the same bytes.
 
     Args:
-        request: which probes.
+        request: the probes.
         say: called with each line for the user.
 
     Returns:
         The folder of the results.
 
     Raises:
-        OptionError: for an option that no probe can have, or a task that there is not.
-        ProbingError: if data or model are not there or not usable, or a name is taken.
+        OptionError: for an option that no probe can have, or an unknown task.
+        ProbingError: if data or model are missing or not usable, or a name is taken.
     """
     request.check()
-    read_cached.cache_clear()  # Files may be others than at an earlier call.
+    read_cached.cache_clear()  # Files may have changed since an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
     entry = find_entry(request.model, request.base, request.name)
@@ -140,21 +137,16 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         folder=cache_folder() / "edge-training",
     )
     job = _job(work, request, used, stamps)
-    with claimed(job.folder, say):
-        if not all(work.has_probes(Path(name).name) for name in request.task_names):
-            # The manifest does not name them: workers look at every task again, and train those whose probes are lost.
-            (job.folder / MANIFEST).unlink(missing_ok=True)
-        outcome = run_job(job, executor(request.executor, used, opened.device.type))
-    if request.executor.who != Who.local:
-        say(outcome.summary())
-    if request.rebuild and request.out is None:
-        build_database(result_folders(), database_folder())
+    # The manifest does not list the probes: if some are lost, every task is checked again.
+    workers = executor(request.executor, used, opened.device.type)
+    do_job(job, workers, say, complete=lambda: all(work.has_probes(Path(name).name) for name in request.task_names))
+    build_if_usual(request)
     say(f"probes of {', '.join(Path(name).name for name in request.task_names)} on {opened.name} ({request.encoder}): {target}")
     return target
 
 
 def _resolved(name: str) -> str:
-    """A folder as workers must call it, which start elsewhere; anything else as it is."""
+    """A folder's absolute path, as workers start elsewhere; any other name unchanged."""
     folder = Path(name).expanduser()
     return str(folder.resolve()) if folder.is_dir() else name
 
@@ -174,7 +166,7 @@ def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]
 
 
 def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]:
-    """Task -> the tasks that share sentences with it, itself among them."""
+    """Task -> the tasks that share sentences with it, including itself."""
     texts = {
         name: {record.sha256 for part in read_cached(name, downloads)[1].parts().values() for record in part.records} for name in names
     }
@@ -214,7 +206,7 @@ def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[st
 
 
 def _refuse_taken_tasks(stamps: Mapping[str, str], folders: Sequence[Path]) -> None:
-    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not tell the two apart."""
+    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not distinguish the two."""
     wanted = {Path(name).name: stamp for name, stamp in stamps.items()}
     if len(wanted) < len(stamps):
         raise OptionError(f"two of the tasks {', '.join(stamps)} have the same name; rename one of the folders")
@@ -228,6 +220,6 @@ def _refuse_taken_tasks(stamps: Mapping[str, str], folders: Sequence[Path]) -> N
                 stored = json.loads(row["config"]).get("data")
                 if row["task"] in wanted and stored != wanted[row["task"]]:
                     raise OptionError(
-                        f"run {row['run_id']} in {folder} is of other data that are called {row['task']}, too; rename the folder of this "
+                        f"run {row['run_id']} in {folder} has other data for a task also called {row['task']}; rename the folder of this "
                         f"task, or delete the other's files, such as *-{row['run_id']}.parquet and edge_*-{row['task']}.parquet"
                     )

@@ -1,4 +1,4 @@
-"""What workers of ``edges train`` do, in whatever process: open the encoder once, then train one task's probes after the other's."""
+"""The workers of ``edges train``, in any process: open the encoder once, then train one task's probes after the other's."""
 
 import contextlib
 import hashlib
@@ -48,7 +48,7 @@ CONTROL_SEED = 0
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which runs of every task are made, and what is kept of them.
+    """The runs to make of every task, and the results to keep.
 
     Attributes:
         kinds: cumulative, at, full.
@@ -56,8 +56,8 @@ class Wanted:
         seeds: of start and dropout.
         encoder: trained, random or random-body.
         codes: whether the online code is computed, for the task's labels and the first seed.
-        predictions: whether answers about each target of the development part are stored, of cumulative probes of the task's labels.
-        probe_bits: of the stored probes that Live and ``trace`` ask: 16, 8 or 6.
+        predictions: whether predictions for each target of the development part are stored, of cumulative probes of the task's labels.
+        probe_bits: per weight of the stored probes that Live and ``trace`` use: 16, 8 or 6.
     """
 
     kinds: tuple[str, ...] = (CUMULATIVE,)
@@ -74,13 +74,13 @@ class EdgeWork:
     """Trains the probes of tasks; a ``Worker`` of the job that ``train_edges`` makes.
 
     Attributes:
-        opened: the model as it was opened; runs name its weights also where ``encoder`` is a random one.
-        encoder: of the kind that is asked for.
-        base, objective: as runs call them.
+        opened: the opened model; runs name its weights even if ``encoder`` is a random one.
+        encoder: of the requested kind.
+        base, objective: as in runs.
         groups: task -> tasks on the same sentences, whose states are encoded together.
         target: folder of the Parquet files.
         downloads: folder of the fetched data sets.
-        folder: of the trainings that are not done yet.
+        folder: of unfinished trainings.
         threads: that the probes are computed with.
     """
 
@@ -97,12 +97,12 @@ class EdgeWork:
     threads: int = field(default_factory=thread_count)
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Trains the tasks in order; runs that are stored are left alone."""
+        """Trains the tasks in order; stored runs are skipped."""
         for place, given in enumerate(arguments):
             finished(place, self.train_task(given["task"]))
 
     def config(self, data: str, task: str, key: ProbeKey) -> EdgeRunConfig:
-        """What the run of a probe is the fingerprint of."""
+        """The configuration of a probe's run."""
         codes = self.wanted.codes and key.labels == TASK and key.seed == self.wanted.seeds[0] and key.kind == CUMULATIVE
         return EdgeRunConfig(
             model=self.opened.name,
@@ -126,7 +126,7 @@ class EdgeWork:
         )
 
     def train_task(self, name: str) -> list[Path]:
-        """Makes the runs of one task that are not there.
+        """Makes the missing runs of one task.
 
         Returns:
             Every file of the task and its runs; without the probes, which another recipe's training may replace.
@@ -151,7 +151,7 @@ class EdgeWork:
         return self.target / f"{table}-{run}.parquet"
 
     def _stored(self, config: EdgeRunConfig) -> bool:
-        """Whether all that is wanted of a run is there and can be read."""
+        """Whether all requested files of a run exist and can be read."""
         try:
             for table in run_tables(config, self.wanted):
                 read_table(self._path(table, config.fingerprint), table)
@@ -160,7 +160,7 @@ class EdgeWork:
         return not self._keeps_probes(config) or self.has_probes(config.task)
 
     def has_probes(self, task: str) -> bool:
-        """Whether typed sentences can be asked through a task's probes, if there are to be such probes at all."""
+        """Whether a task's probes for typed sentences can be read; True if none are requested."""
         if self.wanted.encoder != TRAINED or CUMULATIVE not in self.wanted.kinds or TASK not in self.wanted.labels:
             return True
         try:
@@ -170,7 +170,7 @@ class EdgeWork:
         return True
 
     def _keeps_probes(self, config: EdgeRunConfig) -> bool:
-        """Whether typed sentences are asked through the probes of a run."""
+        """Whether the probes of a run are those for typed sentences."""
         return (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, self.wanted.seeds[0])
 
     def _probes(self, task: str) -> Path:
@@ -184,7 +184,7 @@ class EdgeWork:
         for part in ("train", "dev"):
             if not len(arrays[part]):
                 left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items())
-                raise EdgeDataError(f"{name}: got no target in its {part} part that {self.encoder.name} can be asked about ({left_out})")
+                raise EdgeDataError(f"{name}: got no target in its {part} part that {self.encoder.name} can be probed for ({left_out})")
         training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
         keys = [key for _, found in runs for key in found]
         work = _begin(self.folder, data.task, [config.fingerprint for config, _ in runs])
@@ -205,13 +205,13 @@ class EdgeWork:
             rows["edge_runs"] = [rows["edge_runs"][0] | now]
             if self._keeps_probes(config):
                 self._keep_probes(task, data, trained, places)
-            # The row comes last: a run exists once its row does.
+            # The row is written last: a run exists when its row does.
             for table in tables:
                 write_table(table, rows[table], self._path(table, config.fingerprint))
         shutil.rmtree(work, ignore_errors=True)
 
     def _keep_probes(self, task: EdgeTask, data: TaskData, trained: Trained, places: list[int]) -> None:
-        """Keeps the probes that a typed sentence is asked through."""
+        """Stores the probes for typed sentences."""
         counts = tuple(task.counts(label) for label in data.labels)
         probes = TaskProbes(
             data.task, task.title, data.labels, counts, self.opened.identity, self.recipe.canonical(),
@@ -220,7 +220,7 @@ class EdgeWork:
         write_probes(probes, self._probes(data.task), self.wanted.probe_bits)
 
     def _states(self, name: str) -> WordStates:
-        """States of the sentences of a task and of all that share them."""
+        """States of the sentences of a task and of all tasks that share them."""
         records = (
             record
             for task in self.groups[name]
@@ -245,7 +245,7 @@ def read_cached(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
 
 
 def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
-    """The folder of a training, which names the runs that are trained side by side."""
+    """The folder of a training, named after the runs that are trained together."""
     told = json.dumps(sorted(runs))
     work = folder / f"{task}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
     atomic_text(work / _RUNS, told)
@@ -253,9 +253,9 @@ def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
 
 
 def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]) -> set[str]:
-    """The runs to train side by side: those that are missing, with all that a killed call had begun them with.
+    """The runs to train together: the missing ones, with all that a killed call had started with them.
 
-    Rounding depends on how many probes are trained at a time, so a call that was killed between two runs' rows must go on with both.
+    Rounding depends on how many probes are trained at a time, so a call that was killed between two runs' rows must resume both.
     """
     for path in sorted(folder.glob(f"{task}-*/{_RUNS}")):
         with contextlib.suppress(OSError, ValueError):
@@ -266,13 +266,13 @@ def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]
 
 
 def open_edges(setup: Mapping[str, Any]) -> EdgeWork:
-    """The worker in another process, checked to be what the coordinator has.
+    """The worker in another process, checked against the coordinator's.
 
     Raises:
-        JobError: if model or program are others here.
+        JobError: if model or program differ here.
     """
     set_threads(setup["threads"])
-    read_cached.cache_clear()  # Files may be others than at an earlier job of this process.
+    read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
     opened = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
     here = {
         "version": (__version__, setup["version"]),

@@ -1,4 +1,4 @@
-"""Asks every layer of a model to fill the mask of one sentence."""
+"""Predicts the masked word of one sentence at every layer of a model."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,16 @@ from probing.workflows.say import Say
 
 @dataclass(frozen=True)
 class AskRequest:
-    """One sentence, and whom it is put to.
+    """One sentence, and the model.
 
     Attributes:
         prompt: a sentence with one mask.
         model: registry name, hub id or folder.
-        head: one of ``HEADS``; None is tied or, where none are trained, ``logit_lens``.
-        top: tokens a layer.
+        head: one of ``HEADS``; None: tied or, if none are trained, ``logit_lens``.
+        top: tokens per layer.
         watch: words to follow through the layers.
         mask: which of several masks to read, from 0.
-        base: base model whose head a headless model takes.
+        base: base model whose head a headless model uses.
         device: auto, cpu, cuda or mps.
     """
 
@@ -41,21 +41,21 @@ class AskRequest:
 
 
 def ask(request: AskRequest, say: Say = print) -> Answer:
-    """Every layer's answer.
+    """Every layer's predictions.
 
     Args:
-        request: what is asked.
-        say: called with a line for the user where the logit lens is taken for heads that are not trained.
+        request: sentence and model.
+        say: called with a line for the user if the logit lens replaces heads that are not trained.
 
     Raises:
-        PromptError: if the prompt cannot be asked.
-        ProbingError: if model or heads are not there or not usable.
+        PromptError: if the prompt cannot be used.
+        ProbingError: if model or heads are missing or not usable.
     """
     return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
 
 
 def _opened(request: AskRequest, say: Say) -> LiveModel:
-    """The model with the heads asked for; without a wish the tied ones or, said to the user, the logit lens, which every model has."""
+    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens, which every model has."""
     encoder = open_encoder(request.model, request.base, request.device)
     kind = request.head or TIED
     folder = None if kind == LOGIT_LENS else heads_folder(request.model, encoder, kind, cache_folder())

@@ -1,4 +1,4 @@
-"""Asks every layer of a model every fact, and stores what it says."""
+"""Probes every layer of a model with every fact, and stores the predictions."""
 
 import logging
 import shutil
@@ -15,7 +15,7 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
@@ -26,11 +26,10 @@ from probing.models.encoders.load import Encoder
 from probing.models.heads.files import heads_fingerprint, heads_folder, load_heads, no_heads
 from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, gather_shards
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
-from probing.store.build import build_database
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
 from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
-from probing.workflows.head_training import write_training
+from probing.workflows.knowledge.head_training import write_training
 from probing.workflows.knowledge.shard_work import probe_job, write_asked
 from probing.workflows.knowledge.stored_run import (
     has_predictions,
@@ -42,34 +41,35 @@ from probing.workflows.knowledge.stored_run import (
 )
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.say import Say
+from probing.workflows.stored_job import build_if_usual
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ProbeRequest:
-    """What is asked of which model, and how.
+    """The model, the facts, and how they are probed.
 
     Attributes:
-        model: registry name, hub id or folder; None for one that is in memory.
-        facts: what ``read_facts`` takes: trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.
+        model: registry name, hub id or folder; None for one in memory.
+        facts: as for ``read_facts``: trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.
         head: one of ``HEADS``.
-        called: name of the probe set of one's own facts; None takes the file's.
-        out: folder of the runs; None is the usual one.
-        templates: template set; None is a LAMA folder's own, else default.
-        top: best tokens kept for each fact and layer.
+        called: name of the probe set of the user's own facts; None: the file's name.
+        out: folder of the runs; None: the usual one.
+        templates: template set; None: a LAMA folder's own, else default.
+        top: number of best tokens kept per fact and layer.
         seed: of the heads; from 1 on a replicate, of the last layer only.
-        base: base model whose head a headless model takes.
-        name: how results call the model; None is its registry name or its folder's.
+        base: base model whose head a headless model uses.
+        name: of the model in results; None: its registry name or its folder's.
         device: auto, cpu, cuda or mps.
         double: whether to compute in float64.
-        shard: facts a shard.
-        compact: whether to keep a third: rounded, best token only, no swapped subject.
-        lenders: rule of ``core.knowledge.swapped.RULES`` by which facts borrow the prompts for the swapped subject.
-        threads: processors of a shard; None leaves them as they are.
-        executor: who computes.
-        rebuild: whether the database is built when the runs are in the usual folder.
-        progress: whether a bar shows how far the run is.
+        shard: facts per shard.
+        compact: whether to store a third of the bytes: rounded, best token only, no swapped subject.
+        lenders: rule of ``core.knowledge.swapped.RULES`` that chooses the swapped subjects.
+        threads: processors per shard; None: unchanged.
+        executor: where the work is done.
+        rebuild: whether the database is built if the runs are in the usual folder.
+        progress: whether a progress bar is shown.
     """
 
     model: str | None
@@ -108,13 +108,13 @@ class ProbeRequest:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a request has in common for all its sets of facts.
+    """The settings that all sets of facts of a request share.
 
     Attributes:
-        entry: where the model lies and what it was made from.
-        family: how results call its base; empty for none.
-        layers: the layers asked, which the heads are for.
-        heads_folder: None for the logit lens, which is in no file.
+        entry: the model's location and base.
+        family: name of its base in results; empty for none.
+        layers: the probed layers, which the heads are for.
+        heads_folder: None for the logit lens, which has no file.
         threads: that this process computes with.
     """
 
@@ -131,11 +131,11 @@ class _Asked:
 
 @dataclass(frozen=True)
 class ProbedSet:
-    """What became of one set of facts.
+    """The outcome of one set of facts.
 
     Attributes:
-        facts: those that were asked, and how many were left out by reason.
-        run_id: of the stored run; None where no fact was left to ask.
+        facts: the probed ones, and the numbers of left-out facts by reason.
+        run_id: of the stored run; None if no fact was left to probe.
     """
 
     facts: FactSet
@@ -145,18 +145,18 @@ class ProbedSet:
 def probe(request: ProbeRequest, say: Say = print) -> list[str]:
     """Probes every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.
 
-    A run that was killed goes on under any executor: the fingerprint and the bytes do not depend on who computes.
+    A killed run resumes under any executor: the fingerprint and the bytes do not depend on the executor.
 
     Args:
-        request: what is asked.
+        request: model and facts.
         say: called with each line for the user.
 
     Returns:
-        The ids of the runs, one for each set of facts of which something can be asked.
+        The ids of the runs, one per set of facts that has facts to probe.
 
     Raises:
         OptionError: for an option of another executor.
-        ProbingError: if facts, model, heads or base are not there or not usable, or the name is another model's.
+        ProbingError: if facts, model, heads or base are missing or not usable, or the name is another model's.
     """
     assert request.model is not None, "a model in memory is given to probe_sets"
     if request.head == LOGIT_LENS and request.seed:
@@ -169,10 +169,10 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
 
 
 def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder, entry: ModelEntry, say: Say = print) -> list[ProbedSet]:
-    """As ``probe``, of facts that are read already and a model that is open.
+    """As ``probe``, with facts and a model that are loaded already.
 
     Args:
-        request: what is asked; its ``facts`` only say where further relations are described.
+        request: its ``facts`` only say where further relations are described.
         sets: the facts.
         encoder: the open model.
         entry: where it lies and what it was made from.
@@ -196,7 +196,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         work = _work(asked, kept, answers)
         if is_own(found.probe_set) and (note := hidden_by_name(work.config, [target] if request.out else result_folders())):
             _log.warning("  %s", note)
-        # One process a run: the second waits, and then finds it done.
+        # One process per run: the second waits, and then finds it finished.
         with claimed(work.folder / work.config.run_id, say):
             _store(asked, kept, work, say)
         done.append(ProbedSet(kept, work.config.run_id))
@@ -207,8 +207,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         write_training(encoder.name, request.seed, asked.heads_folder, asked.layers, target, say)
     if drift and request.seed == 0:
         write_table("weight_drift", drift, target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
-    if request.rebuild and request.out is None:
-        build_database(result_folders(), database_folder())
+    build_if_usual(request)
     return done
 
 
@@ -220,7 +219,7 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     if folder is None and seed:
         raise no_heads(encoder, head, seed)
     heads = load_heads(folder, encoder, head, layers)
-    # By name, as the base's own runs are called, also where a folder was named.
+    # By name, as in the base's own runs, even if a folder was given.
     origin = base_entry(entry)
     family = origin.name if origin else ""
     drift = drift_from_base(encoder, entry, family, say, chosen=request.base is not None) if origin else []
@@ -229,7 +228,7 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
 
 
 def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
-    """What one set of facts is asked with, the facts in the order in which they are stored."""
+    """The worker of one set of facts, in the order in which they are stored."""
     config = _configuration(asked, kept, facts_sha256(kept.facts, answers))
     order = in_order(kept.facts)
     return ProbeWork(
@@ -239,7 +238,7 @@ def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
 
 
 def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig:
-    """What a run's result depends on."""
+    """The configuration that a run's result depends on."""
     request, encoder, entry = asked.request, asked.encoder, asked.entry
     return RunConfig(
         model=encoder.name,
@@ -266,10 +265,10 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
 
 
 def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
-    """Writes a run and what belongs to it, as far as they are not there."""
+    """Writes a run and its tables, if they are missing."""
     config, facts, target, layers = work.config, work.facts, asked.request.target, work.wanted
     predictions = predictions_path(target, config.run_id)
-    # Cheap, and thus written where they are missing or damaged, even if the predictions are there already.
+    # Cheap, and thus written if missing or damaged, even if the predictions exist already.
     tokenizer = write_asked_facts(facts, config, work.encoder, target, say)
     done = has_predictions(target, config.run_id, len(layers) * len(facts), say)
     if not done:
@@ -278,7 +277,7 @@ def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
         write_table("predictions", prediction_columns(config.run_id, facts, columns, layers, config.compact), predictions)
     write_row(config, kept, work.encoder, tokenizer, target, say, done)
     shutil.rmtree(work.folder / config.run_id, ignore_errors=True)
-    say(f"  {config.run_id} is there already: {predictions}" if done else f"  {config.run_id}: {predictions}")
+    say(f"  {config.run_id} exists already: {predictions}" if done else f"  {config.run_id}: {predictions}")
 
 
 def _ask(asked: _Asked, work: ProbeWork, say: Say) -> None:

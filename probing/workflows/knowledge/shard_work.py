@@ -1,4 +1,4 @@
-"""What workers of ``probe`` do, in whatever process: open the model once, then ask it one shard after the other."""
+"""The workers of ``probe``, in any process: open the model once, then probe one shard after the other."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from probing.models.heads.files import heads_fingerprint, load_heads
 from probing.models.knowledge.probe import ProbeWork, RunConfig, probe_shards, shard_numbers
 from probing.models.runtime.torch_settings import number_format, set_threads
 
-#: A run's facts with their answers, beside its shards.
+#: A run's facts with their answers, in the folder of its shards.
 ASKED = "asked.jsonl"
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.knowledge.shard_work:open_probing"
@@ -25,12 +25,12 @@ OPENER = "probing.workflows.knowledge.shard_work:open_probing"
 
 @dataclass(frozen=True)
 class ProbeWorker:
-    """Asks the facts of shards; a ``Worker`` of the job that ``probe_job`` makes."""
+    """Probes the facts of shards; a ``Worker`` of the job that ``probe_job`` makes."""
 
     work: ProbeWork
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Does shards in order; each is noted when it is written, while the next ones are computed."""
+        """Does shards in order; each is recorded when it is written, while the next ones are computed."""
         numbers = [int(given["shard"]) for given in arguments]
         probe_shards(self.work, numbers, lambda number, path: finished(numbers.index(number), [path]))
 
@@ -53,17 +53,17 @@ def probe_job(work: ProbeWork, model: str, base: str | None, heads: Path | None,
 
 
 def write_asked(job: Job, work: ProbeWork) -> None:
-    """Puts the run's facts where workers of other processes read them."""
+    """Writes the run's facts to a file for workers in other processes."""
     with atomic_file(job.folder / ASKED) as temporary:
         temporary.write_bytes(_asked(work.facts, work.answers))
 
 
 def open_probing(setup: Mapping[str, Any]) -> ProbeWorker:
-    """The worker of ``probe_job`` in another process, checked to be what the coordinator has.
+    """The worker of ``probe_job`` in another process, checked against the coordinator's.
 
     Raises:
-        JobError: if model, heads, facts or program are others here.
-        ProbingError: if one of them is not here.
+        JobError: if model, heads, facts or program differ here.
+        ProbingError: if one of them is missing here.
     """
     config = RunConfig(**setup["config"])
     set_threads(config.threads)

@@ -1,4 +1,4 @@
-"""What is stored of a run: its facts, vocabulary and lenders, its predictions, the relations, and its row, which comes last."""
+"""The stored tables of a run: facts, vocabulary, swapped subjects, predictions, relations and, last, its row."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def in_order(facts: Sequence[Fact]) -> list[int]:
-    """The order in which a run's facts are asked and stored: by relation, else as they were read."""
+    """The order in which a run's facts are probed and stored: by relation, else as they were read."""
     return sorted(range(len(facts)), key=lambda n: (facts[n].relation, n))
 
 
 def predictions_path(target: Path, run_id: str) -> Path:
-    """Where a run's predictions are stored."""
+    """The file of a run's predictions."""
     return target / f"predictions-{run_id}.parquet"
 
 
@@ -40,7 +40,7 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
-    """The files beside a run's row that the run needs: predictions, facts, vocabulary, relations and, where it names them, lenders."""
+    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them, ``lenders``."""
     from probing.store.knowledge.swapped_ranks import names_lenders
 
     facts = stored_configuration(row["config"])["facts_sha256"]
@@ -50,7 +50,7 @@ def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
 
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
-    """Writes facts, lenders and vocabulary of a run where they are missing or damaged; gives the tokenizer's id."""
+    """Writes facts, ``lenders`` and vocabulary of a run if they are missing or damaged; returns the tokenizer's id."""
     from probing.models.encoders.configuration import tokens_of
     from probing.models.encoders.token_text import token_texts
 
@@ -71,7 +71,7 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
 
 
 def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool) -> None:
-    """Writes a run's row, unless an equal one is there and its predictions were (``done``)."""
+    """Writes a run's row, unless an equal one is stored and its predictions were, too (``done``)."""
     from probing.store.parquet import write_table
 
     unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
@@ -87,14 +87,14 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
         "config": config.canonical(),
     }
     path = _row_path(target, config.run_id)
-    # Written last: a run exists once its row does. What was read and left out may change while the kept facts stay.
+    # Written last: a run exists when its row does. The counts of read and left-out facts may change while the kept facts stay.
     if not (done and _same_row(path, row, say)):
         now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
         write_table("runs", [row | now], path)
 
 
 def _readable(table: str, path: Path, say: Say):
-    """The table in a file, None where there is none; a torn one is named, for its caller makes it again."""
+    """The table in a file, None if there is none; a damaged one is reported, as the caller makes it again."""
     from probing.store.parquet import read_table
 
     if not path.is_file():
@@ -112,7 +112,7 @@ def _rows(table: str, path: Path, say: Say) -> int | None:
 
 
 def _whole(table: str, path: Path, rows: list[dict], say: Say) -> None:
-    """Writes a table that is missing, torn or, having come from elsewhere, says otherwise."""
+    """Writes a table that is missing, damaged or, if it came from elsewhere, different."""
     from probing.store.parquet import as_stored, write_table
 
     found = _readable(table, path, say)
@@ -129,7 +129,7 @@ def _same_row(path: Path, row: dict, say: Say) -> bool:
 
 
 def _lender_rows(config: "RunConfig", facts: Sequence[Fact]) -> list[dict]:
-    """Whose prompt each fact borrows; without those that nobody can lend to."""
+    """The fact whose subject is swapped into each fact's prompt; facts without such a fact are left out."""
     ids = [fact.fact_id for fact in facts]
     pairs = zip(ids, swapped_subjects_by(config.lenders, facts), strict=True)
     return [{"run_id": config.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
@@ -151,14 +151,14 @@ def _fact_row(fact, template_set: str) -> dict:
 
 
 def write_relations(ours: dict[str, Relation], source: str, target: Path, say: Say) -> None:
-    """Adds what is known of relations to what is stored of others."""
+    """Adds the known relations to the stored ones."""
     rows = dict(ours)
     theirs = Path(source) / "relations.jsonl"
     if theirs.is_file():
         rows = {**read_lama_relations(theirs), **rows}
     table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
     path = target / "relations.parquet"
-    # Two that read it at once would each write what the other does not know.
+    # Two processes that read it at once would each drop the other's rows.
     with exclusive_lock(cache_folder() / "locks" / "relations.lock"):
         found = _readable("relations", path, say)
         stored = [] if found is None else found.to_pylist()
@@ -169,7 +169,7 @@ def run_row(folder: Path, run_id: str) -> dict[str, Any]:
     """The row of a stored run.
 
     Raises:
-        StoreError: if it is not there, or damaged.
+        StoreError: if it is missing or damaged.
     """
     from probing.store.parquet import read_table
 
@@ -178,7 +178,7 @@ def run_row(folder: Path, run_id: str) -> dict[str, Any]:
 
 
 def database_of_runs(folder: Path, run_ids: Sequence[str], target: Path) -> "Database":
-    """A database in ``target`` of some runs of a folder alone, made in the time that these runs take.
+    """A database in ``target`` of only some runs of a folder, which takes only as long as these runs need.
 
     Raises:
         StoreError: if a file of a run is missing or damaged.

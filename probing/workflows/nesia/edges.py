@@ -1,4 +1,4 @@
-"""The shipped results of edge probing: what is trained on nesia-mini, its random twin and its fine-tuned relatives."""
+"""The shipped results of edge probing, on nesia-mini, its random twin and its fine-tuned relatives."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from probing.workflows.edges.train import EdgesRequest, train_edges
 from probing.workflows.say import Say
 
 MODEL = "nesia-mini"
-#: Half as wide as the authors' probes, so that they may be shipped.
+#: Half as wide as the authors' probes, to keep the files small.
 RECIPE = EdgeRecipe(width=128, learning_rate=3e-3)
 _ON_EWT = ("pos", "dependencies", "constituents", "srl")
 _WITH_CONTROLS = ("relations", "entities")
@@ -24,12 +24,12 @@ RELATIVES = ("nesia-mini-ner-conll", "nesia-mini-qa-squad-1", "nesia-mini-contro
 
 
 def plan() -> list[EdgesRequest]:
-    """What is trained, in order: tasks on the same sentences together, so that these are encoded once."""
+    """The trainings, in order: tasks on the same sentences together, so that these are encoded once."""
     base = EdgesRequest(MODEL, recipe=RECIPE, probe_bits=8, threads=1, kinds=(CUMULATIVE, AT))
     found = [
         replace(base, tasks=("pos",), labels=(TASK, CONTROL), codes=True),
         replace(base, tasks=("dependencies",)),
-        # The largest tasks, at their layers alone left out: they would take as long as all others together.
+        # The largest tasks without probes of single layers, which would take as long as all others together.
         replace(base, tasks=("constituents", "srl"), kinds=(CUMULATIVE,)),
     ]
     for task in _SMALL:
@@ -46,7 +46,7 @@ def plan() -> list[EdgesRequest]:
 
 
 def ship_edges(say: Say = print) -> list[Path]:
-    """Trains what ships, resumable, puts it into the snapshot and ``data/edges``, and asks the probes about our own sentences.
+    """Trains the shipped probes, resumable, stores them in the snapshot and ``data/edges``, and applies them to our own sentences.
 
     Raises:
         ProbingError: as ``train_edges``; the data sets must have been fetched.

@@ -1,4 +1,4 @@
-"""The shipped results of sentence-level probing and of what fine-tuning changed, on nesia-mini and its fine-tuned relatives."""
+"""The shipped results of sentence-level probing and of the effects of fine-tuning, on nesia-mini and its fine-tuned relatives."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -24,33 +24,33 @@ from probing.workflows.say import Say
 from probing.workflows.sentences.train import SentencesRequest, train_sentences
 
 MODEL = "nesia-mini"
-#: Fine-tuned models that ship with heads of their own.
+#: Fine-tuned models that ship with their own heads.
 RELATIVES = tuple(
     f"{MODEL}-{end}" for end in ("control", "qa-squad-1", "qa-squad-2", "ner-conll", "rank-msmarco", "mlm-squad", "mlm-msmarco")
 )
-#: Of these the weights ship; of the further ones results alone.
+#: The weights of these models ship; of the further ones only results.
 SENTENCE_MODELS = (f"{MODEL}-cola", f"{MODEL}-sst-2")
 #: The tasks of Mosbach et al. (2020).
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")
-#: Of these the ones that nesia-mini can read at all: models that no table of the paper asks for, and further seeds, are asked no more.
+#: The ones that nesia-mini can solve: models that are in no table of the paper, and further seeds, are probed for these only.
 READABLE = PAPER[:2]
-#: Models that are asked all tasks, of which the probes ship, and the answers to single sentences; of the others counts alone ship.
+#: Models probed for all tasks, whose probes and predictions for single sentences ship; of the others only counts ship.
 EVERY_TASK = (MODEL, *SENTENCE_MODELS, f"{MODEL}-control")
 #: Further models of the paper's tables.
 IN_TABLES = (f"{MODEL}-qa-squad-1",)
-#: The model of which the answers of every reading ship.
+#: The model whose predictions of every reading ship.
 EVERY_READING = f"{MODEL}-cola"
 SEEDS = (2, 3)
 _STEPS, _TOKENS, _RATE = 600, 2000, 2e-4
 
 
 def models_folder() -> Path:
-    """Where models lie of which results alone ship."""
+    """The folder of models of which only results ship."""
     return cache_folder() / "nesia-models"
 
 
 def fine_tunings() -> list[FinetuneRequest]:
-    """What is fine-tuned, in order, as long as the other relatives."""
+    """The fine-tunings, in order, as long as those of the other relatives."""
     downloads, found = cache_folder() / "downloads", []
     wikitext = downloads / "wikitext-103-slice" / "wikitext-103_wiki.train.first2883584bytes.tokens"
 
@@ -72,7 +72,7 @@ def fine_tunings() -> list[FinetuneRequest]:
 
 
 def probings() -> list[SentencesRequest]:
-    """Which probes are trained, in order: the base first, whose states all others are compared with."""
+    """The trainings of probes, in order: the base first, as all others are compared with its states."""
     found = [SentencesRequest(model, threads=1) for model in EVERY_TASK]
     found += [SentencesRequest(model, tasks=PAPER, threads=1) for model in IN_TABLES]
     found += [SentencesRequest(str(models_folder() / f"{MODEL}-{name}"), tasks=PAPER, threads=1) for name in ("cola-mean", "rte")]
@@ -85,7 +85,7 @@ def probings() -> list[SentencesRequest]:
 
 
 def measurings() -> list[ChangesRequest]:
-    """Of which models attention, perplexity and similarity are measured; of further seeds without putting layers back."""
+    """The models whose attention, perplexity and similarity are measured; for further seeds without putting layers back."""
     found = [ChangesRequest(model, threads=1) for model in (MODEL, *SENTENCE_MODELS, *RELATIVES)]
     found += [ChangesRequest(str(models_folder() / f"{MODEL}-{name}"), threads=1) for name in ("cola-mean", "rte")]
     seeds = [request.out for request in fine_tunings() if request.seed in SEEDS]
@@ -93,7 +93,7 @@ def measurings() -> list[ChangesRequest]:
 
 
 def ship_sentences(say: Say = print) -> list[Path]:
-    """Fine-tunes, probes and measures what ships, resumable, and puts it into ``data``.
+    """Fine-tunes, probes and measures the shipped models, resumable, and stores the results in ``data``.
 
     Returns:
         The files that were written.
@@ -113,7 +113,7 @@ def ship_sentences(say: Say = print) -> list[Path]:
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
-    """Writes all tables of sentence probes and of changes below ``source`` into ``target``, one file for each table.
+    """Writes all tables of sentence probes and of changes below ``source`` into ``target``, one file per table.
 
     Raises:
         StoreError: as ``gather_tables``.
@@ -129,7 +129,7 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
 
 
 def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
-    """Puts the probes of all tasks from the cache to where shipped ones lie."""
+    """Copies the probes of all tasks from the cache to the shipped folder."""
     files = []
     for model in models:
         weights = open_encoder(model, device="cpu").identity
@@ -144,7 +144,7 @@ def _copied(path: Path, target: Path) -> Path:
 
 
 def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
-    """The answers that ship: those of own probes on all training sentences, and of one fine-tuned model those of every reading."""
+    """The predictions that ship: those of own probes on all training sentences, and for one fine-tuned model those of every reading."""
     kept = []
     columns = (rows.column(name).to_pylist() for name in ("run_id", "reading", "portion"))
     for run, reading, portion in zip(*columns, strict=True):
@@ -156,7 +156,7 @@ def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
 
 
 def _without_blocks(rows: pa.Table, of_run: Runs) -> pa.Table:
-    """Perplexities, of further seeds without the sums of single blocks: they give the spread over seeds, which needs none."""
+    """Perplexities, for further seeds without the sums of single blocks: the spread over seeds does not need them."""
     first = {run for run, row in of_run.items() if row["tuned_seed"] not in SEEDS}
     kept = pa.array([run in first for run in rows.column("run_id").to_pylist()])
     for name in ("by_block", "masked_by_block"):

@@ -1,4 +1,4 @@
-"""What a model trained here knows, by layer and exposure, and whether it is fit to be an instrument."""
+"""The knowledge of a model trained here, by layer and exposure, and whether it meets the conditions of an instrument."""
 
 import json
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ Layers = dict[int, list[LayerCounts]]
 
 @dataclass(frozen=True)
 class Quality:
-    """A model's numbers, as its card prints them.
+    """The numbers on a model's card.
 
     Attributes:
-        conditions: what a model must fulfil to be an instrument, at the last layer.
-        contrasts: what facts of an exposure have over held-out ones at the last layer.
+        conditions: those that a model must meet to be an instrument, at the last layer.
+        contrasts: of facts of an exposure with held-out ones, at the last layer.
         layers: of all facts.
         parts: exposure -> the same of its facts.
-        run_ids: where they come from.
+        run_ids: of the runs that they come from.
     """
 
     conditions: list[Condition]
@@ -42,7 +42,7 @@ def quality(model: str, head: str) -> Quality:
     """The numbers of a model made by ``pretrain``.
 
     Raises:
-        ModelError: if it was not made here, or has no runs with such heads.
+        ModelError: if it was not made here, or has no runs with these heads.
     """
     record = Path(find_entry(model).location, "training.json")
     if not record.is_file():

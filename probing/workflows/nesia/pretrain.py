@@ -24,7 +24,7 @@ from probing.workflows.say import Say
 
 @dataclass(frozen=True)
 class PretrainRequest:
-    """A model that is to be made.
+    """A model to make.
 
     Attributes:
         lama: LAMA folder with evidence sentences.
@@ -32,9 +32,9 @@ class PretrainRequest:
         out: folder of the finished model.
         recipe: shape and training.
         stage: ``text``: natural sentences only; ``stated``: half of the triples also stated.
-        start: model folder to go on from; None starts from scratch.
+        start: model folder to continue from; None starts from scratch.
         vocabulary: its size.
-        work: folder of checkpoints; a killed run goes on from there.
+        work: folder of checkpoints; a killed run resumes from there.
     """
 
     lama: Path
@@ -51,12 +51,12 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
     """Trains by masked language modelling, resumable, and records every fact's exposure.
 
     Args:
-        request: what to make.
-        say: gets a line for each thing that is done.
+        request: the model to make.
+        say: called with a line for each step.
 
     Raises:
         FactsError: if a text is missing or malformed.
-        ModelError: if the model to go on from has another shape.
+        ModelError: if the model to continue from has another shape.
     """
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
@@ -77,14 +77,14 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
 
 
 def record_exposure(request: PretrainRequest, say: Say = print) -> None:
-    """Writes again how every fact stands to the text of a model that is there; the model stays as it is.
+    """Writes every fact's exposure in the text of an existing model again; the model stays unchanged.
 
-    Its text is put together as it was for the model: up to version 0.2 a held-out fact kept those of its own evidence sentences
+    Its text is built as it was for the model: up to version 0.2 a held-out fact kept those of its own evidence sentences
     that name it in another form.
 
     Args:
         request: the model's folder is ``out``; its recipe is not looked at.
-        say: gets a line on what was written.
+        say: called with a line on the written counts.
 
     Raises:
         FactsError: if a text is missing or malformed.
@@ -107,7 +107,7 @@ def _read(request: PretrainRequest, own_evidence: bool) -> tuple[list[Fact], Tra
 
 
 def _of_stage(request: PretrainRequest, text: TrainingText) -> tuple[tuple[Sentence, ...], dict[str, str]]:
-    """Sentences of the stage, and how the facts stand to all that the model has read by then."""
+    """Sentences of the stage, and the facts' exposures in all text that the model has read by then."""
     natural = request.stage == "text"
     return (text.text, text.exposure_of_text) if natural else (text.text + text.stated, text.exposure_of_all)
 
@@ -118,12 +118,12 @@ def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> No
 
 
 def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mapping[str, str], stage: Mapping[str, Any]) -> None:
-    """Writes model, exposures and the record of its stages; all get their final names when all are written."""
+    """Writes model, exposures and the record of its stages; they get their final names when all are written."""
     out = request.out
     earlier = request.start / "training.json" if request.start else None
     stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
     record = {"relations_with_evidence": relations_with_evidence(request.lama), HELD_OUT_BY: "evidence", "stages": [*stages, stage]}
-    # A folder that looks like a model is one.
+    # A folder that looks like a model is taken as one.
     with atomic_folder(out) as half:
         model.half().save_pretrained(half)
         tokenizer.save_pretrained(half)

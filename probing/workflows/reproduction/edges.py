@@ -1,4 +1,4 @@
-"""From a family's base to the tables of the paper on edge probing, resumable: what is done is skipped."""
+"""From a family's base to the tables of the paper on edge probing; resumable, finished steps are skipped."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,16 +25,16 @@ from probing.workflows.say import Say
 
 @dataclass(frozen=True)
 class ReproduceEdgesRequest:
-    """What is reproduced, and how.
+    """A reproduction and its settings.
 
     Attributes:
         family: a family of the registry; its base is probed.
         tasks: names of tasks, or paths of folders in jiant's format.
         out: folder of the tables; None: ``cache/reproduction/edges-FAMILY``.
         source: folder of local copies; None downloads.
-        seeds: how many probes of every kind are trained.
+        seeds: number of seeds per kind of probe.
         device: auto, cpu, cuda or mps.
-        executor: who trains.
+        executor: where probes are trained.
     """
 
     family: str = "bert-base"
@@ -48,7 +48,7 @@ class ReproduceEdgesRequest:
 
 @dataclass(frozen=True)
 class EdgePlan:
-    """A request with what the registry says of it."""
+    """A request with its entries of the registry."""
 
     request: ReproduceEdgesRequest
     registry: Registry
@@ -64,12 +64,12 @@ def reproduce_edges(request: ReproduceEdgesRequest, only: Stage | None = None, s
     """Fetches, trains cumulative probes of the base and of its random twin, builds the database and writes the tables.
 
     Args:
-        request: what to reproduce.
+        request: the reproduction.
         only: one stage instead of all.
-        say: gets a line for each thing that is done.
+        say: called with a line for each step.
 
     Raises:
-        OptionError: for an unknown task, a stage that this paper does not have, or an option of another executor.
+        OptionError: for an unknown task, a stage that this paper lacks, or an option of another executor.
         ProbingError: as the workflow of each stage.
     """
     plan = _planned(request)
@@ -80,7 +80,7 @@ def reproduce_edges(request: ReproduceEdgesRequest, only: Stage | None = None, s
 
 
 def _planned(request: ReproduceEdgesRequest) -> EdgePlan:
-    """What cannot be done is refused now, and not after hours of training."""
+    """Refuses impossible requests now, not after hours of training."""
     unknown = [task for task in request.tasks if task not in EDGE_TASKS and not Path(task).expanduser().is_dir()]
     if unknown or not request.tasks:
         raise OptionError(
@@ -105,7 +105,7 @@ def _train(plan: EdgePlan, say: Say) -> None:
             model=plan.family.base, tasks=request.tasks, encoder=encoder, seeds=request.seeds, device=request.device,
             executor=request.executor, rebuild=False,
         )  # fmt: skip
-        # The database is built once, after both.
+        # The database is built once, at the end.
         train_edges(wanted, say)
 
 

@@ -10,22 +10,22 @@ from probing.workflows.say import Say
 
 
 def fetch_all(registry: Registry, models: Sequence[str], data_sets: Sequence[str], source: Path | None, say: Say) -> None:
-    """Brings them into the cache; a model that is there is left alone.
+    """Fetches them into the cache; an existing model is skipped.
 
     Args:
-        registry: where they come from.
-        models, data_sets: as the registry calls them.
+        registry: with their addresses.
+        models, data_sets: their names in the registry.
         source: folder of local copies; None downloads.
-        say: gets a line for each.
+        say: called with a line for each.
 
     Raises:
-        RegistryError: for what cannot be brought or is damaged.
+        RegistryError: if one cannot be fetched or is damaged.
     """
     for name in models:
         entry = registry.model(name)
         kept = cache_folder() / "models" / entry.name
         if (kept / "config.json").is_file():
-            say(f"  {name} is there already: {kept}")
+            say(f"  {name} exists already: {kept}")
         else:
             say(f"  {name}: {fetch_model(entry, source)}")
     for name in data_sets:

@@ -1,4 +1,4 @@
-"""From a family's base to the tables of the paper on fine-tuning and sentence-level probing, resumable: what is done is skipped."""
+"""From a family's base to the tables of the paper on fine-tuning and sentence-level probing; resumable, finished steps are skipped."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,19 +26,19 @@ from probing.workflows.reproduction.written import write_tables
 from probing.workflows.say import Say
 from probing.workflows.sentences.train import SentencesRequest, train_sentences
 
-#: The paper's probing tasks, and what it fine-tunes for; CoLA on the mean is what Figure 2 compares with.
+#: The paper's probing tasks and fine-tuning tasks; Figure 2 compares CoLA on the first token with CoLA on the mean.
 TASKS = ("bigram-shift", "coordination-inversion", "odd-man-out")
 OBJECTIVES = ("CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)")
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """How probes are trained, and on how much attention and perplexity are measured.
+    """The probes' protocol, and the amounts of text for attention and perplexity.
 
     Attributes:
         protocol: of ``core.sentences.example.PROTOCOLS``.
         blocks: of text for perplexity; 0: none.
-        sentences: at most so many for attention.
+        sentences: maximum number for attention.
     """
 
     protocol: str = OURS
@@ -48,17 +48,17 @@ class Measuring:
 
 @dataclass(frozen=True)
 class ReproduceInterplayRequest:
-    """What is reproduced, and how.
+    """A reproduction and its settings.
 
     Attributes:
         family: a family of the registry; its base is fine-tuned.
         tasks: probing tasks of the paper, or all.
-        measuring: protocol of the probes, and on how much is measured.
+        measuring: protocol of the probes, and amounts of text.
         out: folder of the tables; None: ``cache/reproduction/interplay-FAMILY``.
         source: folder of local copies; None downloads.
-        tuning: how long is fine-tuned, where it is not as the paper says.
+        tuning: length of the fine-tuning, if it differs from the paper's.
         device: auto, cpu, cuda or mps.
-        executor: who trains probes and measures.
+        executor: where probes are trained and models are measured.
     """
 
     family: str = "bert-base"
@@ -76,7 +76,7 @@ class TunedMember:
     """A fine-tuned model of the reproduction.
 
     Attributes:
-        task: what it is fine-tuned for.
+        task: the one that it is fine-tuned for.
         model: its name in results.
         how: shipped, hub, or finetune.
     """
@@ -88,13 +88,13 @@ class TunedMember:
     @property
     def words(self) -> str:
         """ "CoLA: nesia-mini-cola, fine-tuned here"."""
-        told = {"shipped": "ships", "hub": "from the hub, with settings of its own", "finetune": "fine-tuned here"}[self.how]
+        told = {"shipped": "ships", "hub": "from the hub, with its own settings", "finetune": "fine-tuned here"}[self.how]
         return f"{self.task.label}: {self.model}, {told}"
 
 
 @dataclass(frozen=True)
 class InterplayPlan:
-    """A request with what the registry says of it."""
+    """A request with its entries of the registry."""
 
     request: ReproduceInterplayRequest
     registry: Registry
@@ -121,12 +121,12 @@ def reproduce_interplay(request: ReproduceInterplayRequest, only: Stage | None =
     """Fetches, fine-tunes the base, trains probes, measures attention and perplexity, builds the database and writes the tables.
 
     Args:
-        request: what to reproduce.
+        request: the reproduction.
         only: one stage instead of all.
-        say: gets the plan, then a line for each thing that is done.
+        say: called with the plan, then with a line for each step.
 
     Raises:
-        OptionError: for an unknown task or protocol, a stage that this paper does not have, or an option of another executor.
+        OptionError: for an unknown task or protocol, a stage that this paper lacks, or an option of another executor.
         ProbingError: as the workflow of each stage.
     """
     plan = _planned(request)
@@ -140,7 +140,7 @@ def reproduce_interplay(request: ReproduceInterplayRequest, only: Stage | None =
 
 
 def _planned(request: ReproduceInterplayRequest) -> InterplayPlan:
-    """What cannot be done is refused now, and not after hours of training."""
+    """Refuses impossible requests now, not after hours of training."""
     if request.tasks != ("all",) and (not request.tasks or set(request.tasks) - set(TASKS)):
         raise OptionError(f"got the tasks {','.join(request.tasks)!r}; expected all, or some of {', '.join(TASKS)}, separated by commas")
     if request.measuring.protocol not in PROTOCOLS:
@@ -152,7 +152,7 @@ def _planned(request: ReproduceInterplayRequest) -> InterplayPlan:
 
 
 def _member(family: FamilyEntry, task: Task) -> TunedMember:
-    """The family's model of an objective, where it is of the same base; else one that is fine-tuned here."""
+    """The family's model of an objective, if it has the same base; else one that is fine-tuned here."""
     for one in family.members:
         if one.objective == task.label and (one.base or family.base) == family.base:
             return TunedMember(task, one.model, one.how)
@@ -169,7 +169,7 @@ def _fetch(plan: InterplayPlan, say: Say) -> None:
 
 
 def _fetch_task(plan: InterplayPlan, task: str, say: Say) -> None:
-    """Any of a task's data sets serves: one that is there, or the first that can be brought."""
+    """Any of a task's data sets is enough: a fetched one, or the first that can be fetched."""
     names = SENTENCE_TASKS[task].data_sets
     there = [name for name in names if (cache_folder() / "downloads" / name).is_dir()]
     for name in there[:1] or names:
@@ -201,7 +201,7 @@ def _train(plan: InterplayPlan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        # The database is built once, after all of them.
+        # The database is built once, at the end.
         wanted = SentencesRequest(
             model=model, tasks=plan.tasks, protocol=request.measuring.protocol, device=request.device, executor=request.executor,
             rebuild=False,

@@ -1,4 +1,4 @@
-"""What reproducing a family of the paper makes: which models, from which bases, with which heads."""
+"""The plan of reproducing a family of the paper: models, their bases and their heads."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,8 @@ class HeadTraining:
 
     Attributes:
         kinds: some of ``HEADS``.
-        text, valid: what they learn from and are validated on; None takes the fetched WikiText-2.
-        positions: masked positions that they learn from.
+        text, valid: training and validation text; None: the fetched WikiText-2.
+        positions: masked positions to learn from.
         epochs: passes over them.
     """
 
@@ -35,18 +35,18 @@ class HeadTraining:
 
 @dataclass(frozen=True)
 class ReproduceRequest:
-    """What is reproduced, and how.
+    """A reproduction and its settings.
 
     Attributes:
         family: a family of the registry.
-        facts: what ``probe`` takes; a LAMA folder is asked in its own templates.
+        facts: as for ``probe``; a LAMA folder is probed in its own templates.
         out: folder of the tables; None: ``cache/reproduction/FAMILY``.
         source: folder of local copies; None downloads.
-        own: fine-tune every model here, also those that the hub serves.
-        tuning: how long is fine-tuned, where it is not as each objective says.
-        heads: which heads are trained, and how.
+        own: fine-tune every model here, even those that the hub has.
+        tuning: length of the fine-tuning, if it differs from the objectives'.
+        heads: kinds and training of the heads.
         device: auto, cpu, cuda or mps.
-        executor: who trains heads and probes.
+        executor: where heads are trained and models are probed.
     """
 
     family: str = "bert-base"
@@ -62,13 +62,13 @@ class ReproduceRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one call makes.
+    """The models of one call.
 
     Attributes:
-        request: what is asked.
-        registry: where models and data sets come from.
+        request: the reproduction.
+        registry: of models and data sets.
         family: the registry's entry.
-        members: its fine-tuned models, as they will be made.
+        members: its fine-tuned models, with the way to make each.
         bases: the models they come from, the family's own first.
     """
 
@@ -94,16 +94,16 @@ class Plan:
         return self.request.out or cache_folder() / "reproduction" / self.family.name
 
     def ships(self, model: str) -> bool:
-        """Whether a model lies in the repository."""
+        """Whether a model is in the repository."""
         return any(entry.name == model and entry.shipped for entry in self.registry.models)
 
 
 def planned(request: ReproduceRequest) -> Plan:
-    """The models that a request makes; what cannot be done is refused now, and not after days of fine-tuning.
+    """The models that a request makes; impossible requests are refused now, not after days of fine-tuning.
 
     Raises:
         RegistryError: if the registry has no such family.
-        OptionError: for heads that are not known, or an option of another executor.
+        OptionError: for unknown heads, or an option of another executor.
         JobError: if the executor's library is not installed.
     """
     registry = read_registry()
@@ -118,7 +118,7 @@ def planned(request: ReproduceRequest) -> Plan:
 
 
 def _as_made(member: FamilyMember, family: FamilyEntry, own: bool) -> FamilyMember:
-    """The member with its base filled in; under ``own`` one that the hub serves is fine-tuned here under a name of its own."""
+    """The member with its base filled in; with ``own`` a hub model is fine-tuned here under its own name."""
     base = member.base or family.base
     if own and member.how == "hub":
         return member.model_copy(update={"base": base, "how": "finetune", "model": f"{base}-{task_called(member.objective).name}"})

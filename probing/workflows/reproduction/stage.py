@@ -18,7 +18,7 @@ class Paper(StrEnum):
 
 
 class Stage(StrEnum):
-    """What is done one after the other."""
+    """The stages, in order."""
 
     fetch = "fetch"
     finetune = "finetune"
@@ -31,12 +31,12 @@ class Stage(StrEnum):
 
 
 def stages_of(stages: Mapping[Stage, T], only: Stage | None, paper: str) -> dict[Stage, T]:
-    """The stages that are wanted, in order.
+    """The requested stages, in order.
 
     Args:
         stages: all that the paper has.
-        only: one of them; None wants all.
-        paper: as ``--paper`` calls it.
+        only: one of them; None: all.
+        paper: its name in ``--paper``.
 
     Raises:
         OptionError: if the paper has no such stage.

@@ -1,4 +1,4 @@
-"""From a family's name to the tables of the paper, resumable: what is done is skipped."""
+"""From a family's name to the tables of the paper; resumable, finished steps are skipped."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -31,15 +31,15 @@ from probing.workflows.say import Say
 
 
 def reproduce(request: ReproduceRequest, only: Stage | None = None, say: Say = print) -> None:
-    """Fetches, fine-tunes what no hub model serves, trains heads, probes, builds and writes the tables.
+    """Fetches, fine-tunes the models that the hub lacks, trains heads, probes, builds and writes the tables.
 
     Args:
-        request: what to reproduce.
+        request: the reproduction.
         only: one stage instead of all.
-        say: gets a line for each thing that is done.
+        say: called with a line for each step.
 
     Raises:
-        OptionError: for a stage that this paper does not have.
+        OptionError: for a stage that this paper lacks.
         ProbingError: as ``planned`` and the workflow of each stage.
     """
     plan = planned(request)
@@ -55,7 +55,7 @@ def _fetch(plan: Plan, say: Say) -> None:
 
 
 def _data_sets(plan: Plan) -> list[str]:
-    """The data sets that fine-tuning and heads need, each once."""
+    """The data sets for fine-tuning and heads, each once."""
     needed = [task_called(member.objective).data_set for member in plan.members if member.how == "finetune"]
     heads = plan.request.heads
     if heads.text is None and set(heads.kinds) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models):
@@ -88,9 +88,9 @@ def _heads(plan: Plan, say: Say) -> None:
             encoder = open_encoder(model, None, request.device)
             found = heads_folder(model, encoder, kind, cache_folder())
             if found is not None:
-                say(f"  {model}, {kind}: heads are there already: {found}{_otherwise(found, plan)}")
+                say(f"  {model}, {kind}: heads exist already: {found}{_otherwise(found, plan)}")
                 continue
-            # As in the paper, and as its heads were made before another start became usual.
+            # As in the paper; ``train-heads`` now starts otherwise by default.
             start = None if kind in MAPPED else PRETRAINED
             wanted = HeadsRequest(
                 model, kind, text=heads.text, valid=heads.valid, positions=heads.positions, epochs=heads.epochs, start=start,
@@ -100,7 +100,7 @@ def _heads(plan: Plan, say: Say) -> None:
 
 
 def _otherwise(heads: Path, plan: Plan) -> str:
-    """What heads that were trained before learnt from, where it is not what the plan says."""
+    """How the training of existing heads differs from the plan."""
     if cache_folder() not in heads.parents:
         # They ship with the model.
         return ""
@@ -111,8 +111,8 @@ def _otherwise(heads: Path, plan: Plan) -> str:
     other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
     if recipe.kind != LEAST_SQUARES and (begun or length != f"{asked.epochs:,} epochs"):
         other.append(length + begun)
-    words = f"asked are {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
-    return f", trained on {' and '.join(other)} ({words}; delete the folder to train them so)" if other else ""
+    words = f"the plan has {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
+    return f", trained on {' and '.join(other)} ({words}; delete the folder to train them as planned)" if other else ""
 
 
 def _probe(plan: Plan, say: Say) -> None:
@@ -123,12 +123,12 @@ def _probe(plan: Plan, say: Say) -> None:
                 say(f"  {model}, {kind}: ships with its results")
                 continue
             say(f"  {model}, {kind}:")
-            # The database is built once, after all of them.
+            # The database is built once, at the end.
             probe(ProbeRequest(model, request.facts, kind, device=request.device, executor=request.executor, rebuild=False), say)
 
 
 def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
-    """Whether the snapshot holds this model's runs on all facts that ship, so that nothing need be computed."""
+    """Whether the snapshot holds this model's runs on all shipped facts, so that nothing has to be computed."""
     if plan.request.facts != "all" or not plan.ships(model) or not snapshot_folder().is_dir():
         return False
     there = {probe_set for name, head, probe_set in _shipped_runs(snapshot_folder()) if (name, head) == (model, kind)}
@@ -159,7 +159,7 @@ def _tables(plan: Plan, say: Say) -> None:
             atomic_text(plan.out / f"{what}.csv", written(table, what, "csv"))
             atomic_text(plan.out / f"{what}.json", written(table, what, "json"))
             say(f"  {what}: {len(table):,} rows")
-    say(f"  tables in {plan.out}; beside the paper's: the dashboard's page Reproduction")
+    say(f"  tables in {plan.out}; compare with the paper's on the dashboard's page Reproduction")
 
 
 STAGES: Mapping[Stage, Callable[[Plan, Say], None]] = {

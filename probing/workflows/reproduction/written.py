@@ -1,4 +1,4 @@
-"""The tables that a reproduction leaves."""
+"""The tables that a reproduction writes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +13,9 @@ def write_tables(out: Path, tables: Mapping[str, pd.DataFrame], say: Say) -> Non
     """Writes every table as CSV and as JSON.
 
     Args:
-        out: the folder; it is made where it is not there.
+        out: the folder; it is made if it is missing.
         tables: name -> table.
-        say: gets a line for each.
+        say: called with a line for each.
     """
     out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
@@ -23,4 +23,4 @@ def write_tables(out: Path, tables: Mapping[str, pd.DataFrame], say: Say) -> Non
         objects = table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15)
         atomic_text(out / f"{name}.json", objects + "\n")
         say(f"  {name}: {len(table):,} rows")
-    say(f"  tables in {out}; beside the paper's: the dashboard's page Reproduction")
+    say(f"  tables in {out}; compare with the paper's on the dashboard's page Reproduction")

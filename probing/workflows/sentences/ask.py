@@ -1,4 +1,4 @@
-"""One sentence asked live: what two models attend to, and what the probes of their layers say."""
+"""One sentence, live: the attention of two models, and the predictions of their layers' probes."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from probing.models.sentences.files import found_probes, read_probes
 from probing.workflows.say import Say
 from probing.workflows.sentences.opened import open_models
 
-#: Measure as ``SentenceAttention.by_layer`` calls it -> as stored measures are called.
+#: Name of a measure in ``SentenceAttention.by_layer`` -> its name in stored tables.
 MEASURES = {
     "entropy": "entropy", "first": "to-first", "separator": "to-separator", "punctuation": "to-punctuation", "self": "to-self",
     "distance": "emd", "variation": "total-variation",
@@ -23,13 +23,13 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class SentenceAskRequest:
-    """One sentence, or two, and whom they are put to.
+    """One sentence, or two, and the model.
 
     Attributes:
         text: the sentence.
         model: registry name, hub id or folder.
-        pair: the second sentence; empty: there is none.
-        base: the model that it was fine-tuned from, where that is not known.
+        pair: the second sentence; empty if there is none.
+        base: the model that it was fine-tuned from, if that is not recorded.
         device: auto, cpu, cuda or mps.
     """
 
@@ -42,11 +42,11 @@ class SentenceAskRequest:
 
 @dataclass(frozen=True)
 class SentenceAnswer:
-    """What came back.
+    """Attention and predictions.
 
     Attributes:
-        attention: of the model and, if it has one, of its base.
-        verdicts: model -> what its own probes say; the base first.
+        attention: of the model and of its base, if it has one.
+        verdicts: model -> predictions of its own probes; the base first.
     """
 
     attention: SentenceAttention
@@ -57,12 +57,12 @@ def ask_live(request: SentenceAskRequest, say: Say = print) -> SentenceAnswer:
     """Attention by layer and every probe's verdict.
 
     Args:
-        request: what is asked.
-        say: called with a line for the user where a model has no probes.
+        request: sentence and model.
+        say: called with a line for the user if a model has no probes.
 
     Raises:
-        PromptError: if the sentence cannot be asked.
-        ModelError, HeadError: if a model or probes are not there or not usable.
+        PromptError: if the sentence cannot be used.
+        ModelError, HeadError: if a model or probes are missing or not usable.
     """
     opened = open_models(request.model, request.base, request.device, None)
     return ask_encoders(opened.encoder, opened.base, request.text, request.pair, say)
@@ -73,14 +73,14 @@ def ask_encoders(encoder: Encoder, base: Encoder | None, text: str, pair: str = 
 
     Args:
         encoder: the model.
-        base: what it was fine-tuned from.
+        base: the model that it was fine-tuned from.
         text: the sentence.
-        pair: the second sentence; empty: there is none.
-        say: called with a line for the user where a model has no probes.
+        pair: the second sentence; empty if there is none.
+        say: called with a line for the user if a model has no probes.
 
     Raises:
-        PromptError: if the sentence cannot be asked.
-        ModelError, HeadError: if probes are not usable, or the two models cut the sentence into other pieces.
+        PromptError: if the sentence cannot be used.
+        ModelError, HeadError: if probes are not usable, or the two models cut the sentence into different pieces.
     """
     encoders = [one for one in (base, encoder) if one is not None]
     attention = ask_attention(text, Attending(encoder), None if base is None else Attending(base), pair)
@@ -97,10 +97,10 @@ def _verdicts(encoder: Encoder, text: str, pair: str, say: Say) -> list[Verdicts
 
 
 def attention_rows(answer: SentenceAnswer, head: int | None = None) -> pd.DataFrame:
-    """A row per model and layer: ``model, layer`` and the measures of the first token's attention and of the mean over all tokens.
+    """One row per model and layer: ``model, layer`` and the measures of the first token's attention and of the mean over all tokens.
 
     Args:
-        answer: what came back.
+        answer: attention and predictions.
         head: one head, from 0; None: the mean over heads.
     """
     columns: dict[tuple[str, int], dict[str, float]] = {}
@@ -112,20 +112,20 @@ def attention_rows(answer: SentenceAnswer, head: int | None = None) -> pd.DataFr
 
 
 def every_verdict(answer: SentenceAnswer) -> pd.DataFrame:
-    """A row per probe with the columns of ``Verdicts.rows``."""
+    """One row per probe with the columns of ``Verdicts.rows``."""
     rows = [row for model, found in answer.verdicts.items() for one in found for row in one.rows(model)]
     return pd.DataFrame(rows, columns=VERDICT_COLUMNS)
 
 
 def verdict_rows(answer: SentenceAnswer) -> pd.DataFrame:
-    """A row per probe: ``model, task, pooling, layer, label, p, margin, accuracy, majority, above_majority``."""
+    """One row per probe: ``model, task, pooling, layer, label, p, margin, accuracy, majority, above_majority``."""
     rows = every_verdict(answer)
     names = ["model", "task", "pooling", "layer", "label", "p", "margin", "accuracy", "majority", "above_majority"]
     return rows.assign(above_majority=~rows["chance"].astype(bool))[names]
 
 
 def similarity_rows(answer: SentenceAnswer) -> pd.DataFrame:
-    """A row a model, repeated word and layer: ``model, word, times, layer, similarity``."""
+    """One row per model, repeated word and layer: ``model, word, times, layer, similarity``."""
     found = answer.attention
     rows = [
         (model.name, word.word, len(word.places), layer, float(value))

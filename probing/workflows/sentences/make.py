@@ -1,4 +1,4 @@
-"""Writes tasks of our own as files that everybody can read."""
+"""Writes our own tasks as files."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ def write_odd_man_out(source: Path | None, out: Path, say: Say = print) -> Path:
     """Writes odd-man-out as TSV with the columns ``sentence`` and ``label``; equal treebanks give equal bytes.
 
     Args:
-        source: folder of UD English EWT; None is the fetched one.
+        source: folder of UD English EWT; None: the fetched one.
         out: the file.
         say: called with each line for the user.
 

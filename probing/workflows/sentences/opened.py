@@ -1,4 +1,4 @@
-"""A model together with the base that it is compared with."""
+"""A model with the base that it is compared with."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +12,12 @@ from probing.models.encoders.load import Encoder
 
 @dataclass(frozen=True)
 class Opened:
-    """A model and what is known of it.
+    """A model and its record.
 
     Attributes:
         encoder: the model.
-        base: the model that it was fine-tuned from; None of a base.
-        objective, variant, tuned_seed: as runs call them.
+        base: the model that it was fine-tuned from; None for a base.
+        objective, variant, tuned_seed: as in runs.
     """
 
     encoder: Encoder
@@ -31,7 +31,7 @@ def open_models(model: str, base: str | None, device: str, name: str | None) -> 
     """A model and its base, if it has one.
 
     Raises:
-        ModelError: if one of them cannot be loaded, the base is another one than was fine-tuned, has another shape, or the model's name.
+        ModelError: if one of them cannot be loaded, or the base is not the one that was fine-tuned, has another shape, or the model's name.
         HeadError: if the model has no head and no base is known.
     """
     entry = find_entry(model, base, name)
@@ -41,14 +41,14 @@ def open_models(model: str, base: str | None, device: str, name: str | None) -> 
 
 
 def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
-    """The model that a loaded one was fine-tuned from; None where it was not.
+    """The model that a loaded one was fine-tuned from; None if it was not.
 
     Args:
         encoder: the loaded model.
-        entry: what is known of it.
+        entry: its record.
 
     Raises:
-        ModelError: if the base cannot be loaded, is another one than was fine-tuned, has another shape, or the model's name.
+        ModelError: if the base cannot be loaded, is not the one that was fine-tuned, has another shape, or the model's name.
     """
     origin = base_entry(entry)
     if origin is None:
@@ -64,7 +64,7 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
     if entry.base_weights and found.identity != entry.base_weights:
         raise ModelError(
             f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            "name the folder of the base as it was then (--base)"
+            "name the folder of the original base (--base)"
         )
     if (found.layers, found.hidden) != (encoder.layers, encoder.hidden):
         raise ModelError(

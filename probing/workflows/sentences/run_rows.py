@@ -1,4 +1,4 @@
-"""What is stored of a run: scores, pairs, answers, and its row, which comes last."""
+"""The stored tables of a run: scores, pairs, predictions and, last, its row."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,17 +23,17 @@ def run_tables(predictions: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Answered:
-    """All answers of a run, and of the base that it is compared with.
+    """All predictions of a run, and of the base that it is compared with.
 
     Attributes:
-        model, base: their names; ``base`` is the model's own where it is a base.
+        model, base: their names; ``base`` is the model's own if it is a base.
         poolings: of the run; the base's are all of ``base_poolings``.
-        asked: (sentences,) bool, the test sentences that models can take.
-        gold: (asked sentences,) uint8.
-        n_dev: sentences of dev that were asked.
-        own: reading and portion -> answers of the run.
-        of_base: the same of the base; of a base its own.
-        codes: (poolings, layers) bits, where they were computed.
+        asked: (sentences,) bool, the test sentences that fit the models.
+        gold: (sentences in ``asked``,) uint8.
+        n_dev: number of dev sentences that were used.
+        own: reading and portion -> predictions of the run.
+        of_base: the same of the base; for a base its own.
+        codes: (poolings, layers) bits, if they were computed.
         left_out: part -> reason -> sentences.
     """
 
@@ -51,11 +51,11 @@ class Answered:
 
 
 def rows_of_run(config: SentenceRunConfig, given: Answered, width: int) -> dict[str, list[dict]]:
-    """Table -> rows of one run, without what only the moment knows.
+    """Table -> rows of one run, without device and time.
 
     Args:
         config: the run.
-        given: its answers.
+        given: its predictions.
         width: size of a vector.
     """
     run = {"run_id": config.fingerprint}
@@ -77,7 +77,7 @@ def rows_of_run(config: SentenceRunConfig, given: Answered, width: int) -> dict[
 
 
 def _cells(given: Answered) -> Iterator[tuple[dict[str, Any], Answer, int, int]]:
-    """Columns of every cell of the run, the answers of its reading, and its place among them."""
+    """Columns of every cell of the run, the predictions of its reading, and its index among them."""
     for (reading, portion), answer in given.own.items():
         for place, pooling in enumerate(given.poolings):
             for layer in range(answer.test.shape[1]):
@@ -126,6 +126,6 @@ def _dev_right(answers: Mapping[Which, Answer], poolings: Sequence[str]) -> dict
 
 
 def _right(answers: Mapping[Which, Answer], poolings: Sequence[str], cell: Cell, gold: np.ndarray) -> np.ndarray:
-    """(sentences,) bool, which of them a probe has right."""
+    """(sentences,) bool, which of them a probe labels correctly."""
     right: np.ndarray = answers[cell.reading, cell.portion].test[poolings.index(cell.pooling), cell.layer] == gold
     return right

@@ -1,4 +1,4 @@
-"""The tasks of sentence-level probing as a table: what they ask, where their data come from, and how much there is of them."""
+"""The tasks of sentence-level probing as a table: their questions, data sets and amounts of data."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,21 +13,21 @@ COUNTS = ("source", "rows", *PARTS, "labels", "majority", "dropped")
 
 
 def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False, protocol: str = OURS) -> pd.DataFrame:
-    """A row a task; of tasks whose data are not fetched the counts are empty.
+    """One row per task; the counts are empty if its data are not fetched.
 
     Args:
         downloads: the folder of the fetched data sets.
-        names: of tasks, or files; none lists all built-in tasks.
+        names: of tasks, or files; none: all built-in tasks.
         counts: whether data are read and counted.
-        protocol: by which sentences become parts.
+        protocol: the rule that splits sentences into parts.
 
     Returns:
-        task, title, level, asks, data_set (any of them serves), licence, fetched and, with counts, those of ``COUNTS``: ``rows`` of the
-        files, examples of each part, ``majority`` the test accuracy of the commonest training label in [0, 1], and ``dropped`` reasons
+        task, title, level, asks, data_set (any of them is enough), licence, fetched and, with counts, those of ``COUNTS``: ``rows`` of the
+        files, examples of each part, ``majority`` the test accuracy of the most frequent training label in [0, 1], and ``dropped`` reasons
         with numbers, which with the parts make up all rows.
 
     Raises:
-        OptionError: for a task that there is not.
+        OptionError: for an unknown task.
         SentenceDataError: if data are malformed.
     """
     rows: list[dict] = []

@@ -1,4 +1,4 @@
-"""What is stored of a task's data: its row with both baselines, and the test sentences."""
+"""The stored tables of a task's data: its row with both baselines, and the test sentences."""
 
 import json
 from collections import Counter
@@ -19,19 +19,19 @@ from probing.store.parquet import as_stored, read_table, write_table
 
 
 def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path) -> list[Path]:
-    """Writes the tables of a task's data where they are not there or are others.
+    """Writes the tables of a task's data if they are missing or differ.
 
     Args:
         task: with source and licence.
         data: of one protocol.
         folder: of the tables.
-        cache: where what the surface probe has right is kept.
+        cache: folder for the surface probe's correct sentences.
 
     Returns:
         The files.
     """
     decides = canonical_json([__version__, data.task, data.protocol, data.sha256])
-    # No model decides it, and it takes seconds.
+    # It depends on no model, and takes seconds.
     surface = kept_arrays(cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])})
     tables = {"sentence_tasks": [task_row(task, data, int(surface["right"][0]))], "sentence_examples": example_rows(task, data)}
     files = []
@@ -64,7 +64,7 @@ def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:
     Args:
         task: with source and licence.
         data: of one protocol.
-        right: test sentences that the surface probe has right.
+        right: test sentences that the surface probe labels correctly.
     """
     of_label = Counter(one.label for one in data.parts["train"])
     return {
@@ -87,7 +87,7 @@ def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:
 
 
 def example_rows(task: SentenceTask, data: SentenceData) -> list[dict]:
-    """The rows of ``sentence_examples``; words are there where the licence lets results hold them."""
+    """The rows of ``sentence_examples``, with words if the licence allows results to hold them."""
     number_of = {label: number for number, label in enumerate(data.labels)}
     return [
         {

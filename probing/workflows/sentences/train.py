@@ -1,4 +1,4 @@
-"""Trains the probes of whole sentences and stores what they answer."""
+"""Trains the probes of whole sentences and stores their predictions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,50 +8,47 @@ from pathlib import Path
 from probing import __version__
 from probing.core.errors import OptionError, ProbingError
 from probing.core.model_folders import find_entry
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import canonical_json, fingerprint_of, stored_configuration
 from probing.core.sentences.example import MLP, OURS, OWN, POOLINGS, PROTOCOLS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
-from probing.jobs.coordinator import run_job
 from probing.jobs.job import Job, Shard
-from probing.jobs.lock import claimed
-from probing.jobs.manifest import NAME as MANIFEST
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.models.sentences.training.answered import BY_BASE
-from probing.store.build import build_database
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
-from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.say import Say
 from probing.workflows.sentences.opened import open_models
 from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
+from probing.workflows.stored_job import build_if_usual, do_job
 
-#: Shares of the training sentences that the learning curve has; the quarter is also what fates are found with.
+#: The learning curve's portions of the training sentences; fates use the quarter, too.
 PORTIONS = (1, 4, 16)
 
 
 @dataclass(frozen=True)
 class SentencesRequest:
-    """Which probes are trained on which model, and how.
+    """The probes to train, the model, and the protocol.
 
     Attributes:
         model: registry name, hub id or folder.
         tasks: names of tasks, or paths of files; ``("all",)`` is the six tasks.
         protocol: ours, quick or senteval.
         poolings: first, mean.
-        readings: own, frozen, rescaled, aligned, mlp; None: all that the model can have.
-        portions: one in so many of the training sentences, for the reading ``own``.
-        predictions: whether the answer to each test sentence is stored.
+        readings: own, frozen, rescaled, aligned, mlp; None: all that are possible for the model.
+        portions: n for one in n of the training sentences, for the reading ``own``.
+        predictions: whether the prediction for each test sentence is stored.
         codes: whether the online code is computed.
         seed: of the MLP's start.
-        base: the model that it was fine-tuned from, where that is not known.
-        name: how results call the model; None is its registry name or its folder's.
-        out: folder of the results; None is the usual one.
+        base: the model that it was fine-tuned from, if that is not recorded.
+        name: of the model in results; None: its registry name or its folder's.
+        out: folder of the results; None: the usual one.
         device: auto, cpu, cuda or mps.
-        threads: processors of a shard; None leaves them as they are.
-        executor: who computes; a shard is a task.
-        rebuild: whether the database is built when the results are in the usual folder.
+        threads: processors per shard; None: unchanged.
+        executor: where the work is done; a shard is a task.
+        rebuild: whether the database is built if the results are in the usual folder.
     """
 
     model: str
@@ -72,7 +69,7 @@ class SentencesRequest:
     rebuild: bool = True
 
     def check(self) -> None:
-        """Raises ``OptionError`` for what no probe can be."""
+        """Raises ``OptionError`` for options that no probe can have."""
         given = {
             "protocol": ((self.protocol,), PROTOCOLS), "pooling": (self.poolings, POOLINGS),
             "reading": (READINGS if self.readings is None else self.readings, READINGS),
@@ -87,23 +84,23 @@ class SentencesRequest:
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """The tasks, each once; files as absolute paths without links, as a task is called by its file's own name."""
+        """The tasks, each once; files as absolute paths without links, as a task has its file's own name."""
         given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
-        # A built-in task is meant also where a file of its name lies here.
+        # A built-in task is meant even if a file of its name exists here.
         return tuple(dict.fromkeys(name if name in SENTENCE_TASKS else _resolved(name) for name in given))
 
     def wanted(self, has_base: bool) -> Wanted:
         """The probes of a model, in the usual order.
 
         Raises:
-            OptionError: if a base's own readings are asked of a model without one.
+            OptionError: if a reading by the base's probes is requested of a model without a base.
         """
         chosen = self.readings
         if chosen is None:
             chosen = READINGS if has_base else (OWN, MLP)
         if not has_base and (strange := [one for one in chosen if one in BY_BASE]):
             raise OptionError(
-                f"got the reading {strange[0]!r} for {self.model}, of which no base is known; name the model that it was fine-tuned from "
+                f"got the reading {strange[0]!r} for {self.model}, whose base is not known; name the model that it was fine-tuned from "
                 f"(--base), or leave {strange[0]!r} out"
             )
         return Wanted(
@@ -118,23 +115,23 @@ class SentencesRequest:
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
-    """Trains probes of every task and stores their answers; resumable, does nothing the second time.
+    """Trains probes of every task and stores their predictions; resumable, does nothing the second time.
 
-    A call that was killed goes on where it was, under any executor, and gives the same bytes.
+    A killed call resumes where it stopped, under any executor, and gives the same bytes.
 
     Args:
-        request: which probes.
+        request: the probes.
         say: called with each line for the user.
 
     Returns:
         The folder of the results.
 
     Raises:
-        OptionError: for an option that no probe can have, or a task that there is not.
-        ProbingError: if data or model are not there or not usable, or a name is taken.
+        OptionError: for an option that no probe can have, or an unknown task.
+        ProbingError: if data or model are missing or not usable, or a name is taken.
     """
     request.check()
-    read_cached.cache_clear()  # Files may be others than at an earlier call.
+    read_cached.cache_clear()  # Files may have changed since an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
     wanted = request.wanted(bool(find_entry(request.model, request.base, request.name).base))
@@ -146,22 +143,17 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
     _refuse_taken_tasks(stamps, request.protocol, folders)
     work = SentenceWork(**vars(opened), wanted=wanted, target=target, downloads=downloads)
     job = _job(work, request, used, stamps)
-    with claimed(job.folder, say):
-        if not all(work.has_probes(task) for task in stamps):
-            # The manifest does not name them: workers look at every task again, and train those whose probes are lost.
-            (job.folder / MANIFEST).unlink(missing_ok=True)
-        outcome = run_job(job, executor(request.executor, used, opened.encoder.device.type))
-    if request.executor.who != Who.local:
-        say(outcome.summary())
-    if request.rebuild and request.out is None:
-        build_database(result_folders(), database_folder())
-    beside = f" beside {opened.base.name}" if opened.base else ""
+    # The manifest does not list the probes: if some are lost, every task is checked again.
+    workers = executor(request.executor, used, opened.encoder.device.type)
+    do_job(job, workers, say, complete=lambda: all(work.has_probes(task) for task in stamps))
+    build_if_usual(request)
+    beside = f" and {opened.base.name}" if opened.base else ""
     say(f"probes of {', '.join(stamps)} on {opened.encoder.name}{beside}: {target}")
     return target
 
 
 def _resolved(name: str) -> str:
-    """A file as workers must call it, which start elsewhere; anything else as it is."""
+    """A file's absolute path, as workers start elsewhere; any other name unchanged."""
     path = Path(name).expanduser()
     return str(path.resolve()) if path.is_file() else name
 
@@ -213,7 +205,7 @@ def _job(work: SentenceWork, request: SentencesRequest, threads: int, stamps: Ma
 
 
 def _refuse_taken_tasks(stamps: Mapping[str, str], protocol: str, folders: Sequence[Path]) -> None:
-    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not tell the two apart."""
+    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not distinguish the two."""
     for folder in folders:
         for path in files_of("sentence_runs", folder) if folder.is_dir() else ():
             try:
@@ -225,6 +217,6 @@ def _refuse_taken_tasks(stamps: Mapping[str, str], protocol: str, folders: Seque
                 if row["protocol"] == protocol and row["task"] in stamps and stored != stamps[row["task"]]:
                     files = f"*-{row['run_id']}.parquet and sentence_*-{row['task']}-{protocol}.parquet"
                     raise OptionError(
-                        f"run {row['run_id']} in {folder} is of other data that are called {row['task']}, too; rename the file of this "
+                        f"run {row['run_id']} in {folder} has other data for a task also called {row['task']}; rename the file of this "
                         f"task, or delete the other's files, such as {files}"
                     )

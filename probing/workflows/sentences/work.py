@@ -1,4 +1,4 @@
-"""What workers of ``sentences train`` do, in whatever process: open model and base once, then ask one task after the other."""
+"""The workers of ``sentences train``, in any process: open model and base once, then train one task after the other."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +31,9 @@ from probing.workflows.sentences.task_rows import gold_labels, write_task
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.sentences.work:open_sentences"
-#: How probes are fitted: raised when a change of the program gives other probes for the same states.
+#: Version of the fitting: raised when a change of the program gives other probes for the same states.
 RECIPE = "probes-1"
-#: What of a base its relatives are compared with.
+#: The base's probes that its relatives are compared with.
 _OF_BASE: tuple[Which, ...] = ((OWN, 1), (OWN, QUARTER), (MLP, 1))
 _TOO_LONG = "longer than the model takes"
 _TOO_LONG_FOR_BASE = "longer than the base takes"
@@ -41,12 +41,12 @@ _TOO_LONG_FOR_BASE = "longer than the base takes"
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which probes of every task there are, and what is kept of them.
+    """The probes of every task, and the results to keep.
 
     Attributes:
         protocol: how sentences become parts.
         poolings, readings, portions: which probes; portions are of the reading ``own``.
-        predictions: whether the answer to each test sentence is stored.
+        predictions: whether the prediction for each test sentence is stored.
         codes: whether the online code is computed.
         seed: of the MLP's start.
     """
@@ -66,12 +66,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class SentenceWork:
-    """Asks the sentences of tasks; a ``Worker`` of the job that ``train_sentences`` makes.
+    """Trains the probes of tasks; a ``Worker`` of the job that ``train_sentences`` makes.
 
     Attributes:
         encoder: the model.
-        base: the model that it was fine-tuned from; None of a base.
-        objective, variant, tuned_seed: as runs call them.
+        base: the model that it was fine-tuned from; None for a base.
+        objective, variant, tuned_seed: as in runs.
         target: folder of the Parquet files.
         downloads: folder of the fetched data sets.
         threads: that the probes are computed with.
@@ -88,12 +88,12 @@ class SentenceWork:
     threads: int = field(default_factory=thread_count)
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Asks the tasks in order; runs that are stored are left alone."""
+        """Trains the tasks in order; stored runs are skipped."""
         for place, given in enumerate(arguments):
             finished(place, self.ask_task(given["task"]))
 
     def config(self, data: SentenceData) -> SentenceRunConfig:
-        """What the run of a task is the fingerprint of."""
+        """The configuration of a task's run."""
         return SentenceRunConfig(
             model=self.encoder.name,
             weights=self.encoder.identity,
@@ -119,7 +119,7 @@ class SentenceWork:
         )
 
     def ask_task(self, name: str) -> list[Path]:
-        """Makes the run of one task if it is not there.
+        """Makes the run of one task if it is missing.
 
         Returns:
             Every file of the task and its run; without the probes, which another run of the task may replace.
@@ -132,7 +132,7 @@ class SentenceWork:
         return files + [self._path(table, config) for table in run_tables(self.wanted.predictions)]
 
     def has_probes(self, task: str) -> bool:
-        """Whether typed sentences can be asked through a task's probes, if there are to be such probes at all."""
+        """Whether a task's probes for typed sentences can be read; True if none are requested."""
         if OWN not in self.wanted.readings or 1 not in self.wanted.portions or self.wanted.poolings != POOLINGS:
             return True
         try:
@@ -148,7 +148,7 @@ class SentenceWork:
         return probes_folder(cache_folder(), self.encoder.identity, task)
 
     def _stored(self, config: SentenceRunConfig) -> bool:
-        """Whether all that is wanted of a run is there and can be read."""
+        """Whether all requested files of a run exist and can be read."""
         try:
             for table in run_tables(self.wanted.predictions):
                 read_table(self._path(table, config), table)
@@ -159,7 +159,7 @@ class SentenceWork:
     def _make(self, task: SentenceTask, data: SentenceData, config: SentenceRunConfig) -> None:
         kept = cache_folder() / "sentence-states"
         work = cache_folder() / "sentence-training" / f"{data.task}-{config.fingerprint}"
-        # A base's states and answers are needed for every relative; another model's are there until its run is.
+        # A base's states and predictions are needed for every relative; another model's are kept until its run is stored.
         folder = work if self.base else kept / states_fingerprint(self.encoder, data.sha256)
         states = _encoded(data, self.encoder, folder)
         base_folder = kept / states_fingerprint(self.base, data.sha256) if self.base else folder
@@ -173,13 +173,13 @@ class SentenceWork:
         rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed} | now]
         if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
             self._keep_probes(task, data, model)
-        # The row comes last: a run exists once its row does.
+        # The row is written last: a run exists when its row does.
         for table in run_tables(self.wanted.predictions):
             write_table(table, rows[table], self._path(table, config))
         shutil.rmtree(work, ignore_errors=True)
 
     def _keep_probes(self, task: SentenceTask, data: SentenceData, model: ModelAnswers) -> None:
-        """Keeps the probes that a typed sentence is asked through."""
+        """Stores the probes for typed sentences."""
         (probes, answer), gold = model.own(), model.split.gold["test"]
         weights, bias = folded(probes)
         kept = TaskProbes(
@@ -201,7 +201,7 @@ class SentenceWork:
         write_probes(kept, self._probes(data.task))
 
     def _answered(self, model: ModelAnswers, base: ModelAnswers, left_out: Mapping[str, Mapping[str, int]], asked: np.ndarray) -> Answered:
-        """All answers, the base's as far as the model's are compared with them."""
+        """All predictions; of the base's those that the model's are compared with."""
         chosen = self.wanted.which()
         needed = [which for which in _OF_BASE if base is not model and (which == _OF_BASE[0] or which in chosen)]
         with ProgressBar(f"probes of {self.encoder.name}") as bar:
@@ -243,7 +243,7 @@ def _encoded(data: SentenceData, encoder: Encoder, folder: Path) -> SentenceStat
 
 
 def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str) -> tuple[Split, dict[str, dict[str, int]]]:
-    """The sentences that model and base can both take, and how many are left out for what.
+    """The sentences that fit both model and base, and how many are left out for each reason.
 
     Raises:
         SentenceDataError: if a part has none left, or training lacks a class.
@@ -267,7 +267,7 @@ def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int
 
 
 def _test_taken(data: SentenceData, states: SentenceStates, of_base: SentenceStates) -> np.ndarray:
-    """(test sentences,) bool, which of them are asked."""
+    """(test sentences,) bool, which of them are used."""
     found: np.ndarray = (states.taken & of_base.taken)[-len(data.parts["test"]) :]
     return found
 
@@ -279,13 +279,13 @@ def read_cached(name: str, downloads: Path, protocol: str) -> tuple[SentenceTask
 
 
 def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:
-    """The worker in another process, checked to be what the coordinator has.
+    """The worker in another process, checked against the coordinator's.
 
     Raises:
-        JobError: if models or program are others here.
+        JobError: if models or program differ here.
     """
     set_threads(setup["threads"])
-    read_cached.cache_clear()  # Files may be others than at an earlier job of this process.
+    read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
     opened = open_models(setup["model"], setup["base"], setup["device"], setup["name"])
     here = {
         "version": (__version__, setup["version"]),

@@ -1,4 +1,4 @@
-"""Runs of which counts by layer and relation are kept without their predictions: a hundredth of the bytes."""
+"""Runs stored as counts by layer and relation, without their predictions: a hundredth of the bytes."""
 
 import json
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from probing.workflows.say import Say
 
 
 def keep_alone(database: Database, row: dict, full: Sequence[Path], target: Path, say: Say) -> None:
-    """Writes the counts of a run, its row, and of what lies beside it what ``target`` has not.
+    """Writes the counts of a run, its row, and those of its other files that ``target`` lacks.
 
     Args:
         database: made from ``target`` and ``full``.
         row: of the run, as ``store.run_queries.runs`` gives it.
-        full: folders of runs; the first that has the run says what lies beside it.
-        target: where the counts go.
+        full: folders of runs; other files come from the first that has the run.
+        target: folder of the counts.
         say: called with a line for the run.
     """
     run_id = row["run_id"]
@@ -36,16 +36,16 @@ def keep_alone(database: Database, row: dict, full: Sequence[Path], target: Path
         add_rows("head_training", read_table(folder / training, "head_training").to_pylist(), target / training, say)
     for table in KEPT_ALONE:
         rows = counts_of(database, table, run_id)
-        # Some probe sets have no swapped subject, and replicates no inner layer.
+        # Some probe sets have no swapped subject, and replicates have no inner layer.
         if len(rows):
             write_table(table, rows.to_dict("records"), target / f"{table}-{run_id}.parquet")
-    # Written last: a run exists once its row does.
+    # Written last: a run exists when its row does.
     write_table("counted_runs", [{name: row[name] for name in SCHEMAS["counted_runs"].names}], target / f"counted_runs-{run_id}.parquet")
-    say(f"{run_id} ({row['model']} {row['head']} {row['probe_set']}): counts alone")
+    say(f"{run_id} ({row['model']} {row['head']} {row['probe_set']}): only counts")
 
 
 def _beside(row: dict) -> list[str]:
-    """Names of the files that a run needs beside its own, and of those that say something of its model."""
+    """Names of the other files that a run needs, and of those about its model."""
     names = ["relations", f"vocabulary-{row['tokenizer']}", f"facts-{json.loads(row['config'])['facts_sha256'][:16]}"]
     names += [f"{table}-{name_in_files(row['model'])}" for table in ("exposure", "tasks", "weight_drift")]
     return [f"{name}.parquet" for name in names]

@@ -1,4 +1,4 @@
-"""Runs of edge probing as they are shared: gathered for a push, and what a pull refuses."""
+"""Sharing runs of edge probing: gathering for a push, checks of a pull."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,21 +17,21 @@ from probing.store.sources import files_of, table_of
 from probing.workflows.share.runs import DATA
 from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
 
-#: Tables with a file for each task, and those with a file for each run; the row of a run comes last.
+#: Tables with one file per task, and those with one file per run; the row of a run comes last.
 OF_TASK = tuple(table for table, key in EDGE_KEYS.items() if key[0] == "task")
 OF_RUN = (*(table for table, key in EDGE_KEYS.items() if key[0] == "run_id" and table != "edge_runs"), "edge_runs")
-#: Values of a list that no run has: more labels than any task.
+#: Maximum number of values in a list: more than the labels of any task.
 _MAX_LABELS = 1000
 
 
 def gather_edge_runs(model: str, sources: Sequence[Path], target: Path) -> list[dict]:
-    """Puts the files of a model's runs and of their tasks below ``target``; of a run in several sources the first counts.
+    """Copies the files of a model's runs and of their tasks below ``target``; the first of several sources of a run counts.
 
     Returns:
         The rows of ``edge_runs``.
 
     Raises:
-        StoreError: if there is no run, or something is wrong with one.
+        StoreError: if there is no run, or one is faulty.
     """
     rows: dict[str, dict] = {}
     for source in sources:
@@ -61,20 +61,20 @@ def _gather_one(row: dict, path: Path, source: Path, target: Path) -> None:
 
 
 def foreign_tasks(rows: Sequence[dict]) -> list[str]:
-    """Tasks of the user's own among those of the runs."""
+    """The user's own tasks among those of the runs."""
     return sorted({row["task"] for row in rows} - set(EDGE_TASKS))
 
 
 def task_licences(folder: Path) -> dict[str, str]:
-    """Task -> licence of its data, of the shared files."""
+    """Task -> licence of its data, from the shared files."""
     rows = [row for path in files_of("edge_tasks", folder) for row in read_table(path, "edge_tasks").to_pylist()]
     return {row["task"]: row["licence"] for row in rows}
 
 
 def check_edge_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a file is none of this program's tables, or tasks and runs are not whole, though the sums are right.
+    """Raises a ``HubError`` if a file is none of this program's tables, or tasks and runs are incomplete, even with right checksums.
 
-    Every file's footer is read first, so that rows that no run has are refused before they take memory.
+    Every file's footer is read first, so that impossible numbers of rows are refused before they take memory.
     """
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
@@ -85,14 +85,14 @@ def check_edge_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
                 raise StoreError(f"{name} {problem}")
         tables = joined(paths, EDGE_SCHEMAS)
     except StoreError as error:
-        raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
     runs = tables["edge_runs"].to_pylist()
     problems = [problem for row in runs if (problem := fingerprint_problem(row["run_id"], row["config"]))]
-    problems += [f"the task {name} is that of no run there" for name in sorted(_tasks(tables) - {row["task"] for row in runs})]
+    problems += [f"no run there has the task {name}" for name in sorted(_tasks(tables) - {row["task"] for row in runs})]
     problems += edge_problems(tables)
-    problems += [f"{name} holds other rows than {known}, which has the same name" for name, known in other_than_known(paths, OF_TASK)]
+    problems += [f"{name} holds different rows from {known}, which has the same name" for name, known in other_than_known(paths, OF_TASK)]
     if problems:
-        raise HubError(f"{title} holds no whole runs of edge probing: {problems[0]}; nothing was taken")
+        raise HubError(f"{title} holds no complete runs of edge probing: {problems[0]}; nothing was taken")
 
 
 def _tasks(tables: Mapping[str, pa.Table]) -> set[str]:
@@ -100,7 +100,7 @@ def _tasks(tables: Mapping[str, pa.Table]) -> set[str]:
 
 
 def _other_than_named(name: str, path: Path, model: str) -> str | None:
-    """What a file holds other than the run or task that its name says; None if nothing."""
+    """How a file's rows differ from the run or task in its name; None if they do not."""
     table = str(table_of(path))
     rows = read_table(path, table)
     column = EDGE_KEYS[table][0]

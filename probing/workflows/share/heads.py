@@ -1,4 +1,4 @@
-"""Heads as they are shared: gathered for a push, checked and placed by a pull."""
+"""Sharing heads: gathering for a push, checking and storing in a pull."""
 
 import json
 from collections import defaultdict
@@ -28,7 +28,7 @@ from probing.models.heads.recipe import HeadRecipe
 from probing.models.heads.training import text_sha256
 from probing.workflows.head_work import head_text
 
-#: Head files need no name of a place: the folder says whose they are.
+#: Head files need no model in their name: the folder has it.
 HEADS = "heads"
 #: The hub's name of the text that ``fetch wikitext-2`` brings.
 WIKITEXT = "Salesforce/wikitext"
@@ -36,14 +36,14 @@ WIKITEXT = "Salesforce/wikitext"
 
 @dataclass(frozen=True)
 class HeadSet:
-    """A head for every layer, or a replicate for the last one.
+    """One head per layer, or a replicate for the last layer.
 
     Attributes:
         kind: one of ``STORED``.
         seed: 0, or that of a replicate.
-        recipe: as the files say, parsed.
-        losses: rows of ``validation_losses``, one a layer.
-        folder: where the files lie.
+        recipe: of the files, parsed.
+        losses: rows of ``validation_losses``, one per layer.
+        folder: of the files.
     """
 
     kind: str
@@ -54,16 +54,16 @@ class HeadSet:
 
 
 def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Path) -> list[HeadSet]:
-    """Puts every whole set of a model's heads below ``target`` as they are shared.
+    """Copies every complete set of a model's heads below ``target``.
 
     Args:
-        model: as the user named it.
+        model: the user's name for it.
         encoder: the model.
-        kinds: those that must be there; none takes whatever is.
-        target: folder to be shared.
+        kinds: required ones; none: all that exist.
+        target: folder to share.
 
     Raises:
-        HeadError: if there is none of a kind that must be, or a file is damaged or belongs to other weights.
+        HeadError: if a required kind is missing, or a file is damaged or belongs to other weights.
     """
     found = []
     for kind in kinds or STORED:
@@ -81,12 +81,12 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
     if missing := [kind for kind in kinds or (TIED,) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
         command = train_command(encoder, missing[0])
-        raise HeadError(f"no {missing[0]} heads of {encoder.name} are there for every layer; train them with: {command}")
+        raise HeadError(f"no {missing[0]} heads of {encoder.name} exist for every layer; train them with: {command}")
     return found
 
 
 def known_text(sets: Sequence[HeadSet]) -> list[str]:
-    """The hub's name of the text that all heads learnt from, where it is the fetched WikiText-2."""
+    """The hub's name of the text that all heads learnt from, if it is the fetched WikiText-2."""
     try:
         fetched = text_sha256(*head_text(None, None))
     except FactsError:
@@ -95,7 +95,7 @@ def known_text(sets: Sequence[HeadSet]) -> list[str]:
 
 
 def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a head says another model, layer or kind than its path, though its sum is right, or a set has gaps."""
+    """Raises a ``HubError`` if a head's model, layer or kind differs from its path, though its checksum is right, or a set has gaps."""
     layers, shapes = defaultdict[str, set[int]](set), defaultdict[str, set[str]](set)
     for file in manifest.content:
         _, weights, kind_and_seed, name = file.path.split("/")
@@ -103,7 +103,7 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
             identity, tensors = read_identity(folder / file.path), read_weights(folder / file.path)
             refuse_damage(folder / file.path, identity, tensors)
         except HeadError as error:
-            raise HubError(f"{file.path} of {title} is no head: {error}; nothing was taken") from error
+            raise HubError(f"{file.path} of {title} is not a head: {error}; nothing was taken") from error
         try:
             recipe = HeadRecipe(**json.loads(identity.recipe))
         except (TypeError, ValueError) as error:
@@ -123,7 +123,7 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
         layers[kind_and_seed].add(layer)
         shapes[kind_and_seed.split("-")[0]].add(str(sorted((name, tuple(tensor.shape)) for name, tensor in tensors.items())))
     for heads, found in layers.items():
-        # A replicate is the last layer's alone; how many layers the model has, only the model knows.
+        # A replicate exists for the last layer only; the number of layers is not known without the model.
         if _seed(Path(heads)) == 0 and (gaps := sorted(set(range(max(found))) - found)):
             raise HubError(f"{title} has {heads} of layers up to {max(found)}, but none of layer {gaps[0]}; nothing was taken")
     for kind, several in shapes.items():
@@ -132,15 +132,15 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
 
 
 def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Path]:
-    """Places checked heads where ``probe`` and ``ask`` look; a whole set gets its name at once.
+    """Stores checked heads where ``probe`` and ``ask`` look; a complete set gets its name at once.
 
     Raises:
-        HubError: before anything is placed, if other heads lie where these go.
+        HubError: before anything is stored, if other heads are in the place of these.
     """
     for file in manifest.content:
         path = cache / file.path
         if path.is_file() and file_sha256(path) != file.sha256:
-            raise HubError(f"{path} holds other heads than those pulled; delete its folder to take the pulled ones, or keep yours")
+            raise HubError(f"{path} holds different heads from those pulled; delete its folder to store the pulled ones, or keep yours")
     targets = []
     for source in sorted({(folder / file.path).parent for file in manifest.content}):
         target = cache / source.relative_to(folder)

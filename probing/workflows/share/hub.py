@@ -1,4 +1,4 @@
-"""Where shared files lie: the Hugging Face Hub, or a folder that stands in for it, behind one small interface."""
+"""Remotes of shared files with one small interface: the Hugging Face Hub, or a folder in its place."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifest
 
-#: What the hub calls a repository of each kind.
+#: The hub's name for a repository of each kind.
 REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset", "edges": "dataset", "sentences": "dataset"}
 
 
@@ -18,26 +18,26 @@ class Remote(Protocol):
     """A repository with revisions.
 
     Attributes:
-        title: how messages call it.
+        title: its name in messages.
     """
 
     title: str
 
     def put(self, folder: Path, what: What, message: str) -> str:
-        """Makes the repository hold what the folder holds, and gives the new commit."""
+        """Replaces the repository's files with the folder's, and returns the new commit."""
 
     def resolve(self, revision: str | None) -> str:
-        """The commit that a revision means; None means the newest."""
+        """The commit of a revision; None: the newest."""
 
     def names(self, commit: str) -> list[str]:
         """Paths of all files of a commit."""
 
     def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
-        """Puts files of a commit below ``target``; may be killed and called again."""
+        """Downloads files of a commit to ``target``; may be killed and called again."""
 
 
 class LocalFolder:
-    """A plain folder that has one revision only: the sum of its manifest, which has the sums of all else."""
+    """A plain folder with a single revision: the checksum of its manifest, which has the checksums of all other files."""
 
     def __init__(self, folder: Path):
         self.folder, self.title = folder, str(folder)
@@ -57,7 +57,7 @@ class LocalFolder:
         elif self.folder.is_dir() and (found := [path for path in self.folder.iterdir() if not self._ours(path)]):
             raise HubError(f"{self.folder} holds {found[0].name} and no {MANIFEST}; name an empty folder, or one that was pushed to before")
         names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
-        # The manifest last: until then a pull finds sums that do not fit, and refuses.
+        # The manifest last: until then a pull finds wrong checksums, and refuses.
         for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
             atomic_copy(folder / name, self.folder / name)
         for gone in sorted(earlier - set(names)):
@@ -66,7 +66,7 @@ class LocalFolder:
 
     @staticmethod
     def _ours(path: Path) -> bool:
-        """Whether a killed push may have left this behind."""
+        """Whether this may be left from a killed push."""
         return path.name in ("heads", "data", CARD) or path.suffix == ".tmp"
 
     def resolve(self, revision: str | None) -> str:
@@ -74,8 +74,8 @@ class LocalFolder:
         commit = hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()[:40]
         if revision not in (None, "main", commit):
             raise HubError(
-                f"{self.folder} is at revision {commit}, asked is {revision}; a folder keeps its newest revision only: "
-                "take that with --revision main"
+                f"{self.folder} is at revision {commit}, expected {revision}; a folder keeps its newest revision only: "
+                "pull that with --revision main"
             )
         return commit
 
@@ -105,8 +105,8 @@ class HubRepository:
         kind = REPOSITORY_TYPE[what]
         with self._named("push to", "log in with `hf auth login`, or check the name and the connection"):
             self._api.create_repo(self.name, repo_type=kind, private=self.private or None, exist_ok=True)
-            # Of a large folder the hub's library makes several commits; in between, sums do not fit and a pull refuses.
-            # What earlier pushes had and this one lacks goes.
+            # Of a large folder the hub's library makes several commits; in between, checksums are wrong and a pull refuses.
+            # Files of earlier pushes that this one lacks are deleted.
             done = self._api.upload_folder(
                 repo_id=self.name, repo_type=kind, folder_path=folder, commit_message=message, delete_patterns=["heads/*", "data/*"]
             )
@@ -126,14 +126,14 @@ class HubRepository:
             return sorted(self._api.list_repo_files(self.name, repo_type=REPOSITORY_TYPE[self.what], revision=commit))
 
     def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
-        with self._named("download from", "check the connection and pull again; what was brought is kept"):
+        with self._named("download from", "check the connection and pull again; downloaded files are kept"):
             self._api.snapshot_download(
                 self.name, repo_type=REPOSITORY_TYPE[self.what], revision=commit, local_dir=target, allow_patterns=list(names)
             )
 
     @contextmanager
     def _named(self, doing: str, advice: str) -> Iterator[None]:
-        """Turns what the hub's library raises into an error that says what to do."""
+        """Turns errors of the hub's library into one that says what to do."""
         from huggingface_hub.errors import HFValidationError
 
         try:

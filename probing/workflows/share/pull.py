@@ -1,4 +1,4 @@
-"""Takes heads or predictions that somebody shared; every sha256 is checked before anything is placed."""
+"""Downloads shared heads, predictions or probes; every sha256 is checked before anything is stored."""
 
 import json
 import re
@@ -21,19 +21,19 @@ from probing.workflows.share.pull_refusals import check_runs
 from probing.workflows.share.runs import place_runs
 from probing.workflows.share.sentence_runs import check_sentence_runs
 
-#: What a data set repository holds -> what refuses it.
+#: Content of a data set repository -> its check.
 _CHECKS = {"predictions": check_runs, "edges": check_edge_runs, "sentences": check_sentence_runs}
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """What is taken.
+    """The shared files to pull.
 
     Attributes:
         name: repository on the hub, OWNER/NAME; or None with
         folder: a folder instead of the hub.
-        revision: commit to take; None takes the one that was taken before, else the newest.
-        what: which, where a name stands for both kinds of repository; a data set holds predictions, edges or sentences.
+        revision: commit to pull; None: the one that was pulled before, else the newest.
+        what: the content, if both kinds of repository have this name; a data set holds predictions, edges or sentences.
         out: folder of the runs; None: ``cache/runs``.
     """
 
@@ -45,14 +45,14 @@ class PullRequest:
 
 
 def pull(request: PullRequest, say: Say = print) -> None:
-    """Takes shared heads or predictions at one revision, and builds the database where predictions came to the usual folder.
+    """Pulls shared heads or results at one revision, and builds the database if results were stored in the usual folder.
 
     Args:
-        request: what to take, by name or folder.
-        say: gets a line for each step.
+        request: the remote, by name or folder.
+        say: called with a line for each step.
 
     Raises:
-        HubError: if it is not there, not what ``push`` writes, damaged, or not what is asked.
+        HubError: if it is missing, not written by ``push``, damaged, or of another kind than requested.
     """
     what, folder = request.what, request.folder
     place = LocalFolder(folder) if folder else repository(str(request.name), what)
@@ -67,7 +67,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
         incoming = hub / "incoming" / key / commit
         manifest = _bring(place, commit, incoming)
         if what is not None and manifest.what != what:
-            raise HubError(f"{place.title} holds {manifest.what}, asked are {what}")
+            raise HubError(f"{place.title} holds {manifest.what}, expected {what}")
         placed = _place(manifest, incoming, place.title, request.out)
         pin: dict[str, Any] = {"from": place.title, "commit": commit, "what": manifest.what, "model": manifest.model}
         pin["files"] = {file.path: file.sha256 for file in manifest.files}
@@ -81,10 +81,10 @@ def pull(request: PullRequest, say: Say = print) -> None:
 
 
 def _bring(place: LocalFolder | HubRepository, commit: str, incoming: Path) -> SharedManifest:
-    """Brings a commit's files and checks names and sums; what is damaged is refused by name."""
+    """Downloads a commit's files and checks names and checksums; the error names a damaged file."""
     names = place.names(commit)
     if MANIFEST not in names:
-        raise HubError(f"{place.title} has no {MANIFEST} at {commit}; expected what `probing push` wrote")
+        raise HubError(f"{place.title} has no {MANIFEST} at {commit}; expected files that `probing push` wrote")
     place.bring(commit, [MANIFEST], incoming)
     try:
         manifest = read_manifest(incoming / MANIFEST)
@@ -108,24 +108,24 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
 
 
 def _pinned(note: Path) -> str | None:
-    """The commit that was taken before, so that a second pull takes the same unless told otherwise."""
+    """The commit that was pulled before, so that a second pull without a revision takes the same."""
     if not note.is_file():
         return None
     try:
         return str(json.loads(note.read_text(encoding="utf-8"))["commit"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise HubError(f"{note} is not what `probing pull` writes ({error!r}); delete it") from error
+        raise HubError(f"{note} was not written by `probing pull` ({error!r}); delete it") from error
 
 
 def repository(name: str, what: What | None) -> HubRepository:
     """The repository of that name on the hub.
 
     Raises:
-        HubError: if there is none, or a model and a data set repository have it and ``what`` does not say which.
+        HubError: if there is none, or a model and a data set repository have it and ``what`` does not choose one.
     """
     if what is not None:
         return HubRepository(name, what)
-    # What a data set repository holds its manifest says.
+    # The manifest of a data set repository states its content.
     both = [HubRepository(name, kind) for kind in ("heads", "predictions")]
     found = [repository for repository in both if repository.exists()]
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""What a pull refuses: tables that are not this program's, runs that are not whole, and values that no run has."""
+"""Checks of a pull, which refuses other tables than this program's, incomplete runs and impossible values."""
 
 import json
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from probing.store.parquet import check_file, read_table, rows_and_values
 from probing.store.sources import table_of
 from probing.workflows.share.runs import DATA, incomplete, lenders_file
 
-#: Rows of a table that no run announces: a hundred times what the largest vocabulary, or list of exposures, has.
+#: Maximum rows of a table whose size no run states: a hundred times the largest vocabulary or list of exposures.
 _MAX_ROWS = 5_000_000
-#: Tables of which one name means the same rows everywhere; the name of a template set is none of a fact's marks.
+#: Tables in which equal names mean equal rows everywhere; the name of a template set is not part of a fact's id.
 _SAME_EVERYWHERE = {"vocabulary": (), "facts": ("template_set",)}
 
 
 def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a file is none of this program's tables, or a run is not whole, though the sums are right.
+    """Raises a ``HubError`` if a file is none of this program's tables, or a run is incomplete, though the checksums are right.
 
-    Every file's footer is read first: rows that no run announces are refused before they take memory.
+    Every file's footer is read first: more rows than the runs state are refused before they take memory.
     """
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     tables = _tables(paths, title)
@@ -40,7 +40,7 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
         (runs[name],) = _read(paths[name], "runs", title).to_pylist()
     for name, row in runs.items():
         if problem := _not_whole(name, row, paths, manifest.model):
-            raise HubError(f"{name} of {title} is no whole run: {problem}; nothing was taken")
+            raise HubError(f"{name} of {title} is not a complete run: {problem}; nothing was taken")
     announced = _announced(runs)
     expected: Sequence[int] | None
     for name in sorted(paths):
@@ -55,9 +55,9 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
         try:
             problem = _senseless(read_table(predictions, "predictions"), row, tokens) or incomplete(row, predictions, facts)
         except StoreError as error:
-            raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+            raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
         if problem:
-            raise HubError(f"{name} of {title} is no whole run: {problem}; nothing was taken")
+            raise HubError(f"{name} of {title} is not a complete run: {problem}; nothing was taken")
     for name in sorted(paths):
         if tables[name] not in ("runs", "predictions"):
             rows = _read(paths[name], tables[name], title)
@@ -78,7 +78,7 @@ def _tables(paths: dict[str, Path], title: str) -> dict[str, str]:
                 raise StoreError(f"{name} is of a run without predictions, expected runs with them")
             check_file(path, table)
         except StoreError as error:
-            raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+            raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
         found[name] = table
     return found
 
@@ -87,24 +87,24 @@ def _read(path: Path, table: str, title: str) -> pa.Table:
     try:
         return read_table(path, table)
     except StoreError as error:
-        raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
 
 
 def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
-    """File name -> how many rows its run lets it have, and how many values a list of it."""
+    """File name -> the numbers of rows that its run allows, and of values per list."""
     found: dict[str, tuple[Sequence[int], int]] = {}
     for row in runs.values():
         n = row["n_probed"]
         found[f"predictions-{row['run_id']}.parquet"] = (announced_rows(row), row["top_k"])
         found[_facts_file(row)] = ((n,), 1)
         if names_lenders(row["config"]):
-            # Facts to which nobody can lend have no row.
+            # Facts without a swapped subject have no row.
             found[lenders_file(row)] = (range(n + 1), 1)
     return found
 
 
 def _refuse_size(path: Path, table: str, expected: Sequence[int] | None, in_a_list: int, title: str) -> None:
-    """Raises a ``HubError`` if a file's footer speaks of other numbers of rows or values than expected."""
+    """Raises a ``HubError`` if a file's footer has other numbers of rows or values than expected."""
     name = path.name
     rows, values = rows_and_values(path)
     if expected is not None and rows not in expected:
@@ -122,7 +122,7 @@ def _facts_file(row: dict) -> str:
 
 
 def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str | None:
-    """What a run's row says otherwise than its name, its configuration and the manifest, or which file it lacks; None if nothing."""
+    """How a run's row differs from its name, its configuration or the manifest, or a missing file; None if all is right."""
     if problem := fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row):
         return problem
     if row["model"] != model:
@@ -130,15 +130,15 @@ def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str 
     needed = [f"predictions-{row['run_id']}.parquet", _facts_file(row), f"vocabulary-{row['tokenizer']}.parquet"]
     needed += [lenders_file(row)] if names_lenders(row["config"]) else []
     if missing := [file for file in needed if file not in paths]:
-        return f"{missing[0]} is not there"
+        return f"{missing[0]} is missing"
     return None if name == f"runs-{row['run_id']}.parquet" else "its name is not that of its run"
 
 
 def _other_than_configured(row: dict) -> str | None:
-    """What a run's row says otherwise than the configuration that its fingerprint vouches for; None if nothing."""
+    """How a run's row differs from the configuration of its fingerprint; None if it does not."""
     config = json.loads(row["config"])
     if not isinstance(config, dict) or not isinstance(config.get("facts_sha256"), str):
-        return "its configuration does not say which facts were asked"
+        return "its configuration does not name its facts"
     try:
         left_out = sum(dict(json.loads(row["left_out"])).values())
     except (TypeError, ValueError):
@@ -154,7 +154,7 @@ def _other_than_configured(row: dict) -> str | None:
 
 
 def _senseless(predictions: pa.Table, row: dict, tokens: int) -> str | None:
-    """Which value of a run's predictions no model gives; None if there is none."""
+    """An impossible value of a run's predictions; None if there is none."""
     import pyarrow.compute as pc
 
     for name in ("gold_rank", "answer_rank", "other_rank"):
@@ -171,12 +171,12 @@ def _senseless(predictions: pa.Table, row: dict, tokens: int) -> str | None:
         values = predictions.column(name)
         values = pc.list_flatten(values) if name == "top_logp" else values
         if values.null_count or not pc.all(pc.and_(pc.is_finite(values), pc.less_equal(values, 0))).as_py():
-            return f"{name} has values that are no log-probabilities: expected finite numbers up to 0"
+            return f"{name} has values that are not log-probabilities; expected finite numbers up to 0"
     return "top_ids has empty values" if pc.list_flatten(predictions.column("top_ids")).null_count else None
 
 
 def _other_than_named(name: str, table: str, rows: pa.Table, runs: Sequence[dict]) -> str | None:
-    """What is wrong with facts or tokens for what names them; None if nothing."""
+    """How facts or tokens differ from the name of their file or their runs; None if they do not."""
     if table == "facts":
         return _renamed(rows.to_pylist(), [row for row in runs if _facts_file(row) == name])
     if table == "vocabulary":
@@ -189,13 +189,13 @@ def _other_than_named(name: str, table: str, rows: pa.Table, runs: Sequence[dict
 
 
 def _renamed(facts: list[dict], runs: Sequence[dict]) -> str | None:
-    """What is wrong with facts whose ids are not the hashes of what they say, or that are not their runs'; None if nothing."""
+    """How facts differ from their ids, which are hashes, or from their runs; None if they do not."""
     parts = [field.name for field in fields(Fact) if field.name != "pred"]
     for row in facts:
         fact = Fact(**{name: row[name] for name in parts})
-        # Where a set has no templates, the template is the prompt.
+        # If a set has no templates, the template is the prompt.
         if fact.prompt not in (fact.template, fill(fact.template or "", fact.subject)):
-            return f"says that {fact.fact_id} was asked as {fact.prompt!r}, which its template {fact.template!r} does not give"
+            return f"says that {fact.fact_id} has the prompt {fact.prompt!r}, which its template {fact.template!r} does not give"
         if fact.fact_id != row["fact_id"]:
             return f"says that {row['fact_id']} is {row['subject']!r}, {row['relation']}, {row['object']!r}, which has another id"
         for key in ("probe_set", "template_set"):
@@ -205,7 +205,7 @@ def _renamed(facts: list[dict], runs: Sequence[dict]) -> str | None:
 
 
 def _other_than_known(name: str, table: str, rows: pa.Table) -> str | None:
-    """Where a file of the same name is stored that says otherwise; None if nowhere."""
+    """A note on a stored file of the same name with different rows; None if there is none."""
     if table not in _SAME_EVERYWHERE:
         return None
 
@@ -217,8 +217,8 @@ def _other_than_known(name: str, table: str, rows: pa.Table) -> str | None:
             try:
                 known = read_table(path, table)
             except StoreError:
-                # Of a damaged one of ours `check` speaks.
+                # A damaged file of ours is reported by `check`.
                 continue
             if said(known) != said(rows):
-                return f"holds other rows than {path}, which has the same name"
+                return f"holds different rows from {path}, which has the same name"
     return None

@@ -24,24 +24,24 @@ from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.runs import counted_alone, gather_runs
 from probing.workflows.share.sentence_runs import gather_sentence_runs, own_tasks, sentence_licences
 
-#: Kinds of heads that each can be of.
+#: Kinds of heads that each can have.
 KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": ()}
-#: Template sets of our own writing; prompts of any other may be somebody's.
+#: Our own template sets; others may have another owner.
 OWN_TEMPLATES = {"default", "paraphrase"}
 
 
 @dataclass(frozen=True)
 class PushRequest:
-    """What is shared.
+    """The results to share.
 
     Attributes:
         what: ``heads`` go to a model repository, all else to a data set repository.
-        model: registry name, hub id or folder; for predictions as ``runs`` lists it, for edges as ``edges report`` does.
-        heads: kinds of heads; none are all that are there.
-        runs: folders of runs; none are the snapshot and ``cache/runs``.
-        base: model whose head a headless model takes.
-        licence: that the card names; None takes the model's.
-        language: of text or facts, as the hub writes it.
+        model: registry name, hub id or folder; for predictions its name in ``runs``, for edges its name in ``edges report``.
+        heads: kinds of heads; none: all that exist.
+        runs: folders of runs; none: the snapshot and ``cache/runs``.
+        base: model whose head a headless model uses.
+        licence: on the card; None: the model's.
+        language: of text or facts, in the hub's spelling.
     """
 
     what: What
@@ -58,7 +58,7 @@ class PushRequest:
 
 @dataclass(frozen=True)
 class Pushed:
-    """What was shared: its manifest, where, and the commit that a pull can name."""
+    """The shared files: manifest, remote, and the commit that a pull can name."""
 
     manifest: SharedManifest
     title: str
@@ -66,20 +66,20 @@ class Pushed:
 
 
 def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, say: Say = print) -> Pushed:
-    """Gathers, describes and shares; the same content again changes nothing.
+    """Gathers, describes and shares; sharing the same content again changes nothing.
 
     Args:
-        request: what to share.
-        place: where it goes.
-        where: how ``pull`` is to name the place, for the card.
-        say: gets a line for each thing that is shared.
+        request: the results to share.
+        place: the remote.
+        where: the remote's name for ``pull``, for the card.
+        say: called with a line for each shared item.
 
     Raises:
-        HeadError, HubError: if there is nothing to share, a licence is missing, or the place refuses it.
+        HeadError, HubError: if there is nothing to share, a licence is missing, or the remote refuses it.
     """
     outgoing = cache_folder() / "hub" / "outgoing" / request.what
     with exclusive_lock(outgoing.with_suffix(".lock")):
-        # What a killed push left behind.
+        # Left by a killed push.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
         gather = {"heads": _heads, "predictions": _predictions, "edges": _edges, "sentences": _sentences}[request.what]
@@ -93,7 +93,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
 
 
 def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the heads; gives the model's name and weights, and the card."""
+    """Copies the heads; returns the model's name and weights, and the card."""
     entry = find_entry(request.model, request.base)
     encoder = open_encoder(request.model, request.base, "cpu")
     sets = gather_heads(request.model, encoder, list(request.heads), outgoing)
@@ -104,7 +104,7 @@ def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
 
 
 def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs; gives the model's name, no weights, and the card."""
+    """Copies the runs; returns the model's name, no weights, and the card."""
     entry = find_entry(request.model)
     rows = gather_runs(entry.name, list(request.heads or KINDS["predictions"]), list(request.runs) or result_folders(), outgoing)
     others = sorted({row["template_set"] for row in rows} - OWN_TEMPLATES)
@@ -116,12 +116,12 @@ def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> 
     for row in rows:
         say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
     if left := counted_alone(entry.name, list(request.runs) or result_folders()):
-        say(f"  left out, as they have no predictions but counts alone: {', '.join(left)}")
+        say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
     return entry.name, "", predictions_card(entry, rows, _tables(outgoing), request.language, request.licence or entry.licence, where)
 
 
 def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs of edge probing; gives the model's name, no weights, and the card."""
+    """Copies the runs of edge probing; returns the model's name, no weights, and the card."""
     entry = find_entry(request.model)
     rows = gather_edge_runs(entry.name, list(request.runs) or result_folders(), outgoing)
     if (others := foreign_tasks(rows)) and request.licence is None:
@@ -137,7 +137,7 @@ def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
 
 
 def _sentences(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs of sentence-level probing and of changes; gives the model's name, no weights, and the card."""
+    """Copies the runs of sentence-level probing and of changes; returns the model's name, no weights, and the card."""
     entry = find_entry(request.model)
     rows = gather_sentence_runs(entry.name, list(request.runs) or result_folders(), outgoing)
     if (others := own_tasks(rows)) and request.licence is None:

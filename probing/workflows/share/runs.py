@@ -1,4 +1,4 @@
-"""Runs as they are shared: gathered for a push, placed by a pull; ``hub_pull_refusals`` has what is refused."""
+"""Sharing runs: gathering for a push, storing in a pull; ``pull_refusals`` has the checks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,22 +19,22 @@ from probing.store.sources import files_of, table_of
 from probing.workflows.knowledge.stored_run import run_files
 
 DATA = "data"
-#: Tables with a row a run.
+#: Tables with one row per run.
 _RUNS = ("runs", *OF_KIND.values())
 #: Columns of a task's sentences that one of two files may lack.
 _WORDS = {"sentence_examples": ("text", "pair")}
-#: What may differ between two makings of the same run.
+#: Columns that may differ if the same run is made twice.
 OF_THE_MAKING = ("device", "created")
 
 
 def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], target: Path) -> list[dict]:
-    """Puts the files of a model's runs below ``target`` as they are shared; of a run in several sources the first counts.
+    """Copies the files of a model's runs below ``target``; the first of several sources of a run counts.
 
     Returns:
         The rows of ``runs``.
 
     Raises:
-        StoreError: if there is no run, or a run lacks one of its files or is not whole.
+        StoreError: if there is no run, or a run lacks one of its files or is incomplete.
     """
     rows: dict[str, dict] = {}
     for source in sources:
@@ -52,7 +52,7 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
 
 
 def counted_alone(model: str, sources: Sequence[Path]) -> list[str]:
-    """Ids of a model's runs of which counts alone are stored; they are not shared."""
+    """Ids of a model's runs that have only counts; they are not shared."""
     rows = [row for source in sources for path in files_of("counted_runs", source) for row in read_table(path, "counted_runs").to_pylist()]
     return sorted({row["run_id"] for row in rows if row["model"] == model})
 
@@ -66,14 +66,14 @@ def _gather_one(row: dict, path: Path, target: Path) -> None:
         raise StoreError(f"run {run_id}: {problem}; run `probe` again to complete it")
     beside = [folder / f"{table}-{name_in_files(row['model'])}.parquet" for table in ("exposure", "tasks", "weight_drift")]
     for file in [*needed, path, *(file for file in beside if file.is_file())]:
-        # Every folder has one file of relations, each with other rows.
+        # Every folder has one file of relations, with different rows.
         name = f"relations-{file_sha256(file)[:16]}.parquet" if file.name == "relations.parquet" else file.name
         if not (target / name).is_file():
             link_or_copy(file, target / name)
 
 
 def incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
-    """What a run's predictions lack or have too much, for its row and its facts; None if nothing."""
+    """Missing or surplus predictions of a run, by its row and its facts; None if there are none."""
     table = read_table(predictions, "predictions")
     there = set(table.column("run_id").unique().to_pylist())
     if there != {row["run_id"]}:
@@ -83,7 +83,7 @@ def incomplete(row: dict, predictions: Path, facts: Path) -> str | None:
     if lacking.wrong_number:
         return f"{predictions.name} holds {lacking.counted.rows:,} predictions, expected {lacking.expected:,}"
     if doubled := lacking.counted.repeated:
-        return f"{doubled:,} predictions of {predictions.name} are of a fact and layer that it has already"
+        return f"{doubled:,} predictions of {predictions.name} repeat a fact and layer"
     asked = set(stored.to_pylist())
     if other := set(table.column("fact_id").unique().to_pylist()) ^ asked:
         return f"{len(other):,} facts are in only one of {predictions.name} and {facts.name}"
@@ -95,7 +95,7 @@ def lenders_file(row: dict) -> str:
 
 
 def _wrong_lenders(row: dict, predictions: pa.Table, facts: Path, lenders: Path) -> str | None:
-    """What is wrong with a run's lenders, where its configuration names them; None if nothing."""
+    """How a run's ``lenders`` differ from those that its configuration names; None if they do not."""
     if not names_lenders(row["config"]):
         return None
     stored = read_table(lenders, "lenders").to_pylist()
@@ -107,10 +107,10 @@ def _wrong_lenders(row: dict, predictions: pa.Table, facts: Path, lenders: Path)
 
 
 def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Path]:
-    """Places checked runs beside those made here. A run's row comes last, for a run exists once its row does.
+    """Stores checked runs with those made here. A run's row comes last, as a run exists when its row does.
 
     Raises:
-        HubError: before anything is placed, if a file of that name holds something else.
+        HubError: before anything is stored, if a file of that name has different rows.
     """
     from probing.store.sources import table_of
 
@@ -120,7 +120,7 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
         if path.is_file() and file_sha256(path) != file.sha256:
             if not _same_run(path, folder / file.path):
                 raise HubError(
-                    f"{path} holds other rows than the pulled {file.path}; move yours away, or pull with --out into another folder"
+                    f"{path} holds different rows from the pulled {file.path}; move yours away, or pull with --out into another folder"
                 )
         elif not path.is_file():
             wanted.append((folder / file.path, path))
@@ -130,7 +130,7 @@ def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Pat
 
 
 def _same_run(ours: Path, theirs: Path) -> bool:
-    """Whether two files of runs differ in device and time of making only: the same run, made twice; or of sentences in their words only."""
+    """Whether two files are of the same run, made twice (only device and time differ), or of the same sentences (only words differ)."""
     table = table_of(ours)
     if table is None or table not in (*_RUNS, *_WORDS):
         return False

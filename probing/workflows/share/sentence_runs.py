@@ -1,4 +1,4 @@
-"""Runs of sentence-level probing and of what fine-tuning changed as they are shared: gathered for a push, and what a pull refuses."""
+"""Sharing runs of sentence-level probing and of the effects of fine-tuning: gathering for a push, checks of a pull."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,29 +22,29 @@ from probing.workflows.share.runs import DATA
 from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
 
 SCHEMAS = SENTENCE_SCHEMAS | CHANGE_SCHEMAS
-#: Table of runs -> the tables with a file for each of its runs.
+#: Table of runs -> the tables with one file per run.
 OF_RUNS = {
     OF_KIND[SENTENCES]: ("sentence_scores", "sentence_pairs", "sentence_predictions"),
     OF_KIND[CHANGES]: ("change_values", "perplexity"),
 }
-#: Tables with a file for each task and protocol, and with one for each model.
+#: Tables with one file per task and protocol, and with one per model.
 OF_TASK, OF_MODEL = ("sentence_tasks", "sentence_examples"), ("epoch_perplexity",)
-#: Columns of sentences that are shared only of tasks whose licence allows it.
+#: Columns of sentences that are shared only if the task's licence allows it.
 TEXTS = ("text", "pair")
-#: Values of a column that no run has more of.
+#: Maximum number of values of a column in any run.
 _MAX_VALUES = 200_000_000
 
 
 def gather_sentence_runs(model: str, sources: Sequence[Path], target: Path) -> list[dict]:
-    """Puts the files of a model's runs of both kinds below ``target``; of a run in several sources the first counts.
+    """Copies the files of a model's runs of both kinds below ``target``; the first of several sources of a run counts.
 
-    Sentences are shared with their words only where the licence of a built-in task allows it; those of a user's file never are.
+    Sentences are shared with their words only if the licence of a built-in task allows it; those of a user's file never are.
 
     Returns:
         The rows of ``sentence_runs`` and ``change_runs``.
 
     Raises:
-        StoreError: if there is no run, or something is wrong with one.
+        StoreError: if there is no run, or one is faulty.
     """
     rows: dict[str, dict] = {}
     for runs in OF_RUNS:
@@ -83,7 +83,7 @@ def _gather_one(row: dict, runs: str, path: Path, source: Path, target: Path) ->
 
 
 def _shown(rows: pa.Table, opened: bool) -> pa.Table:
-    """The rows without the words of sentences that may not be shared."""
+    """The rows, without the words that may not be shared."""
     for name in () if opened else TEXTS:
         if name in rows.column_names:
             place = rows.column_names.index(name)
@@ -96,18 +96,18 @@ def _problems(tables: dict[str, pa.Table]) -> list[str]:
 
 
 def own_tasks(rows: Sequence[dict]) -> list[str]:
-    """Tasks of the user's own among those of the runs."""
+    """The user's own tasks among those of the runs."""
     return sorted({row["task"] for row in rows if "task" in row} - set(SENTENCE_TASKS))
 
 
 def sentence_licences(folder: Path) -> dict[str, str]:
-    """Task -> licence of its data, of the shared files."""
+    """Task -> licence of its data, from the shared files."""
     rows = [row for path in files_of("sentence_tasks", folder) for row in read_table(path, "sentence_tasks").to_pylist()]
     return {row["task"]: row["licence"] for row in rows}
 
 
 def check_sentence_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a file is none of this program's tables, or tasks and runs are not whole, though the sums are right."""
+    """Raises a ``HubError`` if a file is none of this program's tables, or tasks and runs are incomplete, even with right checksums."""
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
         for name, path in sorted(paths.items()):
@@ -117,22 +117,22 @@ def check_sentence_runs(folder: Path, manifest: SharedManifest, title: str) -> N
                 raise StoreError(f"{name} {problem}")
         tables = joined(paths, SCHEMAS)
     except StoreError as error:
-        raise HubError(f"{title} cannot be taken: {error}; nothing was taken") from error
+        raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
     runs = [row for table in OF_RUNS for row in tables[table].to_pylist()]
     problems = [problem for row in runs if (problem := fingerprint_problem(row["run_id"], row["config"]))]
     asked = {(row["task"], row["protocol"]) for row in runs if "task" in row}
     given = {(row["task"], row["protocol"]) for row in tables["sentence_tasks"].to_pylist()}
-    problems += [f"the task {name} is that of no run there" for name, _ in sorted(given - asked)]
+    problems += [f"no run there has the task {name}" for name, _ in sorted(given - asked)]
     problems += _problems(tables)
     problems += [
-        f"{name} holds other rows than {known}, which has the same name" for name, known in other_than_known(paths, OF_TASK, TEXTS)
+        f"{name} holds different rows from {known}, which has the same name" for name, known in other_than_known(paths, OF_TASK, TEXTS)
     ]
     if problems:
-        raise HubError(f"{title} holds no whole runs of sentence-level probing or changes: {problems[0]}; nothing was taken")
+        raise HubError(f"{title} holds no complete runs of sentence-level probing or changes: {problems[0]}; nothing was taken")
 
 
 def _other_than_named(name: str, path: Path, model: str) -> str | None:
-    """What a file holds other than the run, task or model that its name says; None if nothing."""
+    """How a file's rows differ from the run, task or model in its name; None if they do not."""
     table = str(table_of(path))
     rows = read_table(path, table)
     if table in OF_TASK:
@@ -143,7 +143,7 @@ def _other_than_named(name: str, path: Path, model: str) -> str | None:
     else:
         found = {f"{table}-{one}.parquet" for one in rows.column(KEYS[table][0]).unique().to_pylist()}
     if strays := sorted(found - {name}):
-        return f"holds rows that belong into {strays[0]}"
+        return f"holds rows that belong in {strays[0]}"
     if "model" in rows.column_names and (models := sorted(set(rows.column("model").to_pylist()) - {model})):
         return f"is of {models[0]}, the manifest says {model}"
     return None

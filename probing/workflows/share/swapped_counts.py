@@ -1,6 +1,6 @@
-"""What compact runs lack, counted in full runs of the same question: a hundredth of the bytes of their predictions.
+"""Adds to compact runs the counts that they lack, from equivalent full runs: a hundredth of the bytes of their predictions.
 
-A compact run has no ranks with the swapped subject. A second, full run of the same model, head and facts has them; of it only the
+A compact run has no ranks with the swapped subject. A second, full run of the same model, head and facts has them; only its
 counts by layer and relation are kept, under the compact run's id.
 """
 
@@ -21,9 +21,9 @@ from probing.store.sources import files_of
 from probing.workflows.say import Say
 from probing.workflows.share.counted_runs import keep_alone
 
-#: Runs with equal values of these in their configurations asked the same heads the same facts.
+#: Runs whose configurations agree in these probed the same heads with the same facts.
 QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")
-#: Two versions of the program put batches together differently, so that a near-tie may fall the other way.
+#: Two versions of the program build batches differently, so that a near-tie may be decided differently.
 MAX_DIFFERING = 0.001
 
 
@@ -41,22 +41,22 @@ class _Twins:
 
 
 def keep_counts(full: Sequence[Path], target: Path, say: Say, new: bool = False) -> list[str]:
-    """Writes counts with the swapped subject beside the runs of ``target`` that lack them.
+    """Adds counts with the swapped subject to the runs of ``target`` that lack them.
 
-    With ``new`` runs without a counterpart are no error: of each one its counts alone are kept (``share.counted_runs``). Where ``target``
-    has the question answered already, that stays; where it is not there yet, it is made.
+    With ``new`` runs without a counterpart are no error: only their counts are kept (``share.counted_runs``). If ``target``
+    has counts for the same configuration already, they stay. ``target`` is made if it is missing.
 
     Args:
         full: folders of full runs.
-        target: folder of runs, such as the snapshot; their predictions stay as they are.
+        target: folder of runs, such as the snapshot; their predictions stay unchanged.
         say: called with a line for each run.
-        new: whether counts alone are kept of runs whose question ``target`` does not have.
+        new: whether only the counts are kept of runs without a counterpart in ``target``.
 
     Returns:
-        Ids of the runs that have counts now.
+        Ids of the runs that got counts.
 
     Raises:
-        StoreError: if a full run has no counterpart and ``new`` is not set, or knows other facts than its counterpart.
+        StoreError: if a full run has no counterpart and ``new`` is not set, or too many of its predictions differ.
     """
     with tempfile.TemporaryDirectory(prefix="probing-counts-") as folder:
         build_database([*([target] if target.is_dir() or not new else []), *full], Path(folder))
@@ -72,7 +72,7 @@ def keep_counts(full: Sequence[Path], target: Path, say: Say, new: bool = False)
 
 
 def _twins(database: Database, full: Sequence[Path], target: Path, new: bool) -> tuple[list[_Twins], list[dict]]:
-    """The runs of ``target`` that get counts with their full runs, and with ``new`` the rows of the runs that it has not."""
+    """The runs of ``target`` that get counts, with their full runs; with ``new`` also the rows of the runs that it lacks."""
     rows = {row["run_id"]: row for row in all_runs(database).to_dict("records")}
     swapped = runs_with_swapped_ranks(database)
     ours = _ids(target)
@@ -83,7 +83,7 @@ def _twins(database: Database, full: Sequence[Path], target: Path, new: bool) ->
         question = _question(rows[run_id])
         found = lacking.get(question)
         if new and (found is None or run_id not in swapped):
-            # The first run with this question is kept, and again where it is kept already: its files may be damaged.
+            # The first of several equivalent runs is kept; it is written again if it exists already, as its files may be damaged.
             alone += [rows[run_id]] if answered.setdefault(question, run_id) == run_id else []
             continue
         if run_id not in swapped:
@@ -92,7 +92,7 @@ def _twins(database: Database, full: Sequence[Path], target: Path, new: bool) ->
             name = " ".join(str(rows[run_id][column]) for column in ("model", "head", "probe_set"))
             raise StoreError(
                 f"run {run_id} ({name}): no run in {target} lacks its counts; expected one of the same weights, head and facts without "
-                "swapped subjects, as `probe --compact` makes it (--new keeps counts alone of a run that has none)"
+                "swapped subjects, as `probe --compact` makes it (--new keeps only the counts of a run without a counterpart)"
             )
         twins.append(_Twins(found, rows[run_id]))
     if not twins and not new:
@@ -101,7 +101,7 @@ def _twins(database: Database, full: Sequence[Path], target: Path, new: bool) ->
             f"no run in {places} has swapped subjects and is not in {target}; expected folders of runs that `probe` made in full"
         )
     if twice := [one for one, n in Counter(pair.target["run_id"] for pair in twins).items() if n > 1]:
-        raise StoreError(f"run {twice[0]} has several full runs in {', '.join(map(str, full))}; expected one: leave out the others")
+        raise StoreError(f"run {twice[0]} has several full runs in {', '.join(map(str, full))}; expected one; leave out the others")
     return twins, alone
 
 
@@ -118,13 +118,13 @@ def _agreed(database: Database, twins: _Twins) -> str:
     """A line on how well two runs agree.
 
     Raises:
-        StoreError: if they know other facts.
+        StoreError: if more predictions differ than ``MAX_DIFFERING`` allows.
     """
     run_id, counted = twins.target["run_id"], twins.full["run_id"]
     differing, answers = differing_answers(database, run_id, counted)
     if differing > MAX_DIFFERING * answers:
         got = f"{differing:,} of {answers:,} answers differ from those of run {run_id}"
-        raise StoreError(f"run {counted}: {got}; expected equal ones, as its question is the same; nothing is kept")
+        raise StoreError(f"run {counted}: {got}; expected equal ones, as model, head and facts are the same; nothing is kept")
     name = " ".join(str(twins.target[column]) for column in ("model", "head", "probe_set"))
     return f"{run_id} ({name}): counted in {counted}; {differing:,} of {answers:,} answers differ"
 

@@ -1,4 +1,4 @@
-"""Files of tables of tasks and runs, as they are shared: found for a push, and read with care in a pull."""
+"""Shared files of tables of tasks and runs: found for a push, checked in a pull."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from probing.store.parquet import check_file, read_table, rows_and_values
 from probing.store.sources import table_of
 
 _Schemas = Mapping[str, pa.Schema]
-#: Rows of a table that no run has: twenty times what the largest task has.
+#: Maximum rows of a table: twenty times those of the largest task.
 _MAX_ROWS = 5_000_000
 
 
@@ -22,20 +22,20 @@ def nearest(path: Path, source: Path, name: str) -> Path | None:
 
 
 def refuse_form(name: str, path: Path, schemas: _Schemas, most_values: Callable[[int], int]) -> None:
-    """Looks at a file's footer alone, so that rows that no run has are refused before they take memory.
+    """Checks only a file's footer, so that impossible numbers of rows are refused before they take memory.
 
     Args:
         name: of the file.
-        path: where it is.
-        schemas: the tables that it can be of.
-        most_values: rows of a table -> values of a column that no run has more of.
+        path: of the file.
+        schemas: the tables that it may belong to.
+        most_values: rows of a table -> maximum number of values of a column.
 
     Raises:
         StoreError: if it is none of these tables, or too large.
     """
     table = table_of(path)
     if table is None or table not in schemas:
-        raise StoreError(f"{name} is named after no table that can be there; expected one of {', '.join(schemas)}")
+        raise StoreError(f"{name} is named after no shared table; expected one of {', '.join(schemas)}")
     check_file(path, table)
     rows, values = rows_and_values(path)
     if rows > _MAX_ROWS:
@@ -54,10 +54,10 @@ def joined(paths: Mapping[str, Path], schemas: _Schemas) -> dict[str, pa.Table]:
 
 
 def other_than_known(paths: Mapping[str, Path], tables: Sequence[str], hidden: Sequence[str] = ()) -> list[tuple[str, Path]]:
-    """Files of tasks that are stored here with other rows: runs on both would not be of the same data.
+    """Files of tasks that are stored here with different rows: runs on both would have different data.
 
     Args:
-        paths: name of a file -> where it is.
+        paths: name of a file -> its path.
         tables: of tasks.
         hidden: columns that one of two files may lack, such as texts.
     """
@@ -69,7 +69,7 @@ def other_than_known(paths: Mapping[str, Path], tables: Sequence[str], hidden: S
                 try:
                     same = _without(known, table, hidden).equals(_without(path, table, hidden))
                 except StoreError:
-                    # Of a damaged one of ours `check` speaks.
+                    # A damaged file of ours is reported by `check`.
                     continue
                 if not same:
                     found.append((name, known))

@@ -1,4 +1,4 @@
-"""What is stored of how heads were trained: validation losses, steps and seconds of every layer, beside the runs made with them."""
+"""What is stored about the training of heads, with the runs made with them: validation losses, steps and seconds of every layer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from probing.workflows.say import Say
 
 
 def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], target: Path, say: Say) -> None:
-    """Adds the heads in a folder to ``head_training`` beside the runs; what is stored there of other recipes and seeds stays.
+    """Adds the heads in a folder to the runs' ``head_training``; rows of other recipes and seeds stay.
 
     Args:
         model: as results call it.
         seed: of the heads.
         folder: of the heads.
-        layers: those that were asked.
+        layers: the probed ones.
         target: folder of the runs.
-        say: called with a line where a damaged file is made again.
+        say: called with a line if a damaged file is made again.
     """
     rows = []
     for losses in validation_losses(folder, layers):
@@ -36,16 +36,16 @@ def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], t
 
 
 def _of_the_logit_lens(losses: Mapping[str, Any], random: bool) -> float | None:
-    """The logit lens's loss on all validation positions; None where it is not known.
+    """The logit lens's loss on all validation positions; None if it is unknown.
 
     Args:
         losses: a row of ``validation_losses``.
-        random: whether the head began at random.
+        random: whether the head started at random.
     """
     if LOGIT_LENS not in losses:
-        # A head that was not tried behind the map began as the pre-trained one, unless at random.
+        # A head that was not tried on top of the map started as the pre-trained one, unless it started at random.
         return None if random else losses["start"]
     if "positions" not in losses:
         return losses[LOGIT_LENS]
-    # Compared on some positions alone; only the start was measured on all.
+    # The two were compared on some positions; only the start was measured on all.
     return losses["start"] if losses[LOGIT_LENS] <= losses["map"] else None
